@@ -1,0 +1,3 @@
+//! Measures, as ratios in one run.
+
+fn main() {}

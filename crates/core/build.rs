@@ -1,0 +1,91 @@
+//! Compiles `rules/**/*.yaml` and `catalogue/*.yaml` into static tables.
+//!
+//! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
+//! a compile error.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use serde::de::DeserializeOwned;
+
+#[path = "src/row.rs"]
+pub mod row;
+#[path = "build/catalogue.rs"]
+mod catalogue;
+#[path = "build/rules.rs"]
+mod rules;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=rules");
+    println!("cargo::rerun-if-changed=catalogue");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/row.rs");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
+    fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
+    Ok(())
+}
+
+/// Every YAML file below a folder, sorted, as (name without ending, content).
+fn yaml_files(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            for (name, text) in yaml_files(&path)? {
+                files.push((format!("{stem}.{name}"), text));
+            }
+        } else if path.extension().is_some_and(|ending| ending == "yaml") {
+            files.push((stem, fs::read_to_string(&path)?));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<BTreeMap<String, T>, String> {
+    serde_saphyr::from_str(text).map_err(|error| format!("{name}.yaml: {error}"))
+}
+
+/// `force-push` and `data_exfiltration` become `ForcePush` and `DataExfiltration`.
+fn camel(name: &str) -> String {
+    name.split(['-', '_'])
+        .map(|part| {
+            let mut chars = part.chars();
+            chars.next().map_or_else(String::new, |first| {
+                first.to_uppercase().chain(chars).collect::<String>()
+            })
+        })
+        .collect()
+}
+
+fn tags(names: &[String]) -> String {
+    let list: Vec<_> = names.iter().map(|name| format!("Tag::{}", camel(name))).collect();
+    format!("Tags::of(&[{}])", list.join(", "))
+}
+
+fn optional(text: Option<&String>) -> String {
+    text.map_or_else(|| "None".to_owned(), |text| format!("Some(Cow::Borrowed({text:?}))"))
+}
+
+fn words(words: &[String]) -> String {
+    let list: Vec<_> = words.iter().map(|word| format!("Cow::Borrowed({word:?})")).collect();
+    format!("Cow::Borrowed(&[{}])", list.join(", "))
+}
+
+fn strs(words: &[String]) -> String {
+    let list: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
+    format!("&[{}]", list.join(", "))
+}
+
+fn numbers(numbers: &[usize]) -> String {
+    let mut text = String::from("&[");
+    for number in numbers {
+        let _ = write!(text, "{number}, ");
+    }
+    text.push(']');
+    text
+}

@@ -1,0 +1,157 @@
+//! The program catalogue: what each program does to which of its words.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::row::OneOrMany;
+use crate::{camel, parse, strs, tags, yaml_files};
+
+/// One program as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Entry {
+    /// Other names of the same program.
+    also: Vec<String>,
+    /// Options that take a value in the next word.
+    values: Vec<String>,
+    /// How it starts another command.
+    wraps: Option<Wrap>,
+    /// What it does to which of its words.
+    does: Vec<Effect>,
+    /// Runs source text: the language, and the option that carries it.
+    runs: Option<Runs>,
+    /// Knows this program's own verbs, so the general ones do not apply.
+    verbs: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Wrap {
+    /// Words to skip before the command starts.
+    skip: usize,
+    /// `NAME=value` words may stand before the command.
+    assigns: bool,
+    /// An option whose value is a script for the shell.
+    script: Vec<String>,
+    /// Runs as another user.
+    elevates: bool,
+    /// Runs on another machine, container or pod.
+    elsewhere: bool,
+    /// The command's words are joined and given to a shell.
+    joins: bool,
+    /// More words are added from standard input.
+    appends: bool,
+    /// Only after one of these operands (`exec`, `run`).
+    after: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Effect {
+    fact: String,
+    /// `args`, `first`, `last`, `sources` (all but the last), `rest` (all but the first), or an option.
+    on: String,
+    /// Only after these operands.
+    sub: Vec<String>,
+    /// Only with one of these.
+    when: Vec<String>,
+    /// Not with any of these.
+    unless: Vec<String>,
+    recursive: OneOrMany,
+    forced: OneOrMany,
+    tags: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Runs {
+    language: String,
+    /// Options whose value is source text.
+    source: Vec<String>,
+    /// The first operand is source text when no option gave it.
+    operand: bool,
+    /// The first operand is a file to run.
+    file: bool,
+    /// Source text may come from standard input.
+    stdin: bool,
+}
+
+pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let mut programs = Vec::new();
+    for (file, text) in yaml_files(folder)? {
+        for (name, entry) in parse::<Entry>(&file, &text)? {
+            let code = program(&entry);
+            for name in entry.also.iter().chain([&name]) {
+                programs.push((name.clone(), code.clone()));
+            }
+        }
+    }
+    programs.sort();
+    if let Some(twice) = programs.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(format!("catalogue: `{}` is listed twice", twice[0].0).into());
+    }
+    let mut code = String::from("static PROGRAMS: &[(&str, Program)] = &[\n");
+    for (name, program) in programs {
+        let _ = writeln!(code, "({name:?}, {program}),");
+    }
+    code.push_str("];\n");
+    Ok(code)
+}
+
+fn program(entry: &Entry) -> String {
+    let effects: Vec<_> = entry.does.iter().map(effect).collect();
+    format!(
+        "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, own_verbs: {} }}",
+        strs(&entry.values),
+        entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
+        effects.join(", "),
+        entry.runs.as_ref().map_or_else(|| "None".to_owned(), runs),
+        entry.verbs.as_deref() == Some("own"),
+    )
+}
+
+fn wrap(wrap: &Wrap) -> String {
+    format!(
+        "Some(Wrap {{ skip: {}, assigns: {}, script: {}, elevates: {}, elsewhere: {}, joins: {}, \
+         appends: {}, after: {} }})",
+        wrap.skip,
+        wrap.assigns,
+        strs(&wrap.script),
+        wrap.elevates,
+        wrap.elsewhere,
+        wrap.joins,
+        wrap.appends,
+        strs(&wrap.after),
+    )
+}
+
+fn effect(effect: &Effect) -> String {
+    let slot = match effect.on.as_str() {
+        "args" | "first" | "last" | "sources" | "rest" => format!("Slot::{}", camel(&effect.on)),
+        option => format!("Slot::Option({option:?})"),
+    };
+    format!(
+        "Effect {{ fact: FactKind::{}, on: {slot}, sub: {}, when: {}, unless: {}, recursive: {}, \
+         forced: {}, tags: {} }}",
+        camel(&effect.fact),
+        strs(&effect.sub),
+        strs(&effect.when),
+        strs(&effect.unless),
+        strs(effect.recursive.words()),
+        strs(effect.forced.words()),
+        tags(&effect.tags),
+    )
+}
+
+fn runs(runs: &Runs) -> String {
+    format!(
+        "Some(Runs {{ language: Code::{}, source: {}, operand: {}, file: {}, stdin: {} }})",
+        camel(&runs.language),
+        strs(&runs.source),
+        runs.operand,
+        runs.file,
+        runs.stdin,
+    )
+}

@@ -1,0 +1,113 @@
+//! Rules: every row becomes a `Rule`, and two indexes say which rows a program or a fact concerns.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::row::Row;
+use crate::{camel, numbers, optional, parse, tags, words, yaml_files};
+
+pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let mut rows = Vec::new();
+    for (family, text) in yaml_files(folder)? {
+        for (key, row) in parse::<Row>(&family, &text)? {
+            let id = format!("{family}.{key}");
+            check(&id, &row)?;
+            rows.push((id, row));
+        }
+    }
+    let mut code = String::from("static RULES: &[Rule] = &[\n");
+    for (id, row) in &rows {
+        code.push_str(&rule(id, row));
+    }
+    code.push_str("];\n");
+    code.push_str(&program_index(&rows));
+    code.push_str(&fact_index(&rows));
+    Ok(code)
+}
+
+fn check(id: &str, row: &Row) -> Result<(), String> {
+    if row.hits.is_empty() || row.misses.is_empty() {
+        return Err(format!("{id}: a rule needs hits and misses"));
+    }
+    if row.program.words().is_empty() == row.fact.words().is_empty() {
+        return Err(format!("{id}: a rule has either `program` or `fact`"));
+    }
+    if row.hard && row.verdict != "block" {
+        return Err(format!("{id}: a hard rule blocks"));
+    }
+    Ok(())
+}
+
+fn rule(id: &str, row: &Row) -> String {
+    format!(
+        "Rule {{ id: Cow::Borrowed({id:?}), title: Cow::Borrowed({:?}), why: {}, \
+         risk: RiskLevel::{}, verdict: Verdict::{}, category: Category::{}, instead: {}, \
+         hard: {}, when: {}, hits: {}, misses: {} }},\n",
+        row.title,
+        optional(row.why.as_ref()),
+        camel(&row.risk),
+        camel(&row.verdict),
+        camel(&row.category),
+        optional(row.instead.as_ref()),
+        row.hard,
+        when(row),
+        words(&row.hits),
+        words(&row.misses),
+    )
+}
+
+fn when(row: &Row) -> String {
+    if row.fact.words().is_empty() {
+        return format!(
+            "When::Command {{ program: {}, args: {}, any: {}, all: {}, none: {} }}",
+            words(row.program.words()),
+            words(&row.args),
+            words(&row.any),
+            words(&row.all),
+            words(&row.none),
+        );
+    }
+    let kinds: Vec<_> =
+        row.fact.words().iter().map(|kind| format!("FactKind::{}", camel(kind))).collect();
+    format!(
+        "When::Fact {{ kinds: Cow::Borrowed(&[{}]), places: {}, with: {}, without: {} }}",
+        kinds.join(", "),
+        tags(&row.places),
+        tags(&row.with),
+        tags(&row.without),
+    )
+}
+
+fn program_index(rows: &[(String, Row)]) -> String {
+    let mut index = BTreeMap::<&str, Vec<usize>>::new();
+    for (at, (_, row)) in rows.iter().enumerate() {
+        for program in row.program.words() {
+            index.entry(program).or_default().push(at);
+        }
+    }
+    let mut code = String::from("static PROGRAM_RULES: &[(&str, &[u16])] = &[\n");
+    for (program, rules) in index {
+        let _ = writeln!(code, "({program:?}, {}),", numbers(&rules));
+    }
+    code.push_str("];\n");
+    code
+}
+
+fn fact_index(rows: &[(String, Row)]) -> String {
+    let mut index = BTreeMap::<&str, Vec<usize>>::new();
+    for (at, (_, row)) in rows.iter().enumerate() {
+        for kind in row.fact.words() {
+            index.entry(kind).or_default().push(at);
+        }
+    }
+    let mut code = String::from(
+        "static FACT_RULES: &[&[u16]] = &{ let mut table: [&[u16]; FactKind::ALL.len()] = \
+         [&[]; FactKind::ALL.len()];\n",
+    );
+    for (kind, rules) in index {
+        let _ = writeln!(code, "table[FactKind::{} as usize] = {};", camel(kind), numbers(&rules));
+    }
+    code.push_str("table };\n");
+    code
+}

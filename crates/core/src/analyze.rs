@@ -1,0 +1,107 @@
+//! Analyzers: text becomes facts. One module per kind of action.
+//!
+//! An analyzer never decides and never fails: what it cannot understand is a fact of its own.
+
+use crate::fact::Fact;
+use crate::verdict::Span;
+
+pub mod code;
+pub mod path;
+pub mod shell;
+
+/// What an analyzer saw.
+#[derive(Debug, Clone, Default)]
+pub struct Analysis {
+    /// Every program that would run, with its words.
+    pub commands: Vec<Invocation>,
+    /// Everything else.
+    pub facts: Vec<Fact>,
+}
+
+/// One program that would run, with its words after expansion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program's name without its folder.
+    pub program: String,
+    /// Its words; where one could not be worked out it holds [`UNKNOWN`].
+    pub words: Vec<String>,
+    /// The words that are not options nor their values.
+    pub operands: Vec<String>,
+    /// Where in the action's text.
+    pub span: Option<Span>,
+}
+
+/// Stands for the part of a word that could not be worked out.
+pub const UNKNOWN: char = '\u{E000}';
+
+impl Invocation {
+    /// Whether the first operands are these. `a|b` means either, `*` at an end means anything.
+    #[must_use]
+    pub fn starts_with(&self, patterns: &[std::borrow::Cow<'static, str>]) -> bool {
+        patterns.len() <= self.operands.len()
+            && patterns.iter().zip(&self.operands).all(|(pattern, word)| matches(pattern, word))
+    }
+
+    /// Whether this option or word is there. `-f` is also found in `-rf`, `--force` also in
+    /// `--force=x`; anything else is compared with the operands, `*` at an end means anything.
+    #[must_use]
+    pub fn has(&self, wanted: &str) -> bool {
+        if let Some(long) = wanted.strip_prefix("--") {
+            return self.words.iter().any(|word| {
+                word.strip_prefix("--").is_some_and(|word| {
+                    word.split_once('=').map_or(word, |(name, _)| name) == long || word == long
+                })
+            });
+        }
+        if let Some(letters) = wanted.strip_prefix('-')
+            && !letters.is_empty()
+        {
+            return self.words.iter().any(|word| has_letter(word, wanted, letters));
+        }
+        self.operands.iter().any(|word| matches(wanted, word))
+    }
+
+    /// The command as shown to a person.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut shown = self.program.clone();
+        for word in &self.words {
+            shown.push(' ');
+            shown.push_str(word);
+        }
+        shown.replace(UNKNOWN, "…")
+    }
+}
+
+/// `-f` in `-f`, `-rf`; `-exec` only as itself.
+fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
+    if word == wanted {
+        return true;
+    }
+    let mut chars = letters.chars();
+    match (chars.next(), chars.next(), word.strip_prefix('-')) {
+        (Some(letter), None, Some(cluster)) => {
+            !cluster.starts_with('-')
+                && cluster.chars().all(|char| char.is_ascii_alphabetic())
+                && cluster.contains(letter)
+        }
+        _ => false,
+    }
+}
+
+/// `a|b` means either; `*` at an end means anything there.
+fn matches(pattern: &str, word: &str) -> bool {
+    pattern.split('|').any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(middle), Some(_)) => word.contains(middle.strip_suffix('*').unwrap_or(middle)),
+        (Some(end), None) => word.ends_with(end),
+        (None, Some(start)) => word.starts_with(start),
+        (None, None) => pattern == word,
+    })
+}
+
+/// An action of a kind that has no analyzer yet is not understood, and so never just allowed.
+#[must_use]
+pub(crate) fn unsupported(action: &crate::action::Action) -> Analysis {
+    let fact = Fact::new(crate::fact::FactKind::Unparsed, action.kind());
+    Analysis { commands: Vec::new(), facts: vec![fact] }
+}

@@ -1,0 +1,89 @@
+//! What is true around an action: where it would run, for whom, and what has been looked up.
+//!
+//! The core asks for nothing itself. Facts that need I/O (a symlink's target, whether git has the
+//! file) are gathered by the caller and passed in here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What is true around an action.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Context {
+    /// Where it would run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The user's home folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    /// The folder the agent was given to work in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The profile to judge by, when not the policy's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Explore or task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Origins the agent may open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_origins: Option<Vec<String>>,
+    /// What a relative URL is relative to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Paths the caller has looked at.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, PathFacts>,
+    /// Addresses the caller has resolved, by domain.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, Vec<String>>,
+    /// Whether the paths of this action will be percent-decoded before use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths_will_be_decoded: Option<bool>,
+    /// How sure the caller is that this is what the agent means, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What this user answered before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
+}
+
+/// A bounded run only looks, or works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Look, change nothing.
+    Explore,
+    /// Do the work.
+    Task,
+}
+
+/// What the caller found out about one path.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct PathFacts {
+    /// Where it really is, after every symlink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolves_to: Option<String>,
+    /// Tracked by git, without changes: deleting it loses nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tracked_clean: bool,
+    /// Ignored by git: build output or the like.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
+}
+
+/// How often this user said yes and no to this kind of action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    /// How often they said yes.
+    pub approved: u32,
+    /// How often they said no.
+    pub rejected: u32,
+}

@@ -1,0 +1,31 @@
+//! Judges what an AI agent proposes to do: action in, judgement out.
+//!
+//! ```
+//! use countersign_core::{Action, Context, Policy, Verdict, judge};
+//!
+//! let action = Action::Shell { command: "rm -rf ~".into(), cwd: None };
+//! let judgement = judge(&action, &Policy::default(), &Context::default());
+//! assert!(judgement.verdict >= Verdict::Confirm);
+//! ```
+//!
+//! Pure: no I/O, no clock, no randomness, no panic. [`judge`] cannot fail: what it does not
+//! understand is a finding whose verdict is at least [`Verdict::Confirm`].
+
+pub mod action;
+pub mod analyze;
+pub mod context;
+pub mod digest;
+pub mod fact;
+pub mod judge;
+pub mod place;
+pub mod policy;
+pub mod redact;
+pub mod row;
+pub mod rule;
+pub mod verdict;
+
+pub use action::Action;
+pub use context::Context;
+pub use judge::judge;
+pub use policy::Policy;
+pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};

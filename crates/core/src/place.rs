@@ -1,0 +1,342 @@
+//! Where a path is, and what lives there, from its text alone.
+//!
+//! Purely lexical: what needs a look at the disk (symlinks, git) comes in with the [`Context`].
+
+use std::borrow::Cow;
+
+use crate::analyze::UNKNOWN;
+use crate::context::Context;
+use crate::fact::{Tag, Tags};
+
+mod marks;
+
+/// The surroundings a path is seen from.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// What is true around the action.
+    pub context: &'a Context,
+    /// Where relative paths start, when known.
+    pub cwd: Option<&'a str>,
+    /// Paths the user named as sensitive.
+    pub sensitive: &'a [String],
+    /// How many languages deep: a script in a string in a script.
+    pub depth: u8,
+}
+
+/// Beyond this many languages in one another, text is not followed any further.
+pub const MOST_LANGUAGES: u8 = 12;
+
+impl<'a> Scene<'a> {
+    /// What surrounds an action in this context.
+    #[must_use]
+    pub fn new(context: &'a Context, sensitive: &'a [String]) -> Self {
+        let cwd = context.cwd.as_deref().or(context.workspace.as_deref());
+        Self { context, cwd, sensitive, depth: 0 }
+    }
+
+    /// The same surroundings, one language deeper.
+    #[must_use]
+    pub fn deeper(self) -> Self {
+        Self { depth: self.depth.saturating_add(1), ..self }
+    }
+
+    /// Whether nothing deeper may be followed.
+    #[must_use]
+    pub const fn too_deep(&self) -> bool {
+        self.depth >= MOST_LANGUAGES
+    }
+
+    /// The home folder, or a stand-in that every home-like path agrees on.
+    #[must_use]
+    pub fn home(&self) -> &'a str {
+        self.context.home.as_deref().unwrap_or("/home/user")
+    }
+
+    /// The folder the agent was given.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&'a str> {
+        self.context.workspace.as_deref().or(self.context.cwd.as_deref())
+    }
+}
+
+/// Where this path is and what lives there.
+#[must_use]
+pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
+    if path.is_empty() {
+        return Tags::of(&[Tag::Unknown]);
+    }
+    if is_remote(path) {
+        return Tags::of(&[Tag::Remote]);
+    }
+    let written = absolute(path, scene);
+    let mut tags = tags_of(&written, scene);
+    if let Some(facts) = scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
+    {
+        if facts.tracked_clean {
+            tags = tags.with(Tag::Tracked);
+        }
+        if facts.ignored {
+            tags = tags.with(Tag::BuildOutput);
+        }
+        if let Some(real) = facts.resolves_to.as_deref()
+            && real != written
+        {
+            tags = tags.and(tags_of(&normalize(real), scene)).with(Tag::Symlink);
+        }
+    }
+    tags
+}
+
+fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
+    let (folder, everything) = split_glob(path);
+    let mut tags = zone(folder, everything, scene).and(marks::of(folder, scene));
+    if everything || path.contains(['*', '?', '[']) {
+        tags = tags.with(Tag::Many);
+    }
+    if path.contains(UNKNOWN) {
+        tags = tags.with(Tag::Unknown);
+    }
+    if scene.sensitive.iter().any(|pattern| is_below(folder, &absolute(pattern, scene))) {
+        tags = tags.with(Tag::Sensitive);
+    }
+    tags
+}
+
+/// The path from the root, without `.`, `..`, `~` or doubled slashes. What cannot be worked out
+/// stays in it as [`UNKNOWN`].
+#[must_use]
+pub fn absolute(path: &str, scene: &Scene<'_>) -> String {
+    if let Some(rest) = path.strip_prefix('~') {
+        return match rest.split_once('/') {
+            None if rest.is_empty() => normalize(scene.home()),
+            Some(("", below)) => normalize(&format!("{}/{below}", scene.home())),
+            None => normalize(&format!("/home/{rest}")),
+            Some((user, below)) => normalize(&format!("/home/{user}/{below}")),
+        };
+    }
+    if path.starts_with('/') || path.starts_with(UNKNOWN) || is_windows(path) {
+        return normalize(path);
+    }
+    match scene.cwd {
+        Some(cwd) => normalize(&format!("{cwd}/{path}")),
+        None => normalize(&format!("{UNKNOWN}/{path}")),
+    }
+}
+
+/// Without `.`, `..` and doubled slashes. `..` at the root stays at the root, as the kernel has it.
+#[must_use]
+pub fn normalize(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => match parts.last() {
+                // What lies above something unknown is unknown too: keep the step.
+                Some(last) if last.contains(UNKNOWN) || *last == ".." => parts.push(part),
+                Some(_) => {
+                    parts.pop();
+                }
+                None if rooted => {}
+                None => parts.push(part),
+            },
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if rooted { format!("/{joined}") } else { joined }
+}
+
+/// Whether `path` is `folder` or lies below it.
+#[must_use]
+pub fn is_below(path: &str, folder: &str) -> bool {
+    folder == "/"
+        || path
+            .strip_prefix(folder.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// `host:path`, `user@host:path`, `s3://…`.
+#[must_use]
+pub fn is_remote(path: &str) -> bool {
+    if path.contains("://") {
+        return !path.starts_with("file://");
+    }
+    path.split_once(':').is_some_and(|(domain, _)| {
+        domain.len() > 1
+            && !domain.contains('/')
+            && domain.chars().all(|char| char.is_ascii_alphanumeric() || "@.-_".contains(char))
+    })
+}
+
+fn is_windows(path: &str) -> bool {
+    let mut chars = path.chars();
+    matches!(
+        (chars.next(), chars.next(), chars.next()),
+        (Some(drive), Some(':'), Some('\\' | '/')) if drive.is_ascii_alphabetic()
+    )
+}
+
+/// `/x/*` is everything in `/x`; `/x/a*` is a part of it.
+fn split_glob(path: &str) -> (&str, bool) {
+    let Some((folder, last)) = path.rsplit_once('/') else { return (path, path == "*") };
+    let everything = matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*");
+    match (everything, folder) {
+        (true, "") => ("/", true),
+        (true, folder) => (split_glob(folder).0, true),
+        (false, _) => (path, false),
+    }
+}
+
+fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
+    let tag = |tag| Tags::of(&[tag]);
+    if path == "/" || (everything && path.is_empty()) {
+        return tag(Tag::Root);
+    }
+    if path.starts_with(UNKNOWN) || path.is_empty() {
+        return tag(Tag::Unknown);
+    }
+    if let Some(workspace) = scene.workspace().map(normalize) {
+        if path == workspace {
+            return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
+        }
+        if is_below(path, &workspace) {
+            return tag(Tag::Workspace);
+        }
+        if is_below(&workspace, path) && path != normalize(scene.home()) {
+            return tag(Tag::Top);
+        }
+    }
+    if let Some(device) = path.strip_prefix("/dev/") {
+        return device_zone(device);
+    }
+    let home = normalize(scene.home());
+    if path == home {
+        return tag(Tag::HomeRoot).with(Tag::Home);
+    }
+    if is_below(path, &home) {
+        return tag(Tag::Home);
+    }
+    if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
+        return tag(Tag::Kernel).with(Tag::Blocked);
+    }
+    if marks::TOPS.contains(&path) || is_below(&home, path) {
+        return tag(Tag::Top).with(Tag::System);
+    }
+    far_zone(path)
+}
+
+/// Neither workspace nor home.
+fn far_zone(path: &str) -> Tags {
+    let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
+    if below(marks::TEMPS) {
+        return Tags::of(&[Tag::Temp]);
+    }
+    if below(&["/root", "/home", "/Users"]) {
+        return Tags::of(&[Tag::OtherHome]);
+    }
+    if below(marks::SYSTEM) || is_windows_system(path) {
+        return Tags::of(&[Tag::System]);
+    }
+    Tags::of(&[Tag::Outside])
+}
+
+fn is_windows_system(path: &str) -> bool {
+    is_windows(path) && {
+        let lower = path.to_ascii_lowercase();
+        ["windows", "program files", "winnt"].iter().any(|name| lower.contains(name))
+    }
+}
+
+fn device_zone(device: &str) -> Tags {
+    const STREAMS: &[&str] = &[
+        "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
+    ];
+    let first = device.split('/').next().unwrap_or_default();
+    if device.starts_with("shm/") || device == "shm" {
+        return Tags::of(&[Tag::Temp]);
+    }
+    if STREAMS.contains(&device) || ["fd", "pts", "tcp", "udp"].contains(&first) {
+        return Tags::of(&[Tag::Stream]);
+    }
+    Tags::of(&[Tag::Device, Tag::Blocked])
+}
+
+/// The last part of a path.
+#[must_use]
+pub fn base_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// A path as shown to a person.
+#[must_use]
+pub fn shown(path: &str) -> Cow<'_, str> {
+    if path.contains(UNKNOWN) {
+        Cow::Owned(path.replace(UNKNOWN, "…"))
+    } else {
+        Cow::Borrowed(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(path: &str) -> Tags {
+        let context = Context {
+            home: Some("/home/dev".into()),
+            workspace: Some("/home/dev/project".into()),
+            ..Context::default()
+        };
+        locate(path, &Scene::new(&context, &[]))
+    }
+
+    #[test]
+    fn the_root_has_many_spellings() {
+        for path in ["/", "//", "/.", "/./", "/..", "/home/..", "/home/../", "/*", "/.*", "//*"] {
+            assert!(tags(path).has(Tag::Root), "{path}");
+        }
+    }
+
+    #[test]
+    fn zones_follow_the_path_not_its_spelling() {
+        for (path, tag) in [
+            ("build", Tag::Workspace),
+            (".", Tag::WorkspaceRoot),
+            ("*", Tag::WorkspaceRoot),
+            ("..", Tag::HomeRoot),
+            ("~", Tag::HomeRoot),
+            ("~/*", Tag::HomeRoot),
+            ("~/notes", Tag::Home),
+            ("/home", Tag::Top),
+            ("/etc", Tag::Top),
+            ("/etc/*", Tag::Top),
+            ("/home/../etc", Tag::Top),
+            ("/etc/hosts", Tag::System),
+            ("/tmp/x", Tag::Temp),
+            ("/dev/shm/x", Tag::Temp),
+            ("/dev/sda", Tag::Device),
+            ("/dev/null", Tag::Stream),
+            ("/proc/1/mem", Tag::Kernel),
+            ("/root/.profile", Tag::OtherHome),
+            ("host:/x", Tag::Remote),
+            ("s3://bucket/x", Tag::Remote),
+        ] {
+            assert!(tags(path).has(tag), "{path} is {:?}", tags(path).iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_symlink_counts_for_where_it_leads() {
+        let mut context = Context { workspace: Some("/w".into()), ..Context::default() };
+        context.paths.insert(
+            "link".into(),
+            crate::context::PathFacts {
+                resolves_to: Some("/etc/shadow".into()),
+                ..Default::default()
+            },
+        );
+        let tags = locate("link", &Scene::new(&context, &[]));
+        assert!(tags.has(Tag::Blocked) && tags.has(Tag::Symlink));
+    }
+}

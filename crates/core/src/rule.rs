@@ -1,0 +1,273 @@
+//! Rules: rows of a table that turn commands and facts into findings.
+//!
+//! Our own rows are compiled from `rules/**/*.yaml` by `build.rs`, so that a cold start parses
+//! nothing; the user's have the same shape and are read when a policy is loaded. A row never
+//! computes: when it cannot say what it means, an analyzer learns a new fact and the row names it.
+
+use std::borrow::Cow;
+
+use crate::analyze::Invocation;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::row::Row;
+use crate::verdict::{Category, Finding, RiskLevel, Verdict};
+
+/// Words of a rule: static for ours, owned for the user's.
+pub type Words = Cow<'static, [Cow<'static, str>]>;
+
+/// One row of the rule table.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its path in the table: `shell.git.force-push`.
+    pub id: Cow<'static, str>,
+    /// What the action does.
+    pub title: Cow<'static, str>,
+    /// Why that is dangerous, when the title does not say.
+    pub why: Option<Cow<'static, str>>,
+    /// How bad.
+    pub risk: RiskLevel,
+    /// What the rule asks for, before policy.
+    pub verdict: Verdict,
+    /// What kind of harm.
+    pub category: Category,
+    /// What to do instead.
+    pub instead: Option<Cow<'static, str>>,
+    /// Nobody can lift this.
+    pub hard: bool,
+    /// What it matches.
+    pub when: When,
+    /// Examples that must match.
+    pub hits: Words,
+    /// Examples that must not.
+    pub misses: Words,
+}
+
+/// What a rule matches: a command, or a fact.
+#[derive(Debug, Clone)]
+pub enum When {
+    /// A program called with these words.
+    Command {
+        /// Any of these programs.
+        program: Words,
+        /// The first words that are not options, in order.
+        args: Words,
+        /// At least one of these.
+        any: Words,
+        /// All of these.
+        all: Words,
+        /// None of these.
+        none: Words,
+    },
+    /// A fact of one of these kinds.
+    Fact {
+        /// Any of these kinds.
+        kinds: Cow<'static, [FactKind]>,
+        /// At least one of these tags; empty means anywhere.
+        places: Tags,
+        /// All of these tags.
+        with: Tags,
+        /// None of these tags.
+        without: Tags,
+    },
+}
+
+include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+
+/// Every built-in rule.
+#[must_use]
+pub fn rules() -> &'static [Rule] {
+    RULES
+}
+
+/// The built-in rule with this id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.id == id)
+}
+
+/// Findings of the built-in rules for what an analyzer saw.
+pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<Finding>) {
+    for command in commands {
+        for rule in for_program(&command.program) {
+            rule.on_command(command, findings);
+        }
+    }
+    for fact in facts {
+        let start = findings.len();
+        for index in FACT_RULES.get(fact.kind as usize).copied().unwrap_or_default() {
+            if let Some(rule) = RULES.get(usize::from(*index)) {
+                rule.on_fact(fact, findings);
+            }
+        }
+        // A forked look at the same fact (a loop read twice) must not be told twice.
+        debug_assert!(findings.len() >= start);
+    }
+}
+
+fn for_program(program: &str) -> impl Iterator<Item = &'static Rule> {
+    let indexes = PROGRAM_RULES
+        .binary_search_by(|(name, _)| (*name).cmp(program))
+        .ok()
+        .and_then(|at| PROGRAM_RULES.get(at))
+        .map(|(_, indexes)| *indexes)
+        .unwrap_or_default();
+    indexes.iter().filter_map(|index| RULES.get(usize::from(*index)))
+}
+
+impl Rule {
+    /// Reads a row written by a user.
+    ///
+    /// # Errors
+    /// The row has no examples, names a fact, tag, risk, verdict or category that does not exist,
+    /// or says both or neither of `program` and `fact`.
+    pub fn from_row(id: String, row: Row) -> Result<Self, RuleError> {
+        let when = When::from_row(&row)?;
+        if row.hits.is_empty() || row.misses.is_empty() {
+            return Err(RuleError::NoExamples);
+        }
+        Ok(Self {
+            id: Cow::Owned(id),
+            when,
+            risk: word(&row.risk, "risk")?,
+            verdict: word(&row.verdict, "verdict")?,
+            category: word(&row.category, "category")?,
+            title: Cow::Owned(row.title),
+            why: row.why.map(Cow::Owned),
+            instead: row.instead.map(Cow::Owned),
+            // INVARIANT: only compiled-in rules are hard; a user's row could otherwise lock
+            // its own author out with no way back.
+            hard: false,
+            hits: owned(row.hits),
+            misses: owned(row.misses),
+        })
+    }
+
+    /// Adds a finding if this command matches.
+    pub fn on_command(&self, command: &Invocation, findings: &mut Vec<Finding>) {
+        if let When::Command { program, args, any, all, none } = &self.when
+            && program.iter().any(|name| *name == command.program)
+            && command.starts_with(args)
+            && (any.is_empty() || any.iter().any(|word| command.has(word)))
+            && all.iter().all(|word| command.has(word))
+            && !none.iter().any(|word| command.has(word))
+        {
+            self.add(findings, &command.shown(), command.span);
+        }
+    }
+
+    /// Adds a finding if this fact matches.
+    pub fn on_fact(&self, fact: &Fact, findings: &mut Vec<Finding>) {
+        if let When::Fact { kinds, places, with, without } = &self.when
+            && kinds.contains(&fact.kind)
+            && (places.is_empty() || fact.tags.any(*places))
+            && fact.tags.all(*with)
+            && !fact.tags.any(*without)
+        {
+            self.add(findings, &fact.subject, fact.span);
+        }
+    }
+
+    fn add(&self, findings: &mut Vec<Finding>, subject: &str, span: Option<[u32; 2]>) {
+        if findings.iter().any(|known| known.rule == self.id && known.span == span) {
+            return;
+        }
+        let reason = match subject {
+            "" => self.title.to_string(),
+            subject => format!("{}: {}", self.title, shorten(subject)),
+        };
+        findings.push(Finding {
+            rule: self.id.to_string(),
+            category: self.category,
+            risk: self.risk,
+            verdict: self.verdict,
+            reason,
+            span,
+            instead: self.instead.as_deref().map(str::to_owned),
+        });
+    }
+}
+
+impl When {
+    fn from_row(row: &Row) -> Result<Self, RuleError> {
+        match (row.program.words(), row.fact.words()) {
+            ([], []) => Err(RuleError::MatchesNothing),
+            (program, []) => Ok(Self::Command {
+                program: owned(program.to_vec()),
+                args: owned(row.args.clone()),
+                any: owned(row.any.clone()),
+                all: owned(row.all.clone()),
+                none: owned(row.none.clone()),
+            }),
+            ([], kinds) => Ok(Self::Fact {
+                kinds: kinds
+                    .iter()
+                    .map(|kind| FactKind::named(kind).ok_or_else(|| unknown("fact", kind)))
+                    .collect::<Result<Vec<_>, _>>()?
+                    .into(),
+                places: tags(&row.places)?,
+                with: tags(&row.with)?,
+                without: tags(&row.without)?,
+            }),
+            (_, _) => Err(RuleError::MatchesTwice),
+        }
+    }
+}
+
+/// Why a user's rule cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// Neither `program` nor `fact`.
+    #[error("a rule needs `program` or `fact`")]
+    MatchesNothing,
+    /// Both `program` and `fact`.
+    #[error("a rule has either `program` or `fact`, not both")]
+    MatchesTwice,
+    /// No `hits` or no `misses`.
+    #[error("a rule needs at least one example under `hits` and one under `misses`")]
+    NoExamples,
+    /// A word that is not in the vocabulary.
+    #[error("unknown {what} `{word}`")]
+    Unknown {
+        /// Which vocabulary.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// An example that does not do what it should.
+    #[error("example `{example}` under `{list}` {problem}")]
+    Example {
+        /// `hits` or `misses`.
+        list: &'static str,
+        /// The example.
+        example: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+fn unknown(what: &'static str, word: &str) -> RuleError {
+    RuleError::Unknown { what, word: word.to_owned() }
+}
+
+fn tags(names: &[String]) -> Result<Tags, RuleError> {
+    names.iter().try_fold(Tags::NONE, |tags, name| {
+        Tag::named(name).map(|tag| tags.with(tag)).ok_or_else(|| unknown("tag", name))
+    })
+}
+
+fn word<T: serde::de::DeserializeOwned>(text: &str, what: &'static str) -> Result<T, RuleError> {
+    serde_json::from_value(serde_json::Value::String(text.to_owned()))
+        .map_err(|_| unknown(what, text))
+}
+
+fn owned(words: Vec<String>) -> Words {
+    words.into_iter().map(Cow::Owned).collect::<Vec<_>>().into()
+}
+
+/// A subject short enough for one line.
+fn shorten(subject: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    match subject.char_indices().nth(MOST) {
+        None => Cow::Borrowed(subject),
+        Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
+    }
+}
