@@ -252,12 +252,20 @@ fn device_zone(device: &str) -> Tags {
     const STREAMS: &[&str] = &[
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
     ];
+    const PERIPHERALS: &[&str] = &[
+        "tty", "lp", "usb/lp", "snd", "dsp", "audio", "video", "media", "input", "dri", "kvm",
+        "fuse", "net/", "rtc", "hidraw", "console", "vcs", "nst", "st0", "i2c", "spidev", "gpio",
+        "cdrom", "sr0", "watchdog", "uinput", "bus/usb",
+    ];
     let first = device.split('/').next().unwrap_or_default();
     if device.starts_with("shm/") || device == "shm" {
         return Tags::of(&[Tag::Temp]);
     }
     if STREAMS.contains(&device) || ["fd", "pts", "tcp", "udp"].contains(&first) {
         return Tags::of(&[Tag::Stream]);
+    }
+    if PERIPHERALS.iter().any(|start| device.starts_with(start)) {
+        return Tags::of(&[Tag::Peripheral]);
     }
     Tags::of(&[Tag::Device, Tag::Blocked])
 }
