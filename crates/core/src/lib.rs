@@ -16,12 +16,15 @@ pub mod analyze;
 pub mod context;
 pub mod digest;
 pub mod fact;
+pub mod form;
 pub mod judge;
 pub mod place;
 pub mod policy;
 pub mod redact;
 pub mod row;
 pub mod rule;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod verdict;
 
 pub use action::Action;
