@@ -10,12 +10,12 @@ use std::{env, fs, io};
 
 use serde::de::DeserializeOwned;
 
-#[path = "src/row.rs"]
-pub mod row;
 #[path = "build/catalogue.rs"]
 mod catalogue;
 #[path = "build/profiles.rs"]
 mod profiles;
+#[path = "src/row.rs"]
+pub mod row;
 #[path = "build/rules.rs"]
 mod rules;
 

@@ -28,6 +28,7 @@ mod explain;
 pub(crate) mod known;
 mod layer;
 mod load;
+mod own;
 mod pattern;
 pub mod profile;
 mod risk;
@@ -115,7 +116,8 @@ impl Policy {
         let profile = self.profile_in(context).unwrap_or(self.profile);
         let left_out = profile.leave_out(&mut findings);
         let risk = risk::assess(action, context, &findings);
-        let case = Case { action, context, findings: &findings, level: risk.level, digest: &digest };
+        let case =
+            Case { action, context, findings: &findings, level: risk.level, digest: &digest };
 
         let (rulings, trace) = match case.hard() {
             Some(finding) => (Vec::new(), vec![hard_step(finding)]),
@@ -352,8 +354,7 @@ mod tests {
         ];
         let mut hard = finding(HARD, Verdict::Block);
         hard.hard = true;
-        let remembered =
-            vec![Remembered { digest: "d1".to_owned(), rules: vec![HARD.to_owned()] }];
+        let remembered = vec![Remembered { digest: "d1".to_owned(), rules: vec![HARD.to_owned()] }];
         let mut tried = 0;
         for organisation in files {
             for user in files {
@@ -361,10 +362,8 @@ mod tests {
                     let policy = load([organisation, user, project]).unwrap();
                     for session in [Session::default(), RELAXED] {
                         for mode in [None, Some(Mode::Explore), Some(Mode::Task)] {
-                            let policy = policy
-                                .clone()
-                                .in_session(session)
-                                .remembering(remembered.clone());
+                            let policy =
+                                policy.clone().in_session(session).remembering(remembered.clone());
                             let context = Context {
                                 mode,
                                 history: Some(History { approved: 9, rejected: 0 }),
@@ -487,10 +486,8 @@ mod tests {
         for policy in [
             Policy::default(),
             load([all, all, all]).unwrap().in_session(RELAXED),
-            Policy::default().remembering(vec![Remembered {
-                digest: "d1".to_owned(),
-                rules: Vec::new(),
-            }]),
+            Policy::default()
+                .remembering(vec![Remembered { digest: "d1".to_owned(), rules: Vec::new() }]),
         ] {
             let judgement = settle(&policy, &context, Vec::new());
             assert_eq!(judgement.verdict, Verdict::Confirm);
@@ -521,8 +518,7 @@ mod tests {
         assert_eq!(judgement.reason, "`kind.shell: confirm` in user.yaml");
         let policy = load(["", "overrides: {risk.high: confirm}", ""]).unwrap();
         assert_eq!(verdict(&policy, finding("a.b.c", Verdict::Warn)), Verdict::Confirm);
-        let low =
-            Finding { risk: crate::RiskLevel::Low, ..finding("a.b.c", Verdict::Warn) };
+        let low = Finding { risk: crate::RiskLevel::Low, ..finding("a.b.c", Verdict::Warn) };
         assert_eq!(verdict(&policy, low), Verdict::Warn);
     }
 

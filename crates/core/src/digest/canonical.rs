@@ -124,10 +124,7 @@ impl<'a> Open<'a> {
         Self { rest: Rest::Items(items.iter()), empty: true }
     }
 
-    fn object(
-        entries: impl Iterator<Item = (&'a String, &'a Value)>,
-        out: &mut String,
-    ) -> Self {
+    fn object(entries: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut String) -> Self {
         out.push('{');
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
@@ -138,9 +135,7 @@ impl<'a> Open<'a> {
     fn next(&mut self, out: &mut String) -> Option<&'a Value> {
         let (entry, bracket) = match &mut self.rest {
             Rest::Items(items) => (items.next().map(|value| (None, value)), ']'),
-            Rest::Entries(entries) => {
-                (entries.next().map(|(key, value)| (Some(key), value)), '}')
-            }
+            Rest::Entries(entries) => (entries.next().map(|(key, value)| (Some(key), value)), '}'),
         };
         let Some((key, value)) = entry else {
             out.push(bracket);
@@ -192,7 +187,8 @@ fn write_start<'a>(value: &'a Value, out: &mut String) -> Option<Open<'a>> {
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+    {
         let (plain, tail) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(plain);
         let mut chars = tail.chars();
@@ -237,13 +233,23 @@ fn write_float(float: f64, out: &mut String) {
     if float < 0.0 {
         out.push('-');
     }
-    // Rust prints the shortest digits that lead back to the number, as ECMAScript wants them;
-    // only the layout differs.
-    let scientific = format!("{:e}", float.abs());
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let point = exponent.parse::<i32>().unwrap_or_default().saturating_add(1);
-    lay_out(&digits, point, out);
+    // The JSON writer prints the shortest digits that lead back to the number, the even one of
+    // two equally near, as ECMAScript wants them (`{:e}` does not); only the layout differs.
+    let Some(printed) = Number::from_f64(float.abs()).map(|number| number.to_string()) else {
+        return;
+    };
+    let (mantissa, exponent) = printed.split_once('e').unwrap_or((&printed, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    let zeros = digits.len().saturating_sub(significant.len());
+    let count = |length: usize| i32::try_from(length).unwrap_or(i32::MAX);
+    let point = exponent
+        .parse::<i32>()
+        .unwrap_or_default()
+        .saturating_add(count(whole.len()))
+        .saturating_sub(count(zeros));
+    lay_out(significant.trim_end_matches('0'), point, out);
 }
 
 /// Writes digits whose decimal point stands after the first `point` of them.
@@ -340,14 +346,19 @@ mod tests {
 
     #[test]
     fn integers_keep_every_digit() {
-        assert_eq!(again("[9007199254740993, 9007199254740992, -9007199254740993]"),
-            "[9007199254740993,9007199254740992,-9007199254740993]");
+        assert_eq!(
+            again("[9007199254740993, 9007199254740992, -9007199254740993]"),
+            "[9007199254740993,9007199254740992,-9007199254740993]"
+        );
         assert_eq!(again("[18446744073709551615, 1.0, 100]"), "[18446744073709551615,1,100]");
     }
 
     #[test]
     fn empty_and_nested_lists_and_objects_close() {
-        assert_eq!(again(r#"{"a":[],"b":{},"c":[[],[{}]],"d":""}"#), r#"{"a":[],"b":{},"c":[[],[{}]],"d":""}"#);
+        assert_eq!(
+            again(r#"{"a":[],"b":{},"c":[[],[{}]],"d":""}"#),
+            r#"{"a":[],"b":{},"c":[[],[{}]],"d":""}"#
+        );
     }
 
     #[test]

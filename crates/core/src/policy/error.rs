@@ -17,7 +17,7 @@ pub struct ConfigError {
     /// From 1.
     pub column: u64,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
     /// What to do about it.
     pub hint: String,
 }
@@ -92,15 +92,17 @@ impl std::fmt::Display for Notice {
 
 impl ConfigError {
     pub(crate) fn new(file: &str, spot: Spot, problem: Problem, hint: String) -> Self {
+        let problem = Box::new(problem);
         Self { file: file.to_owned(), line: spot.line, column: spot.column, problem, hint }
     }
 
     /// From the YAML reader's own error, in words for whoever wrote the file.
     pub(crate) fn yaml(file: &str, error: &YamlError) -> Self {
         let error = error.without_snippet();
-        let spot = error
-            .location()
-            .map_or_else(Spot::default, |place| Spot { line: place.line(), column: place.column() });
+        let spot = error.location().map_or_else(Spot::default, |place| Spot {
+            line: place.line(),
+            column: place.column(),
+        });
         let (problem, hint) = explain(error);
         Self::new(file, spot, problem, hint)
     }

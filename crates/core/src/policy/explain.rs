@@ -187,8 +187,7 @@ mod tests {
         let mut hard = finding("effect.doubt.malformed", Verdict::Block);
         hard.hard = true;
         let policy = Policy::default();
-        let judgement =
-            policy.settle(&shell("x"), &Context::default(), vec![hard], String::new());
+        let judgement = policy.settle(&shell("x"), &Context::default(), vec![hard], String::new());
         let json = serde_json::to_string(&judgement).unwrap();
         let back: Judgement = serde_json::from_str(&json).unwrap();
         assert!(!json.contains("hard\":"));
@@ -224,7 +223,10 @@ mod tests {
         let project = plain(&load(["", "overrides: {'*': allow}", set]).unwrap(), rule);
         assert_eq!(project[1], "another `effect.doubt.*` in .countersign.yaml");
         let always = plain(&load(["", "", "always: [effect.*]"]).unwrap(), rule);
-        assert_eq!(always, ["a person's yes", "no configuration: effect.doubt.unparsed is always asked about"]);
+        assert_eq!(
+            always,
+            ["a person's yes", "no configuration: effect.doubt.unparsed is always asked about"]
+        );
     }
 
     #[test]

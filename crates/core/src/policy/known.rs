@@ -6,16 +6,33 @@ use crate::rule;
 
 /// Every kind of action.
 pub(crate) const KINDS: &[&str] = &[
-    "shell", "code", "file_read", "file_write", "file_delete", "file_list", "navigate",
-    "http_request", "ui", "screenshot", "read_dom", "download", "export_pdf", "login", "notify",
-    "skill", "applescript", "tool", "named",
+    "shell",
+    "code",
+    "file_read",
+    "file_write",
+    "file_delete",
+    "file_list",
+    "navigate",
+    "http_request",
+    "ui",
+    "screenshot",
+    "read_dom",
+    "download",
+    "export_pdf",
+    "login",
+    "notify",
+    "skill",
+    "applescript",
+    "tool",
+    "named",
 ];
 
 /// Whether these words name something: a rule, a family, a kind or a level of risk. `own` are the
 /// ids of configured rules. Otherwise gives the nearest thing that exists.
 pub(crate) fn check(words: &str, own: &[String]) -> Result<(), Option<String>> {
     if let Some(kind) = words.strip_prefix("kind.") {
-        return one_of(kind, KINDS.iter().copied()).map_err(|near| near.map(|k| format!("kind.{k}")));
+        return one_of(kind, KINDS.iter().copied())
+            .map_err(|near| near.map(|k| format!("kind.{k}")));
     }
     if let Some(level) = words.strip_prefix("risk.") {
         let names = LEVELS.iter().map(|level| level.as_str());
@@ -84,7 +101,8 @@ fn distance(a: &str, b: &str) -> usize {
     for (row, left) in a.chars().enumerate() {
         let mut next = vec![row.saturating_add(1)];
         for (column, right) in b.iter().enumerate() {
-            let at = |cells: &[usize], column: usize| cells.get(column).copied().unwrap_or(usize::MAX);
+            let at =
+                |cells: &[usize], column: usize| cells.get(column).copied().unwrap_or(usize::MAX);
             let swap = at(&last, column).saturating_add(usize::from(left != *right));
             let drop = at(&last, column.saturating_add(1)).saturating_add(1);
             let add = at(&next, column).saturating_add(1);
@@ -136,7 +154,8 @@ mod tests {
     #[test]
     fn every_kind_is_listed() {
         for kind in KINDS {
-            let error = serde_json::from_value::<crate::Action>(serde_json::json!({ "kind": kind }));
+            let error =
+                serde_json::from_value::<crate::Action>(serde_json::json!({ "kind": kind }));
             let unknown = error.is_err_and(|error| error.to_string().contains("unknown variant"));
             assert!(!unknown, "{kind}");
         }

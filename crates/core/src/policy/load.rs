@@ -8,7 +8,7 @@ use crate::policy::error::{ConfigError, Notice};
 use crate::policy::layer::{Deaf, Layer, Rank, Ruling};
 use crate::policy::spot::{self, To};
 use crate::policy::subject::{LEVELS, Subject, reach};
-use crate::policy::{Policy, known};
+use crate::policy::{Policy, known, own};
 use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -43,7 +43,7 @@ impl Policy {
                 Rank::Project => &sources.project,
             };
             if let Some(source) = source {
-                config::check_examples(layer, source, &policy)?;
+                own::check_examples(layer, source, &policy)?;
             }
         }
         Ok(policy)
@@ -113,7 +113,11 @@ impl Policy {
     }
 
     /// What the layers so far make of a subject.
-    pub(super) fn before<'a>(&'a self, subject: Subject<'a>, finding: Option<&Finding>) -> Ruling<'a> {
+    pub(super) fn before<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        finding: Option<&Finding>,
+    ) -> Ruling<'a> {
         let mut ruling = self.ruling(self.profile, &Context::default(), subject, finding);
         for layer in &self.layers {
             layer.hear(self.profile, std::slice::from_mut(&mut ruling));

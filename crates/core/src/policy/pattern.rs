@@ -39,7 +39,10 @@ impl Patterns {
     /// Compiles them all.
     pub(crate) fn compile(texts: Vec<String>) -> Result<Self, BadPattern> {
         if let Some(at) = texts.iter().position(|text| text.trim().is_empty()) {
-            return Err(BadPattern { at, problem: "an empty pattern matches everything".to_owned() });
+            return Err(BadPattern {
+                at,
+                problem: "an empty pattern matches everything".to_owned(),
+            });
         }
         let config = Config::new()
             .match_kind(MatchKind::All)

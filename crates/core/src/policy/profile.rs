@@ -71,9 +71,9 @@ impl Profile {
 
     /// The option that speaks for this rule.
     pub(crate) fn option_for(&self, subject: Subject<'_>) -> Option<&'static Choice> {
-        self.options.iter().find(|option| {
-            option.rules.iter().any(|words| reach(words, subject).is_some())
-        })
+        self.options
+            .iter()
+            .find(|option| option.rules.iter().any(|words| reach(words, subject).is_some()))
     }
 
     /// What this profile says about a subject, and by which of its entries.
@@ -171,10 +171,11 @@ mod tests {
     #[test]
     fn a_family_that_is_off_finds_nothing_but_hard_blocks() {
         let quiet = Profile { families: &["effect.doubt.*"], ..copy(DEFAULT) };
-        let mut findings: Vec<_> = ["shell.x.hard", "shell.x.soft", "effect.doubt.unparsed", "user.a"]
-            .into_iter()
-            .map(|id| crate::policy::testing::finding(id, Verdict::Block))
-            .collect();
+        let mut findings: Vec<_> =
+            ["shell.x.hard", "shell.x.soft", "effect.doubt.unparsed", "user.a"]
+                .into_iter()
+                .map(|id| crate::policy::testing::finding(id, Verdict::Block))
+                .collect();
         findings[0].hard = true;
         assert_eq!(quiet.leave_out(&mut findings), 1);
         assert!(findings.iter().all(|finding| finding.rule != "shell.x.soft"));
@@ -184,6 +185,16 @@ mod tests {
     fn copy(profile: &Profile) -> Profile {
         let Profile { name, title, families, verdicts, explore, task, options, .. } = *profile;
         let always = Always { rules: &[], categories: &[], risk: None };
-        Profile { name, title, families, always, verdicts, explore, task, options, approval_timeout: 1 }
+        Profile {
+            name,
+            title,
+            families,
+            always,
+            verdicts,
+            explore,
+            task,
+            options,
+            approval_timeout: 1,
+        }
     }
 }

@@ -139,7 +139,7 @@ mod tests {
     use crate::verdict::Verdict;
 
     fn found(risk: RiskLevel, category: Category) -> Finding {
-        Finding { risk, category, ..finding("a.b.c", Verdict::Confirm) }
+        Finding { category, risk, ..finding("a.b.c", Verdict::Confirm) }
     }
 
     fn names(risk: &Risk) -> Vec<&str> {
@@ -208,6 +208,8 @@ mod tests {
         let history = Some(History { approved: u32::MAX, rejected: 0 });
         let used_to_it = Context { history, ..Context::default() };
         let risk = assess(&shell("x"), &used_to_it, &findings);
-        assert!((risk.score - assess(&shell("x"), &Context::default(), &findings).score).abs() < 1e-9);
+        assert!(
+            (risk.score - assess(&shell("x"), &Context::default(), &findings).score).abs() < 1e-9
+        );
     }
 }

@@ -81,7 +81,8 @@ impl Policy {
 
     fn shown_options(&self) -> Vec<Setting> {
         let options = self.profile.options.iter();
-        let rule_of = |option: &'static Choice| option.rules.first().map(|rule| (option.name, rule));
+        let rule_of =
+            |option: &'static Choice| option.rules.first().map(|rule| (option.name, rule));
         options
             .filter_map(rule_of)
             .map(|(name, rule)| {
