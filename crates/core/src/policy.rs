@@ -268,14 +268,17 @@ fn relax<'a>(
     by: &'static str,
     covers: impl Fn(Subject<'a>) -> bool,
 ) -> String {
-    let mut relaxed = Vec::new();
+    const MOST_NAMES: usize = 8;
+    let mut names = Vec::new();
     for ruling in rulings {
         if ruling.verdict == Verdict::Confirm && !ruling.held && covers(ruling.subject) {
             (ruling.verdict, ruling.by) = (Verdict::Allow, By::Relaxed(by));
-            relaxed.push(ruling.subject.to_string());
+            if names.len() < MOST_NAMES && !names.contains(&ruling.subject) {
+                names.push(ruling.subject);
+            }
         }
     }
-    relaxed.join(", ")
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Strictest first: hard ones, then what was ruled, then what the rule asked for, then the risk.
@@ -508,6 +511,32 @@ mod tests {
         assert_eq!(verdict(Some(Mode::Explore)), Verdict::Confirm);
         assert_eq!(verdict(Some(Mode::Task)), Verdict::Allow);
         assert_eq!(verdict(None), Verdict::Allow);
+    }
+
+    #[test]
+    fn a_profile_can_ask_from_a_risk_on_and_let_no_session_lift_it() {
+        let strict = Profile {
+            verdicts: &[("risk.medium", Verdict::Warn), ("kind.code", Verdict::Block)],
+            always: profile::Always {
+                rules: &["a.b.*"],
+                categories: &[],
+                risk: Some(RiskLevel::High),
+            },
+            ..testing::bare_profile()
+        };
+        let policy = Policy { profile: Box::leak(Box::new(strict)), ..Policy::default() }
+            .in_session(RELAXED);
+        let at = |risk, id| verdict(&policy, Finding { risk, ..finding(id, Verdict::Allow) });
+        assert_eq!(at(RiskLevel::Low, "x.y.z"), Verdict::Allow);
+        assert_eq!(at(RiskLevel::Medium, "x.y.z"), Verdict::Warn);
+        assert_eq!(at(RiskLevel::High, "x.y.z"), Verdict::Confirm);
+        assert_eq!(at(RiskLevel::Critical, "x.y.z"), Verdict::Confirm);
+        assert_eq!(at(RiskLevel::Low, "a.b.c"), Verdict::Confirm);
+        let code: Action =
+            serde_json::from_str(r#"{"kind":"code","language":"sql","source":""}"#).unwrap();
+        let judgement = policy.settle(&code, &Context::default(), Vec::new(), String::new());
+        assert_eq!(judgement.verdict, Verdict::Block);
+        assert_eq!(judgement.reason, "`kind.code` sets kind.code to block");
     }
 
     #[test]

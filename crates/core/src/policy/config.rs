@@ -335,6 +335,21 @@ mod tests {
             "keep one of the two",
         ),
         (
+            "safety:\n\tenabled: true\n",
+            "user.yaml:2:2: tabs disallowed within this context (block indentation)",
+            "indent with spaces",
+        ),
+        (
+            "overrides:\n  *: allow\n",
+            "user.yaml:2:3: a bare `*` means something else in yaml",
+            "put names with a `*` in quotes",
+        ),
+        (
+            "overrides:\n  effect.*: [allow]\n",
+            "user.yaml:2:13: expected a single word here",
+            "leave out the brackets",
+        ),
+        (
             "safety:\n  custom_patterns: [a\n",
             "user.yaml:2:20: unclosed bracket '['",
             "look at the indentation, brackets and quotes around this place",

@@ -134,6 +134,12 @@ fn explain(error: &YamlError) -> (Problem, String) {
         YamlError::Unexpected { expected: "string scalar", .. } => {
             shape("expected a text here", "put it in quotes if it has a `:`, `#`, `*` or bracket")
         }
+        YamlError::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => {
+            shape("expected a single word here", "leave out the brackets")
+        }
+        YamlError::UnknownAnchor { .. } => {
+            shape("a bare `*` means something else in yaml", "put names with a `*` in quotes")
+        }
         YamlError::NullIntoString { .. } => {
             shape("expected a text here, found nothing", "write a value, or leave the line out")
         }
@@ -159,7 +165,11 @@ fn explain(error: &YamlError) -> (Problem, String) {
             let line = text.lines().next().unwrap_or_default();
             // The place is told apart from the problem.
             let line = line.split_once(" at line ").map_or(line, |(problem, _)| problem);
-            let hint = "look at the indentation, brackets and quotes around this place";
+            let hint = if line.contains("tab") {
+                "indent with spaces"
+            } else {
+                "look at the indentation, brackets and quotes around this place"
+            };
             (Problem::Shape(line.to_lowercase()), hint.to_owned())
         }
     }

@@ -8,7 +8,7 @@ use crate::policy::error::{ConfigError, Notice};
 use crate::policy::layer::{Deaf, Layer, Rank, Ruling};
 use crate::policy::spot::{self, To};
 use crate::policy::subject::{LEVELS, Subject, reach};
-use crate::policy::{Policy, known, own};
+use crate::policy::{Policy, Profile, known, own};
 use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -54,7 +54,7 @@ impl Policy {
         let mut notices = Vec::new();
         settle_profile(&mut drafts, &mut policy, &mut notices);
         settle_asking(&mut drafts, &mut notices);
-        settle_timeout(&mut drafts, &mut notices);
+        settle_timeout(&mut drafts, policy.profile, &mut notices);
         for draft in drafts {
             // Against the layers before it, which are in the policy by now.
             policy.find_unheard(&draft, &mut notices);
@@ -209,17 +209,16 @@ fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
 }
 
 /// A project may shorten the wait, not lengthen it: silence is a refusal.
-fn settle_timeout(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
-    let mut settled = None;
+fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec<Notice>) {
+    let mut longest = profile.approval_timeout;
     for draft in drafts {
         let Some(seconds) = draft.layer.approval_timeout else { continue };
-        let longest = settled.unwrap_or(crate::policy::profile::DEFAULT.approval_timeout);
         if draft.layer.rank == Rank::Project && seconds > longest {
             draft.layer.approval_timeout = None;
             let text = format!("`approval_timeout: {seconds}` is ignored: {}", Deaf::Project.why());
             notices.push(draft.notice(&[To::Key("safety"), To::Key("approval_timeout")], text));
         } else {
-            settled = Some(seconds);
+            longest = seconds;
         }
     }
 }

@@ -131,6 +131,7 @@ impl Profile {
 mod tests {
     use super::*;
     use crate::policy::known;
+    use crate::policy::testing::{bare_profile, finding};
 
     #[test]
     fn the_default_is_the_coding_agent() {
@@ -170,31 +171,15 @@ mod tests {
 
     #[test]
     fn a_family_that_is_off_finds_nothing_but_hard_blocks() {
-        let quiet = Profile { families: &["effect.doubt.*"], ..copy(DEFAULT) };
+        let quiet = Profile { families: &["effect.doubt.*"], ..bare_profile() };
         let mut findings: Vec<_> =
             ["shell.x.hard", "shell.x.soft", "effect.doubt.unparsed", "user.a"]
                 .into_iter()
-                .map(|id| crate::policy::testing::finding(id, Verdict::Block))
+                .map(|id| finding(id, Verdict::Block))
                 .collect();
         findings[0].hard = true;
         assert_eq!(quiet.leave_out(&mut findings), 1);
         assert!(findings.iter().all(|finding| finding.rule != "shell.x.soft"));
         assert_eq!(DEFAULT.leave_out(&mut findings), 0);
-    }
-
-    fn copy(profile: &Profile) -> Profile {
-        let Profile { name, title, families, verdicts, explore, task, options, .. } = *profile;
-        let always = Always { rules: &[], categories: &[], risk: None };
-        Profile {
-            name,
-            title,
-            families,
-            always,
-            verdicts,
-            explore,
-            task,
-            options,
-            approval_timeout: 1,
-        }
     }
 }

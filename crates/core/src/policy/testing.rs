@@ -1,6 +1,7 @@
 //! What the tests of this module share.
 
 use crate::action::Action;
+use crate::policy::profile::{Always, DEFAULT, Profile};
 use crate::policy::{ConfigError, Policy, Source, Sources};
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -14,6 +15,21 @@ pub(crate) fn finding(id: &str, verdict: Verdict) -> Finding {
         span: None,
         instead: None,
         hard: false,
+    }
+}
+
+/// A profile that changes nothing.
+pub(crate) fn bare_profile() -> Profile {
+    Profile {
+        name: "bare",
+        title: "Changes nothing",
+        families: &["*"],
+        always: Always { rules: &[], categories: &[], risk: None },
+        verdicts: &[],
+        explore: &[],
+        task: &[],
+        options: &[],
+        approval_timeout: DEFAULT.approval_timeout,
     }
 }
 
