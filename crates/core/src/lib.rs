@@ -8,7 +8,7 @@
 //! assert!(judgement.verdict >= Verdict::Confirm);
 //! ```
 //!
-//! Pure: no I/O, no clock, no randomness, no panic. [`judge`] cannot fail: what it does not
+//! Pure: no I/O, no clock, no randomness, no panic. [`judge()`] cannot fail: what it does not
 //! understand is a finding whose verdict is at least [`Verdict::Confirm`].
 
 pub mod action;

@@ -106,7 +106,8 @@ pub(super) fn said(ruling: &Ruling<'_>) -> String {
     let (subject, verdict) = (ruling.subject, ruling.verdict.as_str());
     match (subject, ruling.by) {
         (Subject::UnknownProfile(name), _) => {
-            format!("no profile is called {}, so a person has to agree", one_line(name))
+            let name: String = name.chars().take(60).collect();
+            format!("no profile is called `{}`, so a person has to agree", one_line(&name))
         }
         (_, By::Profile(entry)) => format!("`{entry}` sets {subject} to {verdict}"),
         (_, By::Entry(layer, entry)) => format!("`{entry}: {verdict}` in {}", layer.file),
