@@ -180,6 +180,7 @@ impl Rule {
             reason,
             span,
             instead: self.instead.as_deref().map(str::to_owned),
+            hard: self.hard,
         });
     }
 }
