@@ -56,9 +56,15 @@ impl Invocation {
         if let Some(letters) = wanted.strip_prefix('-')
             && !letters.is_empty()
         {
+            if let Some(start) = wanted.strip_suffix('*') {
+                return self.words.iter().any(|word| word.starts_with(start));
+            }
             return self.words.iter().any(|word| has_letter(word, wanted, letters));
         }
-        self.operands.iter().any(|word| matches(wanted, word))
+        // A piece of a word is looked for everywhere: it may stand in an option's value.
+        let everywhere = wanted.starts_with('*') && wanted.len() > 4;
+        let words = if everywhere { &self.words } else { &self.operands };
+        words.iter().any(|word| matches(wanted, word))
     }
 
     /// The command as shown to a person.

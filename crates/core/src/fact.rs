@@ -70,6 +70,10 @@ named! {
         UnknownCode = "unknown-code",
         /// The program to run could not be worked out.
         UnknownCommand = "unknown-command",
+        /// A program named by a variable whose name tells which one it is.
+        AssumedCommand = "assumed-command",
+        /// A program in a temporary folder would run.
+        TempProgram = "temp-program",
         /// A variable that makes other programs run code would be set.
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.

@@ -96,7 +96,8 @@ fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     if path.contains(UNKNOWN) {
         tags = tags.with(Tag::Unknown);
     }
-    if scene.sensitive.iter().any(|pattern| is_below(folder, &absolute(pattern, scene))) {
+    let mut sensitive = scene.sensitive.iter().chain(&scene.context.sensitive_paths);
+    if sensitive.any(|pattern| is_below(folder, &absolute(pattern, scene))) {
         tags = tags.with(Tag::Sensitive);
     }
     tags
@@ -126,6 +127,20 @@ pub fn absolute(path: &str, scene: &Scene<'_>) -> String {
 /// Without `.`, `..` and doubled slashes. `..` at the root stays at the root, as the kernel has it.
 #[must_use]
 pub fn normalize(path: &str) -> String {
+    clean(path).into_owned()
+}
+
+/// The same, without a copy for the paths that need no change: nearly all.
+fn clean(path: &str) -> Cow<'_, str> {
+    let has_steps = path.contains("//") || path.contains("/.") || path.starts_with('.');
+    if has_steps || (path.ends_with('/') && path.len() > 1) {
+        Cow::Owned(walk(path))
+    } else {
+        Cow::Borrowed(path)
+    }
+}
+
+fn walk(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -196,21 +211,21 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path.starts_with(UNKNOWN) || path.is_empty() {
         return tag(Tag::Unknown);
     }
-    if let Some(workspace) = scene.workspace().map(normalize) {
+    if let Some(workspace) = scene.workspace().map(clean) {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
         }
         if is_below(path, &workspace) {
             return tag(Tag::Workspace);
         }
-        if is_below(&workspace, path) && path != normalize(scene.home()) {
+        if is_below(&workspace, path) && path != clean(scene.home()) {
             return tag(Tag::Top);
         }
     }
     if let Some(device) = path.strip_prefix("/dev/") {
         return device_zone(device);
     }
-    let home = normalize(scene.home());
+    let home = clean(scene.home());
     if path == home {
         return tag(Tag::HomeRoot).with(Tag::Home);
     }

@@ -11,6 +11,9 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::row::Row;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
+/// Findings told about one action.
+const MOST_FINDINGS: usize = 64;
+
 /// Words of a rule: static for ours, owned for the user's.
 pub type Words = Cow<'static, [Cow<'static, str>]>;
 
@@ -166,6 +169,12 @@ impl Rule {
 
     fn add(&self, findings: &mut Vec<Finding>, subject: &str, span: Option<[u32; 2]>) {
         if findings.iter().any(|known| known.rule == self.id && known.span == span) {
+            return;
+        }
+        // A person reads a handful. Past that only something stricter is news.
+        if findings.len() >= MOST_FINDINGS
+            && findings.iter().any(|known| known.verdict >= self.verdict && (known.hard || !self.hard))
+        {
             return;
         }
         let reason = match subject {

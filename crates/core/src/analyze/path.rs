@@ -62,15 +62,30 @@ fn hidden_traversal(path: &str) -> Option<String> {
         if decoded == text {
             return None;
         }
+        if hides_a_step(&text) {
+            return Some(text);
+        }
         text = decoded;
     }
     // Encoded over and over: nobody names a file like that.
     Some(path.to_owned())
 }
 
-/// `..` between separators, or runs of dots with a backslash that some systems read as `..`.
+/// An encoded dot, or a byte that only a lenient decoder accepts: a name has no use for either.
+fn hides_a_step(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    ["%2e", "%c0%", "%c1%", "%e0%80", "%f0%80", "%f8%80", "%fc%80", "%u002e", "%uff0e"]
+        .iter()
+        .any(|code| lower.contains(code))
+}
+
+/// `..` between separators, also with marks around it that some decoder drops.
 fn climbs(path: &str) -> bool {
-    path.split('/').any(|part| part.len() >= 2 && part.chars().all(|char| char == '.'))
+    path.split('/').any(|part| {
+        let dots = part.trim_matches(|char: char| !char.is_alphanumeric() && char != '.' && char != '…');
+        (dots.len() >= 2 && dots.chars().all(|char| matches!(char, '.' | '…')))
+            || (dots.starts_with("..") && !dots.contains(|char: char| char.is_ascii_alphabetic()))
+    })
 }
 
 /// One round of percent-decoding, overlong and `%u` forms included. Bytes that are not text become

@@ -44,6 +44,10 @@ use crate::verdict::Span;
 const MOST_DEPTH: usize = 64;
 /// Commands looked at in one action, repeats included.
 const MOST_COMMANDS: u32 = 20_000;
+/// Standard input that is handed to more than one command.
+const MOST_SHARED: usize = 16 * 1024;
+/// Facts noted about one action.
+const MOST_FACTS: usize = 4_096;
 /// Longer scripts are not followed.
 const MOST_TEXT: usize = 2 * 1024 * 1024;
 
@@ -145,8 +149,13 @@ impl<'a> Walker<'a> {
 
     fn seq(&mut self, src: &str, seq: &StmtSeq, stdin: Stream) -> Stream {
         let mut out = Stream::empty();
+        let mut stdin = stdin;
         for stmt in seq.iter() {
             let printed = self.stmt(src, stmt, stdin.clone());
+            if stdin.text.as_ref().is_some_and(|text| text.len() > MOST_SHARED) {
+                // Read by the first command; copying it for every other would cost the square.
+                stdin = Stream::unknown(stdin.taint);
+            }
             out = output::concat(out, printed);
         }
         out
@@ -193,16 +202,20 @@ impl<'a> Walker<'a> {
     fn note(&mut self, fact: Fact) {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
-        if !self.analysis.facts.contains(&fact) {
-            self.analysis.facts.push(fact);
+        let facts = &mut self.analysis.facts;
+        if facts.len() >= MOST_FACTS {
+            self.fuel = 0;
+            if facts.last().is_some_and(|last| last.kind != FactKind::Bound) {
+                facts.push(Fact::new(FactKind::Bound, "does more than can be followed"));
+            }
+        } else if !facts.iter().rev().take(64).any(|known| *known == fact) {
+            facts.push(fact);
         }
     }
 
     /// A fact about a path.
     fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
-        let cwd = self.cwd();
-        let scene = Scene { cwd: cwd.as_deref(), ..self.scene };
-        let mut found = place::locate(&path.text, &scene).and(tags);
+        let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
         if path.taint.has(Tag::Created) || self.made_here(&path.text) {
             found = found.with(Tag::Created);
         }

@@ -3,6 +3,7 @@
 use shuck_ast::{BinaryCommand, BinaryOp, Command, Stmt};
 
 use super::Walker;
+use super::state::State;
 use super::value::Stream;
 
 impl Walker<'_> {
@@ -16,22 +17,23 @@ impl Walker<'_> {
     fn and_or(&mut self, src: &str, binary: &BinaryCommand, stdin: &Stream) -> Stream {
         let links = flatten(binary, |op| matches!(op, BinaryOp::And | BinaryOp::Or));
         // A later `;` may be reached from any link, so every state on the way is possible there.
-        let mut possible = Vec::new();
+        let mut possible: Option<State> = None;
         let mut out = Stream::empty();
         for (op, stmt) in links {
-            if op.is_some() {
-                possible.push(self.state.clone());
-            }
+            let before = op.map(|_| self.state.clone());
             let printed = self.stmt(src, stmt, stdin.clone());
             out = super::output::concat(out, printed);
-            if op == Some(BinaryOp::Or)
-                && let Some(skipped) = possible.last()
-            {
-                self.state.join(skipped);
+            if let (Some(BinaryOp::Or), Some(before)) = (op, &before) {
+                self.state.join(before);
+            }
+            match (&mut possible, before) {
+                (Some(possible), Some(before)) => possible.join(&before),
+                (None, before) => possible = before,
+                (Some(_), None) => {}
             }
         }
-        for state in &possible {
-            self.state.join(state);
+        if let Some(possible) = &possible {
+            self.state.join(possible);
         }
         out
     }

@@ -8,6 +8,12 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 use crate::verdict::Span;
 
+/// Programs one expects where a compressor is asked for.
+const COMPRESSORS: &[&str] = &[
+    "gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pxz", "pixz", "zstd", "pzstd", "lz4", "lzop",
+    "brotli", "lzma", "compress", "cat",
+];
+
 impl Walker<'_> {
     /// Notes what the catalogue says this program does. When only help is asked for, just what
     /// could not be undone if the program did not know the option after all.
@@ -45,14 +51,18 @@ impl Walker<'_> {
                 continue;
             }
             let content = Stream::known(command.text.clone(), command.taint);
-            self.note(Fact::new(FactKind::ShellEscape, format!("{name}: {}", command.text)).at(span));
+            let program = command.text.split_whitespace().next().map_or("", place::base_name);
+            if !COMPRESSORS.contains(&program) {
+                let subject = format!("{name}: {}", command.text);
+                self.note(Fact::new(FactKind::ShellEscape, subject).at(span));
+            }
             self.run_text(super::catalogue::Code::Shell, &content, span, &Stream::caller());
         }
     }
 
     fn effect_on(&mut self, kind: FactKind, target: &Arg, tags: Tags, asks_help: bool) {
         if asks_help {
-            let found = place::locate(&target.text, &self.scene_now(&self.cwd()));
+            let found = place::locate(&target.text, &self.scene_now());
             if !found.any(Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked])) {
                 return;
             }
@@ -70,25 +80,19 @@ impl Walker<'_> {
 
     /// An unknown program given a key or a credentials file by name can do anything with it.
     fn secrets_among(&mut self, args: &Arguments<'_>) {
-        let cwd = self.cwd();
         for word in args.words() {
             let path = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
             let path = path.strip_prefix('@').unwrap_or(path);
             if !path.contains(['/', '.']) || path.starts_with('-') {
                 continue;
             }
-            let tags = place::locate(path, &self.scene_now(&cwd));
+            let tags = place::locate(path, &self.scene_now());
             if tags.has(Tag::Secret) && !tags.has(Tag::Workspace) {
                 self.note(
                     Fact::new(FactKind::Read, place::shown(path)).tagged(tags).at(word.span),
                 );
             }
         }
-    }
-
-    /// The surroundings at this point of the script.
-    pub(super) fn scene_now<'s>(&'s self, cwd: &'s Option<String>) -> Scene<'s> {
-        Scene { cwd: cwd.as_deref(), ..self.scene }
     }
 
     /// `chmod MODE FILE…`, `chown OWNER FILE…`.

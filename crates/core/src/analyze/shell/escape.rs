@@ -59,8 +59,7 @@ impl Walker<'_> {
         let runs = if COMMAND_VARIABLES.contains(&name) {
             self.runs_unexpected(name, value, span)
         } else if LOADING_VARIABLES.contains(&name) {
-            let cwd = self.cwd();
-            let tags = place::locate(&value.text, &self.scene_now(&cwd));
+            let tags = place::locate(&value.text, &self.scene_now());
             !value.text.is_empty() && !tags.has(Tag::System) && value.text != "/dev/null"
         } else if OPTION_VARIABLES.contains(&name) {
             ["-r ", "--require", "--import", "--loader", "-M", "-javaagent", "-agentpath", "-e"]

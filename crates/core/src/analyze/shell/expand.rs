@@ -213,8 +213,10 @@ impl Walker<'_> {
                 if user.is_empty() {
                     fields.text(self.scene.home());
                 } else if user == "+" {
-                    let cwd = self.cwd().unwrap_or_else(|| UNKNOWN.into());
-                    fields.text(&cwd);
+                    match self.cwd() {
+                        Some(cwd) => fields.text(cwd),
+                        None => fields.text(UNKNOWN.encode_utf8(&mut [0; 4])),
+                    }
                 } else {
                     fields.text("~");
                     fields.text(user);

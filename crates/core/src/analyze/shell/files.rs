@@ -8,12 +8,17 @@ use crate::place::{self, Scene};
 
 impl Walker<'_> {
     /// Where relative paths start now.
-    pub(super) fn cwd(&self) -> Option<String> {
+    pub(super) fn cwd(&self) -> Option<&str> {
         match self.state.values("PWD") {
-            Some([value, ..]) => value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.clone()),
+            Some([value, ..]) => value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str()),
             _ if self.tags.has(Tag::Elsewhere) => None,
-            _ => self.scene.cwd.map(str::to_owned),
+            _ => self.scene.cwd,
         }
+    }
+
+    /// The surroundings at this point of the script.
+    pub(super) fn scene_now(&self) -> Scene<'_> {
+        Scene { cwd: self.cwd(), ..self.scene }
     }
 
     /// `cd` with these words.
@@ -24,9 +29,7 @@ impl Walker<'_> {
                 self.variable("OLDPWD").into_iter().next().unwrap_or_default()
             }
             Some(arg) => {
-                let cwd = self.cwd();
-                let scene = Scene { cwd: cwd.as_deref(), ..self.scene };
-                Arg { text: place::absolute(&arg.text, &scene), ..arg.clone() }
+                arg.saying(place::absolute(&arg.text, &self.scene_now()))
             }
         };
         let old = self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal);
@@ -35,8 +38,7 @@ impl Walker<'_> {
     }
 
     fn key(&self, path: &str) -> String {
-        let cwd = self.cwd();
-        place::absolute(path, &Scene { cwd: cwd.as_deref(), ..self.scene })
+        place::absolute(path, &self.scene_now())
     }
 
     /// Remembers what a script wrote to a file.
@@ -94,10 +96,10 @@ impl Walker<'_> {
     /// What is known of a file's content.
     pub(super) fn content_of(&self, path: &Arg) -> Stream {
         if let Some(file) = self.state.files.get(&self.key(&path.text)) {
-            return file.content.clone();
+            let content = file.content.clone();
+            return Stream { taint: content.taint.with(Tag::Local), ..content };
         }
-        let cwd = self.cwd();
-        let tags = place::locate(&path.text, &Scene { cwd: cwd.as_deref(), ..self.scene });
+        let tags = place::locate(&path.text, &self.scene_now());
         let mut taint = Tags::of(&[Tag::Local]).and(path.taint.without(Tag::Created));
         for tag in [Tag::Secret, Tag::Accounts, Tag::History] {
             if tags.has(tag) {

@@ -79,8 +79,7 @@ impl Walker<'_> {
 
     /// Looking for keys and credentials all over the machine.
     fn secret_names(&mut self, roots: &[Arg], tests: &[Arg], span: Option<Span>) {
-        let cwd = self.cwd();
-        let scene = self.scene_now(&cwd);
+        let scene = self.scene_now();
         let outside = roots.iter().any(|root| !place::locate(&root.text, &scene).has(Tag::Workspace));
         let secret_root = roots.iter().any(|root| place::locate(&root.text, &scene).has(Tag::Secret));
         let named = tests.windows(2).find_map(|pair| match pair {
@@ -96,6 +95,21 @@ impl Walker<'_> {
             _ => return,
         };
         self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
+    }
+
+    /// `grep -r password /`.
+    pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        const WORDS: &[&str] = &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
+        let Some((pattern, roots)) = args.operands().split_first() else { return };
+        let wanted = pattern.text.to_ascii_lowercase();
+        if !WORDS.iter().any(|word| wanted.contains(word)) {
+            return;
+        }
+        let scene = self.scene_now();
+        let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot]);
+        if roots.iter().any(|root| place::locate(&root.text, &scene).any(wide)) {
+            self.note(Fact::new(FactKind::SecretSearch, pattern.text.clone()).at(span));
+        }
     }
 
     /// `fd PATTERN -x cmd`.

@@ -135,8 +135,7 @@ impl Walker<'_> {
                 return Stream::unknown(stdin.taint);
             }
         };
-        let cwd = self.cwd();
-        let scene = self.scene_now(&cwd).deeper();
+        let scene = self.scene_now().deeper();
         let found = analyze::code::analyze(language, &text, None, &scene);
         self.merge(found, span);
         Stream::unknown(stdin.taint.and(content.taint))
@@ -171,6 +170,13 @@ impl Walker<'_> {
                     self.child_script(&string, span, Stream::caller());
                 }
             }
+        }
+        // An editor's `:!cmd`, a debugger's `!cmd`.
+        if let Some((before, command)) = text.split_once('!')
+            && before.len() <= 16
+            && before.chars().all(|char| char.is_ascii_alphanumeric() || ": %.,$".contains(char))
+        {
+            self.child_script(command, span, Stream::caller());
         }
         for part in text.split('`').skip(1).step_by(2) {
             self.child_script(part, span, Stream::caller());

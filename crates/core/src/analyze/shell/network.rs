@@ -95,7 +95,10 @@ impl Walker<'_> {
     fn saved(&mut self, name: &str, args: &Arguments<'_>) -> Option<Stream> {
         let fetched = Tags::of(&[Tag::Fetched]);
         let output = match name {
-            "wget" => args.value(&["-O", "--output-document", "-qO"]),
+            "wget" if args.words().iter().any(|word| word.text.ends_with("O-")) => {
+                Some(Arg::literal("-"))
+            }
+            "wget" => args.value(&["-O", "--output-document"]),
             _ => args.value(&["-o", "--output"]),
         };
         match output {

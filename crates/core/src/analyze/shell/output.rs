@@ -45,7 +45,7 @@ impl Walker<'_> {
             | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => decode(name, args, stdin),
             "pwd" => self.cwd().map_or_else(
                 || Stream::unknown(Tags::NONE),
-                |cwd| Stream::known(cwd, Tags::NONE),
+                |cwd| Stream::known(cwd.to_owned(), Tags::NONE),
             ),
             "mktemp" => {
                 let folder = args.value(&["-p", "--tmpdir"]).map(|arg| arg.text);
@@ -68,6 +68,7 @@ impl Walker<'_> {
             "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp" | "mv" => {
                 Stream::empty()
             }
+            _ if prints_settings(name, args) => Stream::known(":\n".to_owned(), Tags::NONE),
             _ if network::fetches(name) => Stream::unknown(Tags::of(&[Tag::Fetched])),
             // A filter passes on what it was fed, changed in ways nobody tracks.
             _ => Stream::unknown(stdin.taint.and(taint).without(Tag::Created)),
@@ -93,6 +94,21 @@ impl Walker<'_> {
         }
         out
     }
+}
+
+/// Programs made to have their output evaluated: `eval "$(ssh-agent -s)"`.
+fn prints_settings(name: &str, args: &Arguments<'_>) -> bool {
+    const ALWAYS: &[&str] = &[
+        "ssh-agent", "dircolors", "lesspipe", "register-python-argcomplete", "keychain",
+        "gnome-keyring-daemon", "resize", "tset", "fnm", "luarocks", "locale", "path_helper",
+    ];
+    const WORDS: &[&str] = &[
+        "shellenv", "init", "hook", "completion", "completions", "activate", "shell-init", "env",
+        "docker-env", "shell.bash", "shell.zsh", "export-env", "generate-shell-completion",
+        "gen-completions", "complete", "virtualenv-init", "alias",
+    ];
+    ALWAYS.contains(&name)
+        || args.operands().iter().take(2).any(|word| WORDS.contains(&word.text.as_str()))
 }
 
 fn echo(args: &Arguments<'_>) -> Stream {

@@ -1,6 +1,9 @@
 //! One command: choose the values its variables can have, expand, look through wrappers, note.
 
-use shuck_ast::{Assignment, AssignmentValue, SimpleCommand};
+use shuck_ast::{
+    Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word, WordPart,
+    WordPartNode,
+};
 
 use super::arguments::Arguments;
 use super::catalogue::{self, Program};
@@ -82,6 +85,10 @@ impl Walker<'_> {
             .collect();
         let mut args = Vec::with_capacity(simple.args.len() + 1);
         self.word_into(src, &simple.name, &mut args);
+        if let [name] = args.as_mut_slice() {
+            name.one_word = simple.name.is_fully_double_quoted();
+            name.variable = plain_variable(&simple.name);
+        }
         for word in &simple.args {
             self.word_into(src, word, &mut args);
         }
@@ -94,7 +101,12 @@ impl Walker<'_> {
                 self.assign(assignment, words);
             }
         }
-        if lasting { Stream::empty() } else { self.run(args, stdin) }
+        match lasting {
+            // `$(<file)` and `<file` alone print the file.
+            true if simple.assignments.is_empty() && !stdin.from_caller => stdin,
+            true => Stream::empty(),
+            false => self.run(args, stdin),
+        }
     }
 
     /// What an assignment gives its variable.
@@ -149,6 +161,9 @@ impl Walker<'_> {
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         if !first.is_known() && !self.names_a_local_file(first) {
+            if let Some(assumed) = self.assumed_program(&args) {
+                return self.run(assumed, stdin);
+            }
             return self.unknown_command(&args, &stdin);
         }
         let name = place::base_name(&first.text).to_owned();
@@ -193,11 +208,51 @@ impl Walker<'_> {
         })
     }
 
+    /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
+    fn assumed_program(&mut self, args: &[Arg]) -> Option<Vec<Arg>> {
+        let first = args.first().filter(|first| first.text.chars().eq([UNKNOWN]))?;
+        let variable = first.variable.as_deref()?;
+        let name = variable.rsplit('_').next().unwrap_or(variable).to_ascii_lowercase();
+        let program = catalogue::program(&name)?;
+        let harmless = program.own_verbs
+            && program.wraps.is_none()
+            && program.runs.is_none()
+            && !program.does.iter().any(|effect| effect.fact == FactKind::Delete);
+        if !harmless {
+            return None;
+        }
+        self.note(Fact::new(FactKind::AssumedCommand, variable).at(first.span));
+        let mut assumed = args.to_vec();
+        if let Some(first) = assumed.first_mut() {
+            *first = Arg { span: first.span, ..Arg::literal(name) };
+        }
+        Some(assumed)
+    }
+
+    /// A single unknown program, called with a long option that no program which deletes, writes
+    /// or interprets would accept.
+    fn is_plain_call(args: &[Arg]) -> bool {
+        const UNDERSTOOD: &[&str] = &[
+            "--recursive", "--force", "--no-preserve-root", "--one-file-system", "--dir", "--verbose",
+            "--remove", "--zero", "--parents", "--command", "--eval", "--exec", "--execute", "--run",
+            "--call", "--print", "--login", "--posix", "--rcfile", "--init-file", "--init-command",
+            "--expression", "--file", "--output", "--target-directory", "--delete",
+        ];
+        matches!(args, [first, option, ..]
+            if first.one_word
+                && option.is_known()
+                && option.text.starts_with("--")
+                && option.text.len() > 2
+                && !UNDERSTOOD.iter().any(|known| known.starts_with(option.text.split('=').next().unwrap_or_default())))
+            && !args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
+    }
+
     fn unknown_command(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
         if let Some(first) = args.first() {
             let kind = match first.taint {
                 taint if taint.has(Tag::Fetched) => FactKind::RemoteCode,
                 taint if taint.has(Tag::Decoded) => FactKind::DecodedCode,
+                _ if Self::is_plain_call(args) => FactKind::AssumedCommand,
                 _ => FactKind::UnknownCommand,
             };
             self.note(Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span));
@@ -241,6 +296,9 @@ impl Walker<'_> {
         if asks_help {
             return Stream::unknown(Tags::NONE);
         }
+        if let Some(first) = args.first() {
+            self.program_from_temp(first);
+        }
         if let Some(out) = self.special(name, &arguments, stdin, span) {
             return out;
         }
@@ -251,6 +309,15 @@ impl Walker<'_> {
             self.general_verbs(name, &arguments, span);
         }
         self.output(name, &arguments, stdin)
+    }
+
+    /// A program that somebody put into a temporary folder.
+    fn program_from_temp(&mut self, first: &Arg) {
+        if first.text.starts_with('/') {
+            if place::locate(&first.text, &self.scene_now()).has(Tag::Temp) {
+                self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
+            }
+        }
     }
 
     /// Programs whose words have a grammar of their own.
@@ -287,6 +354,10 @@ impl Walker<'_> {
                 self.crontab(args, stdin, span);
                 None
             }
+            "grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep" => {
+                self.greps_for_secrets(args, span);
+                None
+            }
             "sed" | "gsed" => {
                 self.sed(args, span);
                 None
@@ -301,6 +372,24 @@ impl Walker<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// The variable that a word consists of.
+fn plain_variable(word: &Word) -> Option<Box<str>> {
+    let parts = match word.parts.as_slice() {
+        [WordPartNode { kind: WordPart::DoubleQuoted { parts, .. }, .. }] => parts.as_slice(),
+        parts => parts,
+    };
+    match parts {
+        [WordPartNode { kind: WordPart::Variable(name), .. }] => Some(name.as_str().into()),
+        [WordPartNode { kind: WordPart::Parameter(parameter), .. }] => match parameter.bourne()? {
+            BourneParameterExpansion::Access { reference } if reference.subscript.is_none() => {
+                Some(reference.name.as_str().into())
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

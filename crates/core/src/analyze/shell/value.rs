@@ -17,6 +17,10 @@ pub(super) struct Arg {
     pub(super) span: Option<Span>,
     /// What a process substitution would print.
     pub(super) stream: Option<Box<Stream>>,
+    /// Stands between quotes as a whole: one word, whatever it holds.
+    pub(super) one_word: bool,
+    /// The one variable it consists of.
+    pub(super) variable: Option<Box<str>>,
 }
 
 impl Arg {

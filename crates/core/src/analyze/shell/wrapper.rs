@@ -240,8 +240,7 @@ impl Walker<'_> {
                 _ => text.strip_prefix("--volume=").or_else(|| text.strip_prefix("--mount=")),
             };
             let Some(host) = mount.and_then(host_side) else { continue };
-            let cwd = self.cwd();
-            let found = crate::place::locate(host, &self.scene_now(&cwd));
+            let found = crate::place::locate(host, &self.scene_now());
             let exposes = found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts]))
                 || host.ends_with("docker.sock");
             if exposes && found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts, Tag::System])) {
