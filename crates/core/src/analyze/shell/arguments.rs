@@ -2,31 +2,37 @@
 
 use super::catalogue::Program;
 use super::value::Arg;
+use crate::analyze::Invocation;
+use crate::verdict::Span;
 
 /// A command's words after its name.
 pub(super) struct Arguments<'a> {
     words: &'a [Arg],
-    operands: Vec<Arg>,
+    /// Where among the words the operands are.
+    places: Vec<usize>,
+    operands: Vec<&'a Arg>,
 }
 
 impl<'a> Arguments<'a> {
     /// Tells the words apart with what is known about the program.
     pub(super) fn new(words: &'a [Arg], program: Option<&Program>) -> Self {
         let values = program.map_or(&[][..], |program| program.values);
-        let mut operands = Vec::new();
-        let mut rest = words.iter();
+        let mut places = Vec::with_capacity(words.len());
+        let mut operands = Vec::with_capacity(words.len());
+        let mut rest = words.iter().enumerate();
         let mut options_end = false;
-        while let Some(word) = rest.next() {
+        while let Some((at, word)) = rest.next() {
             let text = word.text.as_str();
             if options_end || !text.starts_with('-') || text == "-" {
-                operands.push(word.clone());
+                places.push(at);
+                operands.push(word);
             } else if text == "--" {
                 options_end = true;
             } else if takes_next(text, values) {
                 rest.next();
             }
         }
-        Self { words, operands }
+        Self { words, places, operands }
     }
 
     /// All of them.
@@ -35,8 +41,18 @@ impl<'a> Arguments<'a> {
     }
 
     /// The words that are neither options nor their values.
-    pub(super) fn operands(&self) -> &[Arg] {
+    pub(super) fn operands(&self) -> &[&'a Arg] {
         &self.operands
+    }
+
+    /// The command as rules see it.
+    pub(super) fn invocation(&self, program: &str, span: Option<Span>) -> Invocation {
+        Invocation {
+            program: program.to_owned(),
+            words: self.words.iter().map(|arg| arg.text.clone()).collect(),
+            operands: self.places.clone(),
+            span,
+        }
     }
 
     /// The text of an operand.

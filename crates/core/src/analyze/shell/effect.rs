@@ -111,7 +111,7 @@ impl Walker<'_> {
         let by_reference = args.has("--reference");
         let (mode, files) = match (args.operands(), by_reference || taken_away.is_some()) {
             (files, true) => (None, files),
-            ([mode, files @ ..], false) => (Some(mode), files),
+            ([mode, files @ ..], false) => (Some(*mode), files),
             ([], false) => return,
         };
         if let (Some(mode), FactKind::Chmod) = (mode, kind) {
@@ -165,14 +165,16 @@ fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
 
 fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
     let operands = args.operands().get(effect.sub.len()..).unwrap_or_default();
-    match effect.on {
-        Slot::Args => operands.to_vec(),
-        Slot::First => operands.first().cloned().into_iter().collect(),
-        Slot::Last => operands.last().filter(|_| operands.len() > 1).cloned().into_iter().collect(),
-        Slot::Sources => operands.split_last().map(|(_, rest)| rest.to_vec()).unwrap_or_default(),
-        Slot::Rest => operands.get(1..).unwrap_or_default().to_vec(),
-        Slot::Option(option) => args.values(&[option]),
-    }
+    let chosen = match effect.on {
+        Slot::Args => operands,
+        Slot::First => operands.get(..1).unwrap_or_default(),
+        Slot::Last if operands.len() < 2 => &[],
+        Slot::Last => operands.get(operands.len() - 1..).unwrap_or_default(),
+        Slot::Sources => operands.split_last().map_or(&[][..], |(_, rest)| rest),
+        Slot::Rest => operands.get(1..).unwrap_or_default(),
+        Slot::Option(option) => return args.values(&[option]),
+    };
+    chosen.iter().map(|arg| (*arg).clone()).collect()
 }
 
 #[cfg(test)]

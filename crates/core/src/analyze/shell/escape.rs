@@ -97,11 +97,11 @@ impl Walker<'_> {
         if args.operand(0) == Some("config") {
             let reads = args.has_any(&["--get", "--list", "-l", "--unset", "--get-all", "--get-regexp", "--unset-all"]);
             let operands = match args.operands() {
-                [_, set, rest @ ..] if matches!(set.text.as_str(), "set" | "add") => rest.to_vec(),
-                [_, rest @ ..] => rest.to_vec(),
-                [] => Vec::new(),
+                [_, set, rest @ ..] if matches!(set.text.as_str(), "set" | "add") => rest,
+                [_, rest @ ..] => rest,
+                [] => &[],
             };
-            if let ([key, value, ..], false) = (operands.as_slice(), reads) {
+            if let ([key, value, ..], false) = (operands, reads) {
                 self.git_setting(&key.text, value, span);
             }
         }
@@ -116,9 +116,10 @@ impl Walker<'_> {
             Some("submodule") if args.operand(1) == Some("foreach") => args.operands().get(2..),
             _ => None,
         };
-        if let Some(words) = script.map(<[Arg]>::to_vec)
+        if let Some(words) = script
             && !words.is_empty()
         {
+            let words: Vec<Arg> = words.iter().map(|word| (*word).clone()).collect();
             let line = super::builtin::join(&words);
             let content = Stream::known(line.text, line.taint);
             self.run_text(Code::Shell, &content, span, &Stream::caller());

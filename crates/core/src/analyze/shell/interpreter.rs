@@ -87,7 +87,7 @@ impl Walker<'_> {
         let known_here = self.made_here(&file.text) || content.text.is_some();
         if known_here || content.taint.has(Tag::Fetched) {
             let outer = self.state.positional.replace(
-                args.operands().get(1..).unwrap_or_default().to_vec(),
+                args.operands().iter().skip(1).map(|arg| (*arg).clone()).collect(),
             );
             let out = self.run_text(language, &content, file.span, stdin);
             self.state.positional = outer;
@@ -223,7 +223,7 @@ impl Walker<'_> {
         for script in &scripts {
             self.sed_script(script, span);
         }
-        let files = args.operands().get(usize::from(!by_option)..).unwrap_or_default().to_vec();
+        let files = args.operands().get(usize::from(!by_option)..).unwrap_or_default();
         let in_place = args.words().iter().any(|word| {
             word.text == "--in-place"
                 || word.text.starts_with("--in-place=")

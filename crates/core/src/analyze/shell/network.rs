@@ -113,8 +113,7 @@ impl Walker<'_> {
                 if !remote_name {
                     return Some(Stream::unknown(fetched));
                 }
-                let urls: Vec<_> = args.operands().to_vec();
-                for url in urls {
+                for url in args.operands() {
                     let path = url.text.split(['?', '#']).next().unwrap_or_default();
                     let file = place::base_name(path);
                     if !file.is_empty() && !file.contains(UNKNOWN) && path.contains('/') {

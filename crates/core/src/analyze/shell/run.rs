@@ -10,7 +10,7 @@ use super::catalogue::{self, Program};
 use super::value::{Arg, Stream};
 use super::wrapper::Inner;
 use super::{MOST_DEPTH, Walker};
-use crate::analyze::{Invocation, UNKNOWN};
+use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
@@ -285,12 +285,8 @@ impl Walker<'_> {
         let span = whole_span(args);
         let asks_help = super::verb::asks_for_help(&arguments);
         if !asks_help {
-            self.analysis.commands.push(Invocation {
-                program: name.to_owned(),
-                words: words.iter().map(|arg| arg.text.clone()).collect(),
-                operands: arguments.operands().iter().map(|arg| arg.text.clone()).collect(),
-                span: if self.nested { self.shown_at } else { span },
-            });
+            let shown = if self.nested { self.shown_at } else { span };
+            self.analysis.commands.push(arguments.invocation(name, shown));
         }
         self.effects(name, program, &arguments, asks_help, span);
         if asks_help {

@@ -1,11 +1,12 @@
 //! Programs that start another command: where that command begins, by the catalogue.
 
 use super::Walker;
+use super::arguments::Arguments;
 use super::builtin::join;
 use super::catalogue::{Code, Program, Wrap};
 use super::run::{quote, whole_span};
 use super::value::{Arg, Stream};
-use crate::analyze::{Invocation, UNKNOWN};
+use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
 /// What a wrapper starts.
@@ -70,12 +71,9 @@ impl Walker<'_> {
     /// Rules may also speak about the wrapper itself.
     fn remember_wrapper(&mut self, name: &str, args: &[Arg], command: &[Arg]) {
         let own = args.len().saturating_sub(command.len());
-        let words: Vec<String> =
-            args.iter().take(own).skip(1).map(|arg| arg.text.clone()).collect();
-        let operands = words.iter().filter(|word| !word.starts_with('-')).cloned().collect();
-        let span = whole_span(args);
-        let span = if self.nested { self.shown_at } else { span };
-        self.analysis.commands.push(Invocation { program: name.to_owned(), words, operands, span });
+        let words = args.get(1..own).unwrap_or_default();
+        let span = if self.nested { self.shown_at } else { whole_span(args) };
+        self.analysis.commands.push(Arguments::new(words, None).invocation(name, span));
     }
 
     fn follow_script(&mut self, script: &Arg, tags: Tags, args: &[Arg], stdin: &Stream) -> Inner {
