@@ -65,6 +65,9 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     if path.is_empty() {
         return Tags::of(&[Tag::Unknown]);
     }
+    if let Some(tags) = locate_plain(path, scene) {
+        return tags;
+    }
     if is_remote(path) {
         return Tags::of(&[Tag::Remote]);
     }
@@ -85,6 +88,21 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
         }
     }
     tags
+}
+
+/// The everyday case, without a copy: a plain relative name in the workspace.
+fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
+    let plain = scene.cwd.is_some()
+        && scene.cwd == scene.workspace()
+        && scene.context.paths.is_empty()
+        && scene.sensitive.is_empty()
+        && scene.context.sensitive_paths.is_empty()
+        && !path.starts_with(['.', '/'])
+        && !path.contains("/.")
+        && !path.contains("//")
+        && !path.ends_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte));
+    plain.then(|| Tags::of(&[Tag::Workspace]).and(marks::of_plain(path)))
 }
 
 fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {

@@ -33,7 +33,7 @@ use shuck_ast::{Command, Span as Place, Stmt, StmtSeq, StmtTerminator};
 use shuck_parser::parser::{ParseStatus, Parser};
 use shuck_parser::{ShellDialect, ShellProfile};
 
-use self::state::State;
+use self::state::SharedState;
 use self::value::{Arg, Stream};
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
@@ -64,7 +64,7 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
 struct Walker<'a> {
     scene: Scene<'a>,
     analysis: Analysis,
-    state: State,
+    state: SharedState,
     /// Commands that may still be looked at.
     fuel: u32,
     /// How deep we are, over all nested scripts.
@@ -87,7 +87,7 @@ impl<'a> Walker<'a> {
         Self {
             scene,
             analysis: Analysis::default(),
-            state: State::default(),
+            state: SharedState::default(),
             fuel: MOST_COMMANDS,
             depth: 0,
             calls: Vec::new(),
@@ -142,9 +142,14 @@ impl<'a> Walker<'a> {
         out
     }
 
-    fn leave_subshell(&mut self, outer: State) {
+    fn leave_subshell(&mut self, outer: SharedState) {
+        if self.state.is_same(&outer) {
+            return;
+        }
         let inner = std::mem::replace(&mut self.state, outer);
-        self.state.files.extend(inner.files);
+        if !inner.files.is_empty() {
+            self.state.files.extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
+        }
     }
 
     fn seq(&mut self, src: &str, seq: &StmtSeq, stdin: Stream) -> Stream {

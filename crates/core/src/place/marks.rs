@@ -95,8 +95,7 @@ const GUARD_PARTS: &[&str] = &[
     "/.gemini/settings.json", "/.gemini/policies", "/etc/gemini-cli/", "/.cursor/hooks",
     "/.github/hooks/", "/.copilot/hooks", "/.copilot/config.json", "/.config/opencode/plugin",
     "/.opencode/plugin", "/.windsurf/hooks", "/.codeium/windsurf/hooks", "/.factory/settings.json",
-    "/.factory/hooks", "/.clinerules/hooks", "/.cline/hooks", "/countersign.yaml",
-    "/countersign.sock",
+    "/.factory/hooks", "/.clinerules/hooks", "/.cline/hooks", "/.countersign.yaml",
 ];
 
 const BUILD_FOLDERS: &[&str] = &[
@@ -150,6 +149,28 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
+/// The same for a plain relative path inside the workspace.
+pub(super) fn of_plain(path: &str) -> Tags {
+    let name = base_name(path);
+    let mut tags = Tags::NONE;
+    if is_secret_name(name) {
+        tags = tags.with(Tag::Secret);
+    }
+    if STARTUP_NAMES.contains(&name) {
+        tags = tags.with(Tag::Startup);
+    }
+    if HISTORIES.contains(&name) {
+        tags = tags.with(Tag::History);
+    }
+    if name.starts_with("authorized_keys") {
+        tags = tags.with(Tag::SignIn);
+    }
+    if is_made_by_builds(path, name) {
+        tags = tags.with(Tag::BuildOutput);
+    }
+    tags
+}
+
 /// Parts without a leading dot that the lists above are made of.
 const TELLING: &[&str] =
     &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/", "/ClaudeCode"];
@@ -198,6 +219,10 @@ fn is_build_output(path: &str, name: &str, scene: &Scene<'_>) -> bool {
     if inside.contains("/.git/") || inside.ends_with("/.git") {
         return false;
     }
+    is_made_by_builds(inside, name)
+}
+
+fn is_made_by_builds(inside: &str, name: &str) -> bool {
     BUILD_ENDINGS.iter().any(|ending| name.ends_with(ending))
         || inside.split('/').any(|part| BUILD_FOLDERS.contains(&part))
 }

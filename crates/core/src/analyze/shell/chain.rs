@@ -3,7 +3,7 @@
 use shuck_ast::{BinaryCommand, BinaryOp, Command, Stmt};
 
 use super::Walker;
-use super::state::State;
+use super::state::SharedState;
 use super::value::Stream;
 
 impl Walker<'_> {
@@ -17,19 +17,19 @@ impl Walker<'_> {
     fn and_or(&mut self, src: &str, binary: &BinaryCommand, stdin: &Stream) -> Stream {
         let links = flatten(binary, |op| matches!(op, BinaryOp::And | BinaryOp::Or));
         // A later `;` may be reached from any link, so every state on the way is possible there.
-        let mut possible: Option<State> = None;
+        let mut possible: Option<SharedState> = None;
         let mut out = Stream::empty();
         for (op, stmt) in links {
             let before = op.map(|_| self.state.clone());
             let printed = self.stmt(src, stmt, stdin.clone());
             out = super::output::concat(out, printed);
-            if let (Some(BinaryOp::Or), Some(before)) = (op, &before) {
-                self.state.join(before);
+            let Some(before) = before.filter(|before| !self.state.is_same(before)) else { continue };
+            if op == Some(BinaryOp::Or) {
+                self.state.join(&before);
             }
-            match (&mut possible, before) {
-                (Some(possible), Some(before)) => possible.join(&before),
-                (None, before) => possible = before,
-                (Some(_), None) => {}
+            match &mut possible {
+                Some(possible) => possible.join(&before),
+                None => possible = Some(before),
             }
         }
         if let Some(possible) = &possible {

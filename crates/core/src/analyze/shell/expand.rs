@@ -89,6 +89,13 @@ impl Walker<'_> {
         if word.has_active_brace_expansion() {
             return self.braces(src, word, args);
         }
+        if let [WordPartNode { kind: WordPart::Literal(text), span }] = word.parts.as_slice() {
+            let text = text.as_str(src, *span);
+            if !text.is_empty() && !text.contains(['\\', '~', '*', '?', '[']) {
+                args.push(Arg { span: self.span(word.span), ..Arg::literal(text) });
+                return;
+            }
+        }
         let mut fields = Fields::default();
         self.parts(src, &word.parts, false, true, &mut fields);
         fields.end_word();

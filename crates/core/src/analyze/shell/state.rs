@@ -4,6 +4,7 @@
 //! it is looked at once for each.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use super::value::{Arg, Stream};
@@ -25,6 +26,31 @@ pub(super) struct State {
     pub(super) files: HashMap<String, File>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
+}
+
+/// A state that a subshell can start from for the price of a counter: copied when first changed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedState(Rc<State>);
+
+impl SharedState {
+    /// Whether nothing has changed since the other was taken from it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for SharedState {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for SharedState {
+    fn deref_mut(&mut self) -> &mut State {
+        Rc::make_mut(&mut self.0)
+    }
 }
 
 /// What a script wrote to a file.
