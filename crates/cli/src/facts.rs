@@ -98,7 +98,7 @@ pub(crate) fn ask_git(context: &mut Context, touched: &[Touched]) -> bool {
         if Path::new(path).parent().is_none_or(|parent| !parent.starts_with(&workspace)) {
             continue;
         }
-        let known = git::look(Path::new(path));
+        let known = git::look(Path::new(path), Path::new(&workspace));
         if known.tracked_clean || known.ignored {
             let facts = facts_of(context, path);
             facts.tracked_clean = known.tracked_clean;
@@ -131,9 +131,10 @@ fn is_elsewhere(fact: &Fact) -> bool {
 /// The path a fact is about, if it is about one that can be looked at.
 fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
     let (last, change) = match kind {
-        FactKind::Read | FactKind::List => (Last::Follow, Change::Keeps),
+        FactKind::Read | FactKind::List | FactKind::Chmod | FactKind::Chown => {
+            (Last::Follow, Change::Keeps)
+        }
         FactKind::Write | FactKind::Append => (Last::Follow, Change::Loses),
-        FactKind::Chmod | FactKind::Chown => (Last::Follow, Change::Keeps),
         FactKind::Delete | FactKind::Move => (Last::Keep, Change::Loses),
         _ => return Vec::new(),
     };
@@ -195,7 +196,8 @@ fn into_text(path: &Path) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

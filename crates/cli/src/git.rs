@@ -23,20 +23,20 @@ pub(crate) struct Known {
 /// INVARIANT: their hashes fit into a pipe, so writing names and reading hashes cannot deadlock.
 const MOST_FILES: usize = 500;
 
-/// Asks git about a file or folder. What cannot be found out is not known.
-pub(crate) fn look(path: &Path) -> Known {
+/// Asks git about a file or folder of a workspace. What cannot be found out is not known.
+pub(crate) fn look(path: &Path, workspace: &Path) -> Known {
     let (Some(folder), Some(name)) =
         (path.parent(), path.file_name().and_then(|name| name.to_str()))
     else {
         return Known::default();
     };
-    let repository = Repository { folder };
-    match repository.answer(&["ls-files", "--stage", "-z", "--", name], &[]) {
+    let repository = Repository { folder, workspace };
+    match repository.answer(&["--literal-pathspecs", "ls-files", "--stage", "-z", "--", name], &[])
+    {
         None => Known::default(),
-        Some(index) if index.is_empty() => Known {
-            ignored: repository.answer(&["check-ignore", "--quiet", "--", name], &[]).is_some(),
-            ..Known::default()
-        },
+        Some(index) if index.is_empty() => {
+            Known { ignored: repository.ignores(name), ..Known::default() }
+        }
         Some(index) => Known {
             tracked_clean: repository.holds_all(&index, name).unwrap_or(false),
             ..Known::default()
@@ -46,36 +46,46 @@ pub(crate) fn look(path: &Path) -> Known {
 
 struct Repository<'a> {
     folder: &'a Path,
+    workspace: &'a Path,
 }
 
 impl Repository<'_> {
     /// Whether everything below this name is in the index with the content it has on disk.
     fn holds_all(&self, index: &str, name: &str) -> Option<bool> {
-        let others = self.answer(&["ls-files", "--others", "-z", "--", name], &[])?;
+        let others =
+            self.answer(&["--literal-pathspecs", "ls-files", "--others", "-z", "--", name], &[])?;
         let tracked = tracked(index)?;
         if !others.is_empty() || tracked.len() > MOST_FILES {
             return Some(false);
         }
+        // From the root: names on standard input are not relative to where git was told to start.
+        let folder = self.folder.to_str().filter(|folder| !folder.contains('\n'))?;
         let mut names = String::new();
         for name in tracked.keys() {
-            names.push_str(name);
-            names.push('\n');
+            names.extend([folder, "/", *name, "\n"]);
         }
         let hash = ["hash-object", "--no-filters", "--stdin-paths"];
         let hashes = self.answer(&hash, names.as_bytes())?;
         Some(hashes.lines().eq(tracked.values().copied()))
     }
 
+    fn ignores(&self, name: &str) -> bool {
+        // This one knows no literal pathspecs; `./` keeps a `:` from being read as magic.
+        self.answer(&["check-ignore", "--quiet", "--", &format!("./{name}")], &[]).is_some()
+    }
+
     /// What git prints, if it succeeds.
     fn answer(&self, args: &[&str], input: &[u8]) -> Option<String> {
         let mut git = Command::new("git");
-        git.arg("--literal-pathspecs").arg("-C").arg(self.folder);
+        git.arg("-C").arg(self.folder);
         git.args(["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"]);
         git.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         for (name, _) in env::vars_os().filter(|(name, _)| is_gits(name.to_str())) {
             git.env_remove(name);
         }
         git.env("GIT_OPTIONAL_LOCKS", "0");
+        // A repository around the workspace has no say in it.
+        git.env("GIT_CEILING_DIRECTORIES", self.workspace.parent().unwrap_or(self.workspace));
         let mut child = git.spawn().ok()?;
         if let Some(mut stdin) = child.stdin.take() {
             // Git may have ended already; then its exit code tells.
@@ -110,7 +120,8 @@ fn tracked(index: &str) -> Option<BTreeMap<&str, &str>> {
     Some(tracked)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::path::PathBuf;
@@ -137,6 +148,10 @@ mod tests {
         Some(folder)
     }
 
+    fn known(folder: &Path, name: &str) -> Known {
+        look(&folder.join(name), folder)
+    }
+
     fn git(folder: &Path, args: &[&str]) -> bool {
         let mut git = Command::new("git");
         git.arg("-C").arg(folder).args(args);
@@ -149,11 +164,11 @@ mod tests {
     #[test]
     fn a_tracked_file_is_clean_until_it_changes() {
         let Some(folder) = repository("clean") else { return };
-        assert_eq!(look(&folder.join("src/a")), CLEAN);
-        assert_eq!(look(&folder.join("src")), CLEAN);
+        assert_eq!(known(&folder, "src/a"), CLEAN);
+        assert_eq!(known(&folder, "src"), CLEAN);
         fs::write(folder.join("src/a"), "changed").unwrap();
-        assert_eq!(look(&folder.join("src/a")), Known::default());
-        assert_eq!(look(&folder.join("src")), Known::default());
+        assert_eq!(known(&folder, "src/a"), Known::default());
+        assert_eq!(known(&folder, "src"), Known::default());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -161,25 +176,32 @@ mod tests {
     fn one_new_file_makes_its_folder_worth_asking_about() {
         let Some(folder) = repository("new") else { return };
         fs::write(folder.join("src/new"), "only here").unwrap();
-        assert_eq!(look(&folder.join("src")), Known::default());
-        assert_eq!(look(&folder.join("src/new")), Known::default());
+        assert_eq!(known(&folder, "src"), Known::default());
+        assert_eq!(known(&folder, "src/new"), Known::default());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn ignored_is_only_what_is_not_tracked() {
         let Some(folder) = repository("ignored") else { return };
-        assert_eq!(look(&folder.join("out")), IGNORED);
+        assert_eq!(known(&folder, "out"), IGNORED);
         fs::write(folder.join(".gitignore"), "*\n").unwrap();
-        assert_eq!(look(&folder.join("src/a")), CLEAN);
+        assert_eq!(known(&folder, "src/a"), CLEAN);
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn the_repository_itself_and_git_folders_are_never_safe() {
         let Some(folder) = repository("root") else { return };
-        assert_eq!(look(&folder), Known::default());
-        assert_eq!(look(&folder.join(".git")), Known::default());
+        assert_eq!(look(&folder, &folder), Known::default());
+        assert_eq!(known(&folder, ".git"), Known::default());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_repository_around_the_workspace_has_no_say() {
+        let Some(folder) = repository("around") else { return };
+        assert_eq!(look(&folder.join("src/a"), &folder.join("src")), Known::default());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -194,7 +216,7 @@ mod tests {
         fs::write(folder.join(".gitattributes"), "* filter=trap\n").unwrap();
         fs::write(folder.join("src/a"), "A\n").unwrap();
         for name in ["src", "src/a", "out"] {
-            let _ = look(&folder.join(name));
+            let _ = known(&folder, name);
         }
         assert!(!mark.exists());
         fs::remove_dir_all(folder).unwrap();

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 /// The action to judge.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "INPUT is what `--help` calls it")]
 pub(crate) struct Input {
     /// What kind of action it is
     #[arg(value_enum, hide_possible_values = true)]

@@ -181,7 +181,8 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -1,5 +1,6 @@
 //! `countersign config`: where the configuration is, whether it is right, and a first one.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,9 +17,9 @@ use crate::show::{one_line, visible};
 
 /// Check, show or start the configuration
 ///
-/// Three files count, if they are there: the organisation's /etc/countersign/config.yaml; the
-/// user's $COUNTERSIGN_CONFIG, or else $XDG_CONFIG_HOME/countersign/config.yaml; the project's
-/// .countersign.yaml at the root of the workspace, which may only tighten. When one of them is
+/// Three files count, if they are there: the organisation's `/etc/countersign/config.yaml`; the
+/// user's `$COUNTERSIGN_CONFIG`, or else `$XDG_CONFIG_HOME/countersign/config.yaml`; the project's
+/// `.countersign.yaml` at the root of the workspace, which may only tighten. When one of them is
 /// wrong, nothing is judged and nothing runs.
 #[derive(Debug, Args)]
 pub(crate) struct Config {
@@ -70,7 +71,8 @@ fn check(file: Option<&Path>) -> Result<Exit> {
     let mut report = String::new();
     for layer in &layers {
         let state = if layer.text.is_some() { "right" } else { "not there" };
-        report.push_str(&format!("{}: {}: {state}\n", layer.owner.as_str(), shown(&layer.path)));
+        let (owner, path) = (layer.owner.as_str(), shown(&layer.path));
+        let _ = writeln!(report, "{owner}: {path}: {state}");
     }
     settings::policy_of(layers)?;
     io::stdout().lock().write_all(report.as_bytes())?;

@@ -114,16 +114,13 @@ impl Page<'_> {
         let text = self.action.text().map(visible).unwrap_or_default();
         let (level, category) = (finding.risk.as_str(), word(finding.category));
         let mut group = Group::with_title(title);
-        match self.underlined(finding) {
-            Some(span) => {
-                let underline =
-                    AnnotationKind::Primary.span(span).label(format!("{level} risk, {category}"));
-                group = group.element(Snippet::source(&*text).fold(true).annotation(underline));
-            }
-            None => {
-                let message = format!("{level}, {category}");
-                group = group.element(Level::NOTE.with_name("risk").message(message));
-            }
+        if let Some(span) = self.underlined(finding) {
+            let label = format!("{level} risk, {category}");
+            let underline = AnnotationKind::Primary.span(span).label(label);
+            group = group.element(Snippet::source(&*text).fold(true).annotation(underline));
+        } else {
+            let message = format!("{level}, {category}");
+            group = group.element(Level::NOTE.with_name("risk").message(message));
         }
         for (name, note) in self.notes(finding) {
             group = group.element(Level::NOTE.with_name(name).message(note));

@@ -19,15 +19,14 @@ pub(crate) struct Man {
 
 impl Man {
     pub(super) fn run(self) -> Result<Exit> {
-        match &self.folder {
-            Some(folder) => fs::create_dir_all(folder)
+        if let Some(folder) = &self.folder {
+            fs::create_dir_all(folder)
                 .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
-                .with_context(|| format!("cannot write to `{}`", folder.display()))?,
-            None => {
-                let mut page = Vec::new();
-                clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-                io::stdout().lock().write_all(&page)?;
-            }
+                .with_context(|| format!("cannot write to `{}`", folder.display()))?;
+        } else {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            io::stdout().lock().write_all(&page)?;
         }
         Ok(Exit::Done)
     }

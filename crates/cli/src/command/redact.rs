@@ -54,16 +54,12 @@ impl Redact {
                 |error, line| Refusal { error, line },
             );
         }
-        let bytes = match &self.file {
-            Some(path) => {
-                fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?
-            }
-            None => {
-                let mut bytes = Vec::new();
-                io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
-                bytes
-            }
-        };
+        let mut bytes = Vec::new();
+        if let Some(path) = &self.file {
+            bytes = fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        } else {
+            io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+        }
         // One stray byte in a log must not keep all of it back: it becomes U+FFFD.
         let text = String::from_utf8_lossy(&bytes);
         io::stdout().lock().write_all(redact(&text).text.as_bytes())?;
