@@ -1,10 +1,12 @@
-//! What would change a verdict: not guessed, but judged again with one thing different.
+//! What would change a verdict: what policy says, and what comes of judging again with one thing
+//! different.
 
 use countersign_core::context::Mode;
-use countersign_core::{Action, Context, Judgement, Policy, Verdict, rule};
+use countersign_core::{Action, Context, Judgement, Policy, Verdict};
 
 use crate::case::{self, Panicked};
 use crate::facts;
+use crate::shim::Later as _;
 
 /// What would change this verdict, one line each; at least one line.
 ///
@@ -16,7 +18,7 @@ pub(crate) fn changes(
     context: &Context,
     judgement: &Judgement,
 ) -> Result<Vec<String>, Panicked> {
-    let mut changes = vec![by_hand(judgement)];
+    let mut changes = policy.would_change(action, context, judgement);
     changes.extend(without_worst(judgement));
     for (with, context) in variations(action, context) {
         let other = case::judge_plainly(action, policy, &context)?.verdict;
@@ -24,25 +26,10 @@ pub(crate) fn changes(
             changes.push(format!("{with}: {}", other.as_str()));
         }
     }
-    Ok(changes)
-}
-
-/// What a person can do about it.
-fn by_hand(judgement: &Judgement) -> String {
-    let hard = judgement.findings.iter().find(|finding| {
-        finding.verdict == Verdict::Block && rule::find(&finding.rule).is_some_and(|rule| rule.hard)
-    });
-    match (judgement.verdict, hard) {
-        (Verdict::Block, Some(hard)) => {
-            format!("No answer, mode or configuration: `{}` is a hard block", hard.rule)
-        }
-        (Verdict::Block, None) => "No answer: nobody is asked about a block".to_owned(),
-        (Verdict::Confirm, _) => {
-            "A person's yes, this once: `countersign run` asks for it".to_owned()
-        }
-        (Verdict::Warn, _) => "It runs as it is; the warning is for you".to_owned(),
-        (Verdict::Allow, _) => "It runs as it is".to_owned(),
+    if changes.is_empty() {
+        changes.push("nothing needs to: it may run".to_owned());
     }
+    Ok(changes)
 }
 
 /// What the verdict would be without the findings that ask for it.
@@ -53,7 +40,7 @@ fn without_worst(judgement: &Judgement) -> Option<String> {
     let stopped = judgement.verdict >= Verdict::Confirm && worst >= Verdict::Confirm;
     let parts = judgement.findings.iter().filter(|finding| finding.verdict == worst).count();
     let part = if parts == 1 { "the finding" } else { "the findings" };
-    stopped.then(|| format!("Without {part} of verdict {}: {}", worst.as_str(), rest.as_str()))
+    stopped.then(|| format!("without {part} of verdict {}: {}", worst.as_str(), rest.as_str()))
 }
 
 /// The same surroundings with one thing different, and how to say it.
@@ -62,12 +49,12 @@ fn variations(action: &Action, context: &Context) -> Vec<(String, Context)> {
     for (mode, name) in [(Mode::Explore, "explore"), (Mode::Task, "task")] {
         if context.mode != Some(mode) {
             let other = Context { mode: Some(mode), ..context.clone() };
-            variations.push((format!("With --mode {name}"), other));
+            variations.push((format!("with --mode {name}"), other));
         }
     }
     let mut tracked = context.clone();
     if facts::suppose_tracked(&mut tracked, &facts::touched(action, context)) {
-        variations.push(("If git had it all, without changes".to_owned(), tracked));
+        variations.push(("if git had it all, without changes".to_owned(), tracked));
     }
     variations
 }
@@ -103,11 +90,11 @@ mod tests {
         let rest = |verdicts: &[Verdict]| without_worst(&judgement(verdicts));
         assert_eq!(
             rest(&[Verdict::Block, Verdict::Confirm]).as_deref(),
-            Some("Without the finding of verdict block: confirm")
+            Some("without the finding of verdict block: confirm")
         );
         assert_eq!(
             rest(&[Verdict::Confirm, Verdict::Confirm]).as_deref(),
-            Some("Without the findings of verdict confirm: allow")
+            Some("without the findings of verdict confirm: allow")
         );
         assert_eq!(rest(&[Verdict::Warn]), None);
         assert_eq!(rest(&[]), None);

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use countersign_core::{Context, Policy};
 
 use crate::around;
 use crate::beneath::Root;
-use crate::shim::{self, Source, Sources};
+use crate::shim::{Later as _, Source, Sources};
 
 /// The organisation's file.
 const ORGANISATION: &str = "/etc/countersign/config.yaml";
@@ -79,7 +79,10 @@ pub(crate) fn policy_of(layers: Vec<Layer>) -> Result<Policy> {
         }
     }
     // Nothing to read, nothing to parse: this is the path of almost every check.
-    if any { Ok(shim::load(sources)?) } else { Ok(Policy::default()) }
+    if !any {
+        return Ok(Policy::default());
+    }
+    Policy::load(&sources).map_err(|error| anyhow!("{error}\n  hint: {}", error.hint))
 }
 
 /// Every place a configuration may be, read.

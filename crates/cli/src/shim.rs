@@ -2,8 +2,8 @@
 //! and goes away with the merge.
 
 use countersign_core::rule::Rule;
-use countersign_core::{Action, Context, Judgement, Policy};
-use serde_json::Value;
+use countersign_core::{Action, Context, Judgement, Policy, Verdict};
+use serde_json::{Value, json};
 
 /// One configuration file.
 pub(crate) struct Source {
@@ -19,34 +19,64 @@ pub(crate) struct Sources {
     pub(crate) project: Option<Source>,
 }
 
-/// Stands for `Policy::load`: refuses what is plainly not a map.
-pub(crate) fn load(sources: Sources) -> Result<Policy, ConfigError> {
-    for source in [sources.organisation, sources.user, sources.project].into_iter().flatten() {
+/// What `Policy` will do itself.
+pub(crate) trait Later: Sized {
+    fn load(sources: &Sources) -> Result<Self, ConfigError>;
+    fn notices(&self) -> &[String];
+    fn settings(&self) -> Value;
+    fn own_rules(&self) -> impl Iterator<Item = &Rule>;
+    fn would_change(&self, action: &Action, context: &Context, is: &Judgement) -> Vec<String>;
+}
+
+impl Later for Policy {
+    fn load(sources: &Sources) -> Result<Self, ConfigError> {
         let wrong = |line: &str| {
             !line.is_empty() && !line.starts_with(['#', ' ', '-']) && !line.contains(':')
         };
-        if let Some(at) = source.text.lines().position(wrong) {
-            return Err(ConfigError(format!("{}:{}:1: not a map", source.name, at + 1)));
+        for source in [&sources.organisation, &sources.user, &sources.project] {
+            let Some(source) = source else { continue };
+            if let Some(at) = source.text.lines().position(wrong) {
+                let text = format!("{}:{}:1: not a map", source.name, at + 1);
+                return Err(ConfigError { text, hint: "write `name: value`".to_owned() });
+            }
+        }
+        Ok(Self::default())
+    }
+
+    fn notices(&self) -> &[String] {
+        &[]
+    }
+
+    fn settings(&self) -> Value {
+        json!({"profile": "coding-agent", "enabled": true, "sensitive_paths": [], "options": []})
+    }
+
+    fn own_rules(&self) -> impl Iterator<Item = &Rule> {
+        std::iter::empty()
+    }
+
+    fn would_change(&self, _: &Action, _: &Context, is: &Judgement) -> Vec<String> {
+        match is.verdict {
+            Verdict::Confirm => vec!["a person's yes".to_owned()],
+            Verdict::Allow | Verdict::Warn | Verdict::Block => Vec::new(),
         }
     }
-    Ok(Policy::default())
 }
+
+/// The first configuration.
+pub(crate) const STARTER: &str = "profile: coding-agent\n";
 
 /// Why a configuration cannot be used.
 #[derive(Debug)]
-pub(crate) struct ConfigError(String);
+pub(crate) struct ConfigError {
+    text: String,
+    pub(crate) hint: String,
+}
 
 impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
-}
-
-impl std::error::Error for ConfigError {}
-
-/// Stands for `Policy::rules`: the user's own.
-pub(crate) fn own_rules(_policy: &Policy) -> &[Rule] {
-    &[]
 }
 
 /// Stands for `redact::Redacted`.
@@ -63,21 +93,23 @@ pub(crate) fn redact(text: &str) -> Redacted {
 
 /// Stands for `schema::*`.
 pub(crate) mod schema {
-    use super::{Action, Context, Judgement, Value};
+    use schemars::{Schema, schema_for};
 
-    pub(crate) fn action() -> Value {
-        schemars::schema_for!(Action).to_value()
+    use super::{Action, Context, Judgement};
+
+    pub(crate) fn action() -> Schema {
+        schema_for!(Action)
     }
 
-    pub(crate) fn context() -> Value {
-        schemars::schema_for!(Context).to_value()
+    pub(crate) fn context() -> Schema {
+        schema_for!(Context)
     }
 
-    pub(crate) fn judgement() -> Value {
-        schemars::schema_for!(Judgement).to_value()
+    pub(crate) fn judgement() -> Schema {
+        schema_for!(Judgement)
     }
 
-    pub(crate) fn config() -> Value {
-        Value::Bool(true)
+    pub(crate) fn config() -> Schema {
+        Schema::from(true)
     }
 }

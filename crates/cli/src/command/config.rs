@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::around::Around;
 use crate::beneath::Root;
 use crate::exit::Exit;
 use crate::settings::{self, Layer, PROJECT};
-use crate::show::{one_line, visible};
+use crate::shim::{Later as _, STARTER};
+use crate::show::one_line;
 
 /// Check, show or start the configuration
 ///
@@ -34,7 +36,7 @@ enum What {
         /// A file to check by itself, as if it were the user's
         file: Option<PathBuf>,
     },
-    /// Show the files that count and what is in them
+    /// Show the files that count and what they come to
     Show {
         /// Print them as JSON
         #[arg(long)]
@@ -68,46 +70,90 @@ fn check(file: Option<&Path>) -> Result<Exit> {
         Some(file) => vec![settings::layer_at(file)?],
         None => layers()?,
     };
-    let mut report = String::new();
-    for layer in &layers {
-        let state = if layer.text.is_some() { "right" } else { "not there" };
-        let (owner, path) = (layer.owner.as_str(), shown(&layer.path));
-        let _ = writeln!(report, "{owner}: {path}: {state}");
+    let mut report = states(&layers, "right");
+    let policy = settings::policy_of(layers)?;
+    for notice in policy.notices() {
+        let _ = writeln!(report, "note: {}", one_line(&format!("{notice}")));
     }
-    settings::policy_of(layers)?;
     io::stdout().lock().write_all(report.as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// A file that counts, as JSON.
+/// Each file and whether it is there.
+fn states(layers: &[Layer], there: &str) -> String {
+    let mut states = String::new();
+    for layer in layers {
+        let state = if layer.text.is_some() { there } else { "not there" };
+        let (owner, path) = (layer.owner.as_str(), shown(&layer.path));
+        let _ = writeln!(states, "{owner}: {path}: {state}");
+    }
+    states
+}
+
+/// A file that may count, as JSON.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct FileState {
     layer: &'static str,
     path: String,
-    text: Option<&'a str>,
+    there: bool,
 }
 
 fn show(json: bool) -> Result<Exit> {
     let layers = layers()?;
-    let mut out = io::stdout().lock();
-    if json {
-        let shown = layers.iter().map(|layer| Shown {
+    let states = states(&layers, "there");
+    let files: Vec<_> = layers
+        .iter()
+        .map(|layer| FileState {
             layer: layer.owner.as_str(),
             path: layer.path.display().to_string(),
-            text: layer.text.as_deref(),
-        });
-        serde_json::to_writer_pretty(&mut out, &shown.collect::<Vec<_>>())?;
+            there: layer.text.is_some(),
+        })
+        .collect();
+    let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
+    let mut out = io::stdout().lock();
+    if json {
+        let all = json!({"files": files, "settings": settings});
+        serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
     } else {
-        for layer in &layers {
-            let state = if layer.text.is_some() { "" } else { " (not there)" };
-            writeln!(out, "# {}: {}{state}", layer.owner.as_str(), shown(&layer.path))?;
-            out.write_all(visible(layer.text.as_deref().unwrap_or_default()).as_bytes())?;
+        write!(out, "{states}\n{}", readable(&settings))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Settings as a person reads them: one to a line, lists below their name.
+fn readable(settings: &Value) -> String {
+    let mut text = String::new();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Array(items) if items.is_empty() => {
+                let _ = writeln!(text, "{name}: none");
+            }
+            Value::Array(items) => {
+                let _ = writeln!(text, "{name}:");
+                for item in items {
+                    let _ = writeln!(text, "  {}", one_line(&item_text(item)));
+                }
+            }
+            value => {
+                let _ = writeln!(text, "{name}: {}", one_line(&item_text(value)));
+            }
         }
     }
-    drop(out);
-    settings::policy_of(layers)?;
-    Ok(Exit::Done)
+    text
+}
+
+fn item_text(item: &Value) -> String {
+    match item {
+        Value::String(text) => text.clone(),
+        // A named verdict and who set it.
+        Value::Object(setting) => {
+            let part = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default();
+            format!("{}: {} ({})", part("name"), part("verdict"), part("layer"))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn init_user() -> Result<Exit> {
@@ -115,7 +161,7 @@ fn init_user() -> Result<Exit> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", shown(folder)))?;
     }
-    write(File::create_new(&path), &path, USER)
+    write(File::create_new(&path), &path, STARTER)
 }
 
 fn init_project() -> Result<Exit> {
@@ -136,23 +182,6 @@ fn write(file: io::Result<File>, path: &Path, text: &str) -> Result<Exit> {
 fn shown(path: &Path) -> String {
     one_line(&path.display().to_string()).into_owned()
 }
-
-/// The user's first file.
-const USER: &str = "\
-# Countersign's configuration for this user.
-# `countersign config check` tells what is wrong with it, `countersign schema config` what may be
-# in it. While it is wrong, nothing is judged and nothing runs.
-
-profile: coding-agent
-
-safety:
-  # false: nothing is asked any more. Hard blocks stay.
-  enabled: true
-  # Paths that are asked about before they are written.
-  sensitive_paths: []
-  # Commands that are asked about, as patterns.
-  custom_patterns: []
-";
 
 /// A project's first file.
 const FOR_PROJECT: &str = "\

@@ -14,8 +14,9 @@ use serde::Serialize;
 use crate::around::Around;
 use crate::exit::Exit;
 use crate::input::{Input, KINDS};
+use crate::shim::Later as _;
 use crate::show::{Paint, one_line, visible};
-use crate::{case, change, settings, shim};
+use crate::{case, change, settings};
 
 /// Say why an action gets its verdict
 ///
@@ -156,7 +157,7 @@ impl Page<'_> {
 
 /// A rule by its id, ours or the user's.
 pub(crate) fn find<'a>(id: &str, policy: &'a Policy) -> Option<&'a Rule> {
-    rule::find(id).or_else(|| shim::own_rules(policy).iter().find(|rule| rule.id == id))
+    rule::find(id).or_else(|| policy.own_rules().find(|rule| rule.id == id))
 }
 
 /// A category in words.

@@ -12,8 +12,9 @@ use serde::Serialize;
 use super::explain::{find, word};
 use crate::around::Around;
 use crate::exit::Exit;
+use crate::settings;
+use crate::shim::Later as _;
 use crate::show::one_line;
-use crate::{settings, shim};
 
 /// List, show and test the rules
 #[derive(Debug, Args)]
@@ -93,7 +94,7 @@ impl From<Wanted> for Verdict {
 }
 
 fn all(policy: &Policy) -> impl Iterator<Item = &Rule> {
-    rule::rules().iter().chain(shim::own_rules(policy))
+    rule::rules().iter().chain(policy.own_rules())
 }
 
 /// Whether a rule's id is in a family or a family of families.
@@ -164,7 +165,7 @@ fn test(policy: &Policy, json: bool) -> Result<Exit> {
     let mut outcome = Outcome::default();
     // Ours are tested as shipped: a configuration may silence one without breaking it.
     outcome.add(rule::rules(), &Policy::default());
-    outcome.add(shim::own_rules(policy), policy);
+    outcome.add(policy.own_rules(), policy);
     let mut out = io::stdout().lock();
     if json {
         serde_json::to_writer_pretty(&mut out, &outcome)?;
@@ -180,7 +181,7 @@ fn test(policy: &Policy, json: bool) -> Result<Exit> {
 }
 
 impl Outcome {
-    fn add(&mut self, rules: &[Rule], policy: &Policy) {
+    fn add<'a>(&mut self, rules: impl IntoIterator<Item = &'a Rule>, policy: &Policy) {
         let context = example_context();
         for rule in rules {
             self.rules += 1;

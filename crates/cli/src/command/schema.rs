@@ -28,10 +28,10 @@ enum Of {
 impl Schema {
     pub(super) fn run(self) -> Result<Exit> {
         let schema = match self.of {
-            Some(Of::Action) => schema::action(),
-            Some(Of::Context) => schema::context(),
-            Some(Of::Judgement) => schema::judgement(),
-            Some(Of::Config) => schema::config(),
+            Some(Of::Action) => schema::action().into(),
+            Some(Of::Context) => schema::context().into(),
+            Some(Of::Judgement) => schema::judgement().into(),
+            Some(Of::Config) => schema::config().into(),
             None => json!({
                 "action": schema::action(),
                 "context": schema::context(),

@@ -80,15 +80,21 @@ fn one_file_can_be_checked_by_itself() {
 }
 
 #[test]
-fn show_names_every_layer_and_its_text() {
+fn show_names_every_file_and_what_they_come_to() {
     let sandbox = Sandbox::new("config-show");
     sandbox.configure("profile: coding-agent\n");
     let ended = sandbox.run(&["config", "show", "--json"]);
-    let layers: Value = serde_json::from_str(&ended.out).unwrap();
-    let named = |name: &str| layers.as_array().unwrap().iter().find(|layer| layer["layer"] == name);
-    assert_eq!(named("user").unwrap()["text"], "profile: coding-agent\n");
-    assert_eq!(named("project").unwrap()["text"], Value::Null);
-    assert!(sandbox.run(&["config", "show"]).out.contains("profile: coding-agent"));
+    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    let files = shown["files"].as_array().unwrap();
+    let there =
+        |name: &str| files.iter().find(|file| file["layer"] == name).unwrap()["there"].clone();
+    assert_eq!((there("user"), there("project")), (Value::Bool(true), Value::Bool(false)));
+    assert_eq!(shown["settings"]["profile"], "coding-agent");
+    let told = sandbox.run(&["config", "show"]).out;
+    assert!(
+        told.contains("config.yaml: there") && told.contains("profile: coding-agent"),
+        "{told}"
+    );
 }
 
 #[test]
