@@ -22,7 +22,7 @@ pub(crate) struct Sources {
 /// What `Policy` will do itself.
 pub(crate) trait Later: Sized {
     fn load(sources: &Sources) -> Result<Self, ConfigError>;
-    fn notices(&self) -> &[String];
+    fn notices(&self) -> &[Notice];
     fn settings(&self) -> Value;
     fn own_rules(&self) -> impl Iterator<Item = &Rule>;
     fn would_change(&self, action: &Action, context: &Context, is: &Judgement) -> Vec<String>;
@@ -43,7 +43,7 @@ impl Later for Policy {
         Ok(Self::default())
     }
 
-    fn notices(&self) -> &[String] {
+    fn notices(&self) -> &[Notice] {
         &[]
     }
 
@@ -60,6 +60,15 @@ impl Later for Policy {
             Verdict::Confirm => vec!["a person's yes".to_owned()],
             Verdict::Allow | Verdict::Warn | Verdict::Block => Vec::new(),
         }
+    }
+}
+
+/// Something in a configuration that was passed over.
+pub(crate) struct Notice;
+
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("passed over")
     }
 }
 

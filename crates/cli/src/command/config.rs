@@ -73,7 +73,7 @@ fn check(file: Option<&Path>) -> Result<Exit> {
     let mut report = states(&layers, "right");
     let policy = settings::policy_of(layers)?;
     for notice in policy.notices() {
-        let _ = writeln!(report, "note: {}", one_line(&format!("{notice}")));
+        let _ = writeln!(report, "note: {}", one_line(&notice.to_string()));
     }
     io::stdout().lock().write_all(report.as_bytes())?;
     Ok(Exit::Done)
