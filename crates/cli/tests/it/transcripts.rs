@@ -85,7 +85,7 @@ fn replay(text: &str, name: &str, place: Place) -> String {
         let mut script = first.to_owned();
         while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
             writeln!(real, "{more}").unwrap();
-            write!(script, "\n{}", more.trim_start_matches("> ")).unwrap();
+            write!(script, "\n{}", more.strip_prefix("> ").unwrap_or_default()).unwrap();
         }
         let mut apart = false;
         while let Some(old) = lines.next_if(|line| !line.starts_with("$ ") && *line != "```") {
