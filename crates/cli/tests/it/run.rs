@@ -101,23 +101,23 @@ fn a_command_that_is_killed_is_seen_to_be_killed() {
 #[test]
 fn without_a_terminal_nothing_is_confirmed() {
     let sandbox = Sandbox::new("run-nobody");
-    sandbox.write("build/out.o", "");
+    sandbox.write("photos/one.jpg", "");
     if !asks(&sandbox) {
         return;
     }
     // A session of its own has no terminal, whatever the tests were started from.
     let mut command = sandbox.command("setsid");
-    command.args(["--wait", BINARY, "run", "--", "rm", "-r", "build"]);
+    command.args(["--wait", BINARY, "run", "--", "rm", "-r", "photos"]);
     let ended = end(&mut command, "y\ny\n");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("no terminal"), "{ended:?}");
-    assert!(sandbox.project().join("build/out.o").exists());
+    assert!(sandbox.project().join("photos/one.jpg").exists());
 }
 
 #[test]
 fn a_yes_on_the_terminal_runs_it_and_anything_else_does_not() {
     let sandbox = Sandbox::new("run-ask");
-    sandbox.write("build/out.o", "");
+    sandbox.write("photos/one.jpg", "");
     if !asks(&sandbox) {
         return;
     }
@@ -125,24 +125,24 @@ fn a_yes_on_the_terminal_runs_it_and_anything_else_does_not() {
         let ended = answer(&sandbox, typed);
         assert_eq!(ended.code, Some(3), "{typed:?}: {ended:?}");
         assert!(ended.out.contains("not run"), "{ended:?}");
-        assert!(sandbox.project().join("build").exists(), "{typed:?}");
+        assert!(sandbox.project().join("photos").exists(), "{typed:?}");
     }
     let ended = answer(&sandbox, "y\n");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(!sandbox.project().join("build").exists());
+    assert!(!sandbox.project().join("photos").exists());
 }
 
 #[test]
 fn standard_input_cannot_answer_for_the_person() {
     let sandbox = Sandbox::new("run-pipe");
-    sandbox.write("build/out.o", "");
+    sandbox.write("photos/one.jpg", "");
     sandbox.write("yes.txt", "y\ny\ny\n");
     if !asks(&sandbox) {
         return;
     }
-    let ended = talk(&sandbox, "countersign run -- rm -r build <yes.txt", "n\n");
+    let ended = talk(&sandbox, "countersign run -- rm -r photos <yes.txt", "n\n");
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(sandbox.project().join("build").exists());
+    assert!(sandbox.project().join("photos").exists());
 }
 
 #[test]
@@ -157,9 +157,11 @@ fn what_is_blocked_is_not_asked_about() {
     assert!(ended.err.contains("blocked, so not run"), "{ended:?}");
 }
 
-/// Whether deleting a folder is something to ask about, which needs the shell analyzer.
+/// Makes deleting a folder something to ask about, whatever the profile says; tells whether that
+/// worked and there is a way to make a terminal.
 fn asks(sandbox: &Sandbox) -> bool {
-    let asks = sandbox.run(&["check", "shell", "rm -r build"]).code == Some(3);
+    sandbox.configure("safety:\n  custom_patterns: ['^rm -r photos']\n");
+    let asks = sandbox.run(&["check", "shell", "rm -r photos"]).code == Some(3);
     let terminal = Command::new("script").arg("--version").output().is_ok();
     if !asks || !terminal {
         println!("skipped: no question is asked, or there is no `script` to make a terminal");
@@ -167,9 +169,9 @@ fn asks(sandbox: &Sandbox) -> bool {
     asks && terminal
 }
 
-/// Asks about deleting `build` on a terminal, and types this.
+/// Asks about deleting `photos` on a terminal, and types this.
 fn answer(sandbox: &Sandbox, typed: &str) -> Ended {
-    talk(sandbox, "countersign run -- rm -r build", typed)
+    talk(sandbox, "countersign run -- rm -r photos", typed)
 }
 
 /// Runs a command on a terminal of its own and types this once the question is there.
