@@ -19,7 +19,7 @@ pub(crate) fn changes(
     judgement: &Judgement,
 ) -> Result<Vec<String>, Panicked> {
     let mut changes = policy.would_change(action, context, judgement);
-    changes.extend(without_worst(judgement));
+    changes.extend(without_worst(action, policy, context, judgement));
     for (with, context) in variations(action, context) {
         let other = case::judge_plainly(action, policy, &context)?.verdict;
         if other != judgement.verdict {
@@ -33,14 +33,18 @@ pub(crate) fn changes(
 }
 
 /// What the verdict would be without the findings that ask for it.
-fn without_worst(judgement: &Judgement) -> Option<String> {
+fn without_worst(
+    action: &Action,
+    policy: &Policy,
+    context: &Context,
+    judgement: &Judgement,
+) -> Option<String> {
     let worst = judgement.findings.iter().map(|finding| finding.verdict).max()?;
     let rest = judgement.findings.iter().filter(|finding| finding.verdict < worst);
-    let rest = rest.map(|finding| finding.verdict).max().unwrap_or(Verdict::Allow);
-    let stopped = judgement.verdict >= Verdict::Confirm && worst >= Verdict::Confirm;
-    let parts = judgement.findings.iter().filter(|finding| finding.verdict == worst).count();
-    let part = if parts == 1 { "the finding" } else { "the findings" };
-    stopped.then(|| format!("without {part} of verdict {}: {}", worst.as_str(), rest.as_str()))
+    let digest = judgement.digest.clone();
+    let other = policy.settle(action, context, rest.cloned().collect(), digest).verdict;
+    (other < judgement.verdict)
+        .then(|| format!("without what asks for {}: {}", worst.as_str(), other.as_str()))
 }
 
 /// The same surroundings with one thing different, and how to say it.
@@ -87,16 +91,19 @@ mod tests {
 
     #[test]
     fn the_rest_is_what_remains_without_the_worst() {
-        let rest = |verdicts: &[Verdict]| without_worst(&judgement(verdicts));
+        let action = Action::Shell { command: String::new(), cwd: None };
+        let rest = |verdicts: &[Verdict]| {
+            let (policy, context) = (Policy::default(), Context::default());
+            without_worst(&action, &policy, &context, &judgement(verdicts))
+        };
         assert_eq!(
             rest(&[Verdict::Block, Verdict::Confirm]).as_deref(),
-            Some("without the finding of verdict block: confirm")
+            Some("without what asks for block: confirm")
         );
         assert_eq!(
             rest(&[Verdict::Confirm, Verdict::Confirm]).as_deref(),
-            Some("without the findings of verdict confirm: allow")
+            Some("without what asks for confirm: allow")
         );
-        assert_eq!(rest(&[Verdict::Warn]), None);
         assert_eq!(rest(&[]), None);
     }
 }
