@@ -2,7 +2,7 @@
 //! different.
 
 use countersign_core::context::Mode;
-use countersign_core::{Action, Context, Judgement, Policy, Verdict};
+use countersign_core::{Action, Context, Judgement, Policy};
 
 use crate::case::{self, Panicked};
 use crate::facts;
@@ -65,7 +65,7 @@ fn variations(action: &Action, context: &Context) -> Vec<(String, Context)> {
 
 #[cfg(test)]
 mod tests {
-    use countersign_core::{Category, Finding, Risk, RiskLevel};
+    use countersign_core::{Category, Finding, Risk, RiskLevel, Verdict};
 
     use super::*;
 
