@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use countersign_core::analyze::{self, UNKNOWN};
+use countersign_core::analyze::{self, Analysis, UNKNOWN};
 use countersign_core::context::PathFacts;
 use countersign_core::fact::{Fact, FactKind, Tag};
 use countersign_core::place::{self, Scene};
@@ -17,6 +17,8 @@ use crate::git;
 
 /// More paths than this are not looked at: the judgement goes by their names.
 const MOST_PATHS: usize = 64;
+/// More folders than this are not tried for a relative path.
+const MOST_FOLDERS: usize = 4;
 /// Git is asked about fewer: each costs a few processes.
 const MOST_GIT_PATHS: usize = 4;
 /// As many links as Linux follows before it gives up.
@@ -52,29 +54,52 @@ enum Change {
 /// Every path an action names, as far as its text shows.
 pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
     let mut scene = Scene::new(context, &[]);
-    let facts = match action {
+    let analysis = match action {
         Action::FileRead { path } => return named(path, FactKind::Read, &scene),
         Action::FileWrite { path, .. } => return named(path, FactKind::Write, &scene),
         Action::FileDelete { path } => return named(path, FactKind::Delete, &scene),
         Action::FileList { path } => return named(path, FactKind::List, &scene),
         Action::Shell { command, cwd } => {
             scene.cwd = cwd.as_deref().or(scene.cwd);
-            analyze::shell::analyze(command, &scene).facts
+            analyze::shell::analyze(command, &scene)
         }
         Action::Code { language, source, dialect } => {
-            analyze::code::analyze(*language, source, dialect.as_deref(), &scene).facts
+            analyze::code::analyze(*language, source, dialect.as_deref(), &scene)
         }
-        _ => Vec::new(),
+        _ => return Vec::new(),
     };
     let mut touched = Vec::new();
-    for fact in facts.iter().filter(|fact| !is_elsewhere(fact)) {
-        for path in named(&fact.subject, fact.kind, &scene) {
-            if touched.len() < MOST_PATHS && !touched.contains(&path) {
-                touched.push(path);
+    for cwd in folders(&analysis, &scene) {
+        let scene = Scene { cwd: Some(&cwd), ..scene };
+        for fact in analysis.facts.iter().filter(|fact| !is_elsewhere(fact)) {
+            for path in named(&fact.subject, fact.kind, &scene) {
+                if touched.len() < MOST_PATHS && !touched.contains(&path) {
+                    touched.push(path);
+                }
             }
         }
     }
     touched
+}
+
+/// Every folder the action may be in when it names a path: where it starts, and wherever it goes.
+/// A fact does not say which, so each is tried; what is learned is kept under the full path, where
+/// a wrong guess does no harm.
+fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
+    let mut folders = vec![place::absolute(".", scene)];
+    for command in &analysis.commands {
+        if matches!(command.program.as_str(), "cd" | "pushd")
+            && let Some(to) = command.operands.first()
+            && folders.len() < MOST_FOLDERS
+        {
+            let scene = Scene { cwd: folders.last().map(String::as_str), ..*scene };
+            let folder = place::absolute(to, &scene);
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
 }
 
 /// Adds where links lead to the context.
