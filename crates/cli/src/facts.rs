@@ -227,6 +227,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use countersign_core::analyze::Invocation;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -278,6 +280,21 @@ mod tests {
         assert_eq!(leads(&write).as_deref(), Some("/etc/hosts"));
         assert_eq!(leads(&Action::FileDelete { path }), None);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_relative_path_is_looked_for_wherever_the_script_goes() {
+        let goes = |to: &str| Invocation {
+            program: "cd".to_owned(),
+            words: vec![to.to_owned()],
+            operands: vec![to.to_owned()],
+            span: None,
+        };
+        let commands = vec![goes("src"), goes("../docs"), goes("/srv")];
+        let analysis = Analysis { commands, facts: Vec::new() };
+        let context = context_in(Path::new("/work"));
+        let found = folders(&analysis, &Scene::new(&context, &[]));
+        assert_eq!(found, ["/work", "/work/src", "/work/docs", "/srv"]);
     }
 
     #[test]
