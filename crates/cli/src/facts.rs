@@ -72,8 +72,11 @@ pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
     for cwd in folders(&analysis, &scene) {
         let scene = Scene { cwd: Some(&cwd), ..scene };
         for fact in analysis.facts.iter().filter(|fact| !is_elsewhere(fact)) {
+            if touched.len() >= MOST_PATHS {
+                return touched;
+            }
             for path in named(&fact.subject, fact.kind, &scene) {
-                if touched.len() < MOST_PATHS && !touched.contains(&path) {
+                if !touched.contains(&path) {
                     touched.push(path);
                 }
             }

@@ -42,6 +42,9 @@ impl Paint {
     }
 }
 
+/// More findings than this are counted, not shown.
+pub(crate) const MOST_FINDINGS: usize = 12;
+
 /// Writes a judgement: the verdict and its reason, each finding, what to do instead.
 pub(crate) fn judgement(
     out: &mut impl Write,
@@ -49,8 +52,11 @@ pub(crate) fn judgement(
     paint: Paint,
 ) -> io::Result<()> {
     writeln!(out, "{}: {}", paint.verdict(judgement.verdict), one_line(&judgement.reason))?;
-    for finding in &judgement.findings {
+    for finding in judgement.findings.iter().take(MOST_FINDINGS) {
         writeln!(out, "  {}", summary(finding, &judgement.reason))?;
+    }
+    if let Some(more @ 1..) = judgement.findings.len().checked_sub(MOST_FINDINGS) {
+        writeln!(out, "  …and {more} more; --json has them all")?;
     }
     for instead in instead(&judgement.findings) {
         writeln!(out, "  instead: {}", one_line(instead))?;
@@ -93,6 +99,14 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |char| char == '\n')
 }
 
+/// The text, cut off after so many characters.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+    }
+}
+
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let hidden = |char: char| is_invisible(char) && !keep(char);
     if !text.contains(hidden) {
@@ -130,6 +144,12 @@ mod tests {
         );
         assert_eq!(visible("a\nb\x07"), "a\nb\\u{7}");
         assert_eq!(one_line("größe 日本 🎉"), "größe 日本 🎉");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_where_a_character_ends() {
+        assert_eq!(cut("日本語", 2), "日本…");
+        assert_eq!(cut("日本語", 3), "日本語");
     }
 
     #[test]

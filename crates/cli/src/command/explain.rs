@@ -15,7 +15,7 @@ use crate::around::Around;
 use crate::exit::Exit;
 use crate::input::{Input, KINDS};
 use crate::shim::Later as _;
-use crate::show::{Paint, one_line, visible};
+use crate::show::{MOST_FINDINGS, Paint, cut, one_line, visible};
 use crate::{case, change, settings};
 
 /// Say why an action gets its verdict
@@ -37,8 +37,9 @@ pub(crate) struct Explain {
 const USAGE: &str = "countersign explain [OPTIONS] <KIND> [INPUT]
        countersign explain [OPTIONS] --action <JSON>";
 
-/// More findings than this are counted, not shown.
-const MOST_FINDINGS: usize = 12;
+/// More of an action than this is not shown when there is nothing to underline in it.
+const MOST_LINES: usize = 20;
+const MOST_COLUMNS: usize = 160;
 
 impl Explain {
     pub(super) fn run(self) -> Result<Exit> {
@@ -98,8 +99,13 @@ impl Page<'_> {
 
     /// The action with nothing to underline.
     fn action_alone(&self, page: &mut String) {
-        for line in self.action.text().map(visible).unwrap_or_default().lines().take(20) {
-            let _ = writeln!(page, "  {line}");
+        let text = self.action.text().map(visible).unwrap_or_default();
+        let mut lines = text.lines();
+        for line in lines.by_ref().take(MOST_LINES) {
+            let _ = writeln!(page, "  {}", cut(line, MOST_COLUMNS));
+        }
+        if lines.next().is_some() {
+            page.push_str("  …\n");
         }
     }
 
