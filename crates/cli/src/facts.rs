@@ -16,7 +16,7 @@ use countersign_core::{Action, Context};
 use crate::git;
 
 /// More paths than this are not looked at: the judgement goes by their names.
-const MOST_PATHS: usize = 64;
+const MOST_PATHS: usize = 1000;
 /// More folders than this are not tried for a relative path.
 const MOST_FOLDERS: usize = 4;
 /// Git is asked about fewer: each costs a few processes.
