@@ -35,7 +35,7 @@ use shuck_parser::{ShellDialect, ShellProfile};
 
 use self::state::SharedState;
 use self::value::{Arg, Stream};
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, bounds};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 use crate::verdict::Span;
@@ -102,7 +102,8 @@ impl<'a> Walker<'a> {
     /// Follows a script in this very shell, as `eval` does.
     fn script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let room = MOST_DEPTH.saturating_sub(self.depth);
-        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || text.len() > MOST_TEXT {
+        let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
+        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || too_long {
             self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
             return Stream::unknown(Tags::NONE);
         }
