@@ -23,7 +23,6 @@ use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
 pub mod config;
 pub mod error;
-pub mod example;
 mod explain;
 pub(crate) mod known;
 mod layer;
@@ -36,6 +35,7 @@ pub mod session;
 mod show;
 mod spot;
 mod subject;
+mod vocabulary;
 
 use layer::{By, Layer, Ruling, strictest};
 use subject::Subject;
