@@ -10,10 +10,10 @@ use std::{env, fs, io};
 
 use serde::de::DeserializeOwned;
 
-#[path = "src/row.rs"]
-pub mod row;
 #[path = "build/catalogue.rs"]
 mod catalogue;
+#[path = "src/row.rs"]
+pub mod row;
 #[path = "build/rules.rs"]
 mod rules;
 

@@ -70,7 +70,8 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     }
     let written = absolute(path, scene);
     let mut tags = tags_of(&written, scene);
-    if let Some(facts) = scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
+    if let Some(facts) =
+        scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
     {
         if facts.tracked_clean {
             tags = tags.with(Tag::Tracked);
@@ -249,9 +250,8 @@ fn is_windows_system(path: &str) -> bool {
 }
 
 fn device_zone(device: &str) -> Tags {
-    const STREAMS: &[&str] = &[
-        "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
-    ];
+    const STREAMS: &[&str] =
+        &["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx"];
     let first = device.split('/').next().unwrap_or_default();
     if device.starts_with("shm/") || device == "shm" {
         return Tags::of(&[Tag::Temp]);

@@ -30,12 +30,17 @@ impl Policy {
     ) -> Judgement {
         let verdict = findings.iter().map(|f| f.verdict).max().unwrap_or(Verdict::Allow);
         let level = findings.iter().map(|f| f.risk).max().unwrap_or(RiskLevel::None);
-        let reason = findings.first().map_or_else(|| "nothing risky found".to_owned(), |f| f.reason.clone());
+        let reason =
+            findings.first().map_or_else(|| "nothing risky found".to_owned(), |f| f.reason.clone());
         Judgement {
             verdict,
             risk: Risk { level, score: 0.0, factors: Vec::new() },
             findings,
-            trace: vec![Step { layer: "profile:coding-agent".into(), said: verdict, because: reason.clone() }],
+            trace: vec![Step {
+                layer: "profile:coding-agent".into(),
+                said: verdict,
+                because: reason.clone(),
+            }],
             reason,
             digest,
         }
