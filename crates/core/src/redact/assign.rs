@@ -148,7 +148,8 @@ impl Scan<'_, '_> {
     fn is_given(&self, value: Value, name: Name, words: &[&str]) -> bool {
         let text = self.text;
         match value.joint {
-            Joint::Assign | Joint::Colon | Joint::Compare | Joint::Comma => true,
+            Joint::Assign | Joint::Colon | Joint::Compare => true,
+            Joint::Comma => value.quoted && is_argument(text, name, value),
             Joint::Call => value.quoted && !key::is_query(words),
             Joint::Tag => text.has(value.end, "</"),
             Joint::Space => {
@@ -163,12 +164,9 @@ impl Scan<'_, '_> {
 
     /// `machine … login … password …`
     fn is_netrc(&self, name: Name) -> bool {
-        is_any(self.text.cut(name.start, name.end), &["password"])
-            && self.previous.iter().flatten().count() == 2
-            && contains(
-                self.text.cut(floor(self.text, name.start.saturating_sub(96)), name.start),
-                "login ",
-            )
+        let from = floor(self.text, name.start.saturating_sub(96));
+        let mut before = self.text.cut(from, name.start).split_whitespace().rev().skip(1);
+        is_any(self.text.cut(name.start, name.end), &["password"]) && before.next() == Some("login")
     }
 
     /// `ENV NAME value` of a container's recipe.
@@ -182,6 +180,9 @@ impl Scan<'_, '_> {
             return false;
         }
         if value.quoted || value.joint == Joint::Tag {
+            if value.joint == Joint::Comma && !is_chosen(given) {
+                return false;
+            }
             let least = if paired || value.joint == Joint::Compare { 3 } else { 4 };
             let plain =
                 if paired { is_blank(given) } else { is_placeholder(given) || is_naming(given) };
@@ -274,6 +275,18 @@ fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
     }
     let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
     is_random(given, 14) && !(identified && !is_rich(given))
+}
+
+/// Whether name and value are neighbouring arguments: `('NAME', 'value')`, not `"x": "NAME", "y": …`.
+fn is_argument(text: Text<'_>, name: Name, value: Value) -> bool {
+    let quote = text.before(name.start);
+    let mut at = name.start.saturating_sub(1);
+    while Class::SPACE.has(text.before(at)) {
+        at -= 1;
+    }
+    let opened = matches!(quote, b'"' | b'\'') && matches!(text.before(at), b'(' | b',' | b'[' | 0);
+    let next = text.run_within(value.end + 1, Class::SPACE, 8);
+    (opened || name.start == 0) && text.at(next) != b':'
 }
 
 /// Whether an unquoted value is an expression of a program rather than a word.

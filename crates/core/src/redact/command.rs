@@ -96,12 +96,18 @@ pub(super) struct Commands {
 impl Commands {
     /// Takes a word; if it is a program that takes secrets, reads its command line.
     pub(super) fn word(&mut self, text: Text<'_>, start: usize, end: usize, hits: &mut Hits) {
-        if start < self.walked || !matches!(text.at(end), b' ' | b'\t') {
+        if start < self.walked || !matches!(text.at(end), b' ' | b'\t') || is_operand(text, start) {
             return;
         }
         let Some(program) = program(text.cut(start, end)) else { return };
         self.walked = follow(text, program, end, hits);
     }
+}
+
+/// Whether the word belongs to an option before it, as in `-name mysql`.
+fn is_operand(text: Text<'_>, start: usize) -> bool {
+    let before = text.cut(start.saturating_sub(32), start).trim_end_matches([' ', '\t']);
+    before.rsplit([' ', '\t', '\n']).next().is_some_and(|word| word.starts_with('-'))
 }
 
 fn program(word: &str) -> Option<&'static (&'static str, &'static [Taking])> {
@@ -229,7 +235,7 @@ fn pair(word: &str, at: usize, mark: char, hits: &mut Hits) {
 
 fn password(word: &str, at: usize, hits: &mut Hits) {
     let said = is_chosen(word) || word.bytes().all(|byte| Class::URL64.has(byte));
-    if word.len() >= 4 && said && !is_placeholder(word) && !word.starts_with(['-', '$', '/']) {
+    if word.len() >= 4 && said && !is_placeholder(word) && !word.starts_with(['-', '$', '/', '`']) {
         hits.named("password", at, at + word.len());
     }
 }

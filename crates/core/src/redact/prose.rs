@@ -50,7 +50,8 @@ fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {
     }
     let given = text.cut(start, end);
     let digit = given.bytes().any(|byte| byte.is_ascii_digit());
-    (given.len() >= 6 && digit && is_chosen(given) && !is_placeholder(given)).then_some((start, end))
+    (given.len() >= 6 && digit && is_chosen(given) && !is_placeholder(given))
+        .then_some((start, end))
 }
 
 /// A sentence that ends in a colon, and below it a line that holds one drawn word.

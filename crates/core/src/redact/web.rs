@@ -41,9 +41,15 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
     }
     match info.split_once(':') {
         Some((user, password)) => {
-            let documented = is_any(user, &["user", "username", "login", "name"])
-                && is_any(password, &["password", "pass", "passwd", "pwd", "pw"]);
-            if !password.is_empty() && !documented && !is_blank(password) {
+            // `user:secret` is as weak as it looks, yet people run with it; these say "fill in".
+            let documented = is_any(
+                password,
+                &["password", "pass", "passwd", "pwd", "pw", "bar", "foo", "test"],
+            ) && is_any(
+                user,
+                &["user", "username", "login", "name", "foo", "bar", "test", password],
+            );
+            if password.len() >= 3 && !documented && !is_blank(password) {
                 let at = start + user.len() + 1;
                 hits.named("url-password", at, at + password.len());
             } else if password.is_empty() && is_random(user, 16) {

@@ -75,29 +75,38 @@ fn is_machine(local: &str, domain: &str) -> bool {
     is_any(top, NOBODYS)
         || is_any(
             second,
-            &["example", "yourdomain", "your-domain", "mydomain", "yourcompany", "domain"],
+            &[
+                "example",
+                "yourdomain",
+                "your-domain",
+                "mydomain",
+                "yourcompany",
+                "yourserver",
+                "domain",
+            ],
         )
         || is_any(
             local,
             &["git", "hg", "noreply", "no-reply", "donotreply", "do-not-reply", "root", "nobody"],
         )
+        || is_any(second, &["gserviceaccount"])
         || is_any(domain, &["users.noreply.github.com", "email.com"])
 }
 
 /// Whether the place lies in the authority of a URL, where `@` follows a user.
 fn is_in_address(text: Text<'_>, start: usize) -> bool {
     let bytes = text.0.as_bytes().get(start.saturating_sub(96)..start).unwrap_or(&[]);
-    let mut after = [0, 0];
+    let mut after = 0;
     for byte in bytes.iter().rev() {
         if byte.is_ascii_whitespace()
             || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'?' | b'=' | b'&')
         {
             return false;
         }
-        if *byte == b':' && after == [b'/', b'/'] {
+        if *byte == b'/' && after == b'/' {
             return true;
         }
-        after = [*byte, after[0]];
+        after = *byte;
     }
     false
 }
