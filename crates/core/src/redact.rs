@@ -29,6 +29,7 @@ mod text;
 mod token;
 mod value;
 mod web;
+mod words;
 
 use serde::Serialize;
 use text::Text;

@@ -11,6 +11,7 @@ use super::{
     prose,
     text::{Class, Text, contains, is_any},
     value::{self, Joint, Value},
+    words::{is_in, words},
 };
 
 /// Names longer than this are data.
@@ -87,7 +88,7 @@ impl Scan<'_, '_> {
         if text.at(name.end) == b'(' {
             call::find(text, word, name.end, self.hits);
         }
-        if !is_joined(text, name.end) {
+        if !is_joined(text, name) {
             return;
         }
         let words = words(text, name, [second, first]);
@@ -150,14 +151,15 @@ impl Scan<'_, '_> {
         match value.joint {
             Joint::Assign | Joint::Colon | Joint::Compare => true,
             Joint::Comma => value.quoted && is_argument(text, name, value),
-            Joint::Call => value.quoted && !key::is_query(words),
+            Joint::Call => value.quoted && !key::is_query(words) && !is_verb(words),
             Joint::Tag => text.has(value.end, "</"),
             Joint::Space => {
                 let next = text.at(value.start);
+                let stated = value.quoted && text.before(value.start) != b'`' && !is_verb(words);
                 (name.flag && next != b'-')
-                    || value.quoted
+                    || stated
                     || self.is_netrc(name)
-                    || self.is_env(name)
+                    || is_recipe(text, name.start)
             }
         }
     }
@@ -167,11 +169,6 @@ impl Scan<'_, '_> {
         let from = floor(self.text, name.start.saturating_sub(96));
         let mut before = self.text.cut(from, name.start).split_whitespace().rev().skip(1);
         is_any(self.text.cut(name.start, name.end), &["password"]) && before.next() == Some("login")
-    }
-
-    /// `ENV NAME value` of a container's recipe.
-    fn is_env(&self, name: Name) -> bool {
-        name.start >= 4 && matches!(self.text.cut(name.start - 4, name.start), "ENV " | "ARG ")
     }
 
     fn is_password(&self, value: Value, given: &str, name: Name) -> bool {
@@ -200,7 +197,13 @@ impl Scan<'_, '_> {
         if (paired || listed || shouted || option || netrc) && value.joint != Joint::Comma {
             return given.len() >= 4 && !is_blank(given) && (listed || netrc || !is_naming(given));
         }
-        given.len() >= 5 && is_chosen(given) && !is_placeholder(given) && !is_naming(given)
+        let letter = given.bytes().any(|byte| byte.is_ascii_alphabetic());
+        given.len() >= 5
+            && letter
+            && is_chosen(given)
+            && !is_placeholder(given)
+            && !is_naming(given)
+            && !is_literal(given)
     }
 }
 
@@ -233,18 +236,39 @@ fn is_beside(text: Text<'_>, left: Name, right: Name) -> bool {
 }
 
 /// Whether anything that can join a value follows the name.
-fn is_joined(text: Text<'_>, end: usize) -> bool {
-    match text.at(end) {
-        b'=' | b':' | b'"' | b'\'' | b'`' | b']' | b'\\' | b' ' | b'\t' | b'(' | b'>' | b'!'
-        | b'\n' | b'\r' => true,
-        b'?' | b'+' => text.at(end + 1) == b'=',
+fn is_joined(text: Text<'_>, name: Name) -> bool {
+    match text.at(name.end) {
+        b'=' | b':' | b'"' | b'\'' | b'`' | b']' | b'\\' | b'(' | b'>' | b'!' => true,
+        b'?' | b'+' => text.at(name.end + 1) == b'=',
+        b'\n' | b'\r' => text.has_any_case(text.run_within(name.end, Class::BLANK, 32), "value"),
+        b' ' | b'\t' => {
+            let next = text.at(text.run_within(name.end, Class::SPACE, 48));
+            let joint = matches!(
+                next,
+                b'=' | b':' | b'!' | b'?' | b'+' | b'"' | b'\'' | b'(' | b'v' | b'V'
+            );
+            joint
+                || name.flag
+                || is_in(text.cut(name.start, name.end), SPOKEN)
+                || is_recipe(text, name.start)
+        }
         _ => false,
     }
 }
 
+words! {
+    /// Names that may be followed by their value without a joint, or by words about it.
+    SPOKEN = "apikey credentials key passphrase passwd password passwords pwd secret token"
+}
+
+/// Whether the name stands in `ENV NAME value` of a container's recipe.
+fn is_recipe(text: Text<'_>, start: usize) -> bool {
+    start >= 4 && matches!(text.cut(start - 4, start), "ENV " | "ARG ")
+}
+
 fn is_secret(value: Value, given: &str) -> bool {
     if !value.quoted {
-        return is_random(given, 12);
+        return is_random(given, 12) && !is_literal(given);
     }
     let compared = value.joint == Joint::Compare && given.len() >= 5;
     let chosen = given.len() >= 8 && is_chosen(given);
@@ -256,8 +280,16 @@ fn is_secret(value: Value, given: &str) -> bool {
 }
 
 fn is_token(value: Value, given: &str) -> bool {
+    if is_literal(given) {
+        return false;
+    }
     let least = if value.quoted { 10 } else { 12 };
     is_random(given, least) || (value.quoted && is_dense(given))
+}
+
+/// Whether the value is a number or a type of a program.
+fn is_literal(given: &str) -> bool {
+    (given.starts_with("0x") && given.len() < 24) || given.starts_with("__")
 }
 
 /// Whether the value is long and full of marks, as the secret keys of web frameworks are.
@@ -275,6 +307,11 @@ fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
     }
     let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
     is_random(given, 14) && !(identified && !is_rich(given))
+}
+
+/// Whether the name may as well mean "to pass".
+fn is_verb(words: &[&str]) -> bool {
+    words.last().is_some_and(|last| is_any(last, &["pass"]))
 }
 
 /// Whether name and value are neighbouring arguments: `('NAME', 'value')`, not `"x": "NAME", "y": …`.

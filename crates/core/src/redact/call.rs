@@ -4,34 +4,35 @@ use super::{
     Hits,
     fake::{is_blank, is_placeholder},
     key,
-    text::{Class, Text, is_any},
+    text::{Text, is_any},
+    words::compare,
 };
 
 /// Functions that take a user and then a password, and which argument the password is.
 const CALLS: &[(&str, usize)] = &[
-    ("networkcredential", 1),
-    ("directoryentry", 2),
-    ("passwordauthentication", 1),
-    ("usernamepasswordcredentials", 1),
-    ("usernamepasswordcredential", 1),
-    ("passwordcredential", 1),
-    ("sqlcredential", 1),
-    ("pscredential", 1),
-    ("httpbasicauth", 1),
-    ("basicauth", 1),
-    ("setbasicauth", 1),
-    ("basic_auth", 1),
-    ("httpbasicauthhandler", 1),
-    ("credentials.basic", 1),
-    ("plainauth", 2),
-    ("drivermanager.getconnection", 2),
-    ("mysql_connect", 2),
-    ("mysqli_connect", 2),
-    ("mysqli", 2),
-    ("pdo", 2),
-    ("login", 1),
     ("authenticate", 1),
+    ("basic", 1),
+    ("basic_auth", 1),
+    ("basicauth", 1),
     ("connect_ex", 2),
+    ("directoryentry", 2),
+    ("getconnection", 2),
+    ("httpbasicauth", 1),
+    ("httpbasicauthhandler", 1),
+    ("login", 1),
+    ("mysql_connect", 2),
+    ("mysqli", 2),
+    ("mysqli_connect", 2),
+    ("networkcredential", 1),
+    ("passwordauthentication", 1),
+    ("passwordcredential", 1),
+    ("pdo", 2),
+    ("plainauth", 2),
+    ("pscredential", 1),
+    ("setbasicauth", 1),
+    ("sqlcredential", 1),
+    ("usernamepasswordcredential", 1),
+    ("usernamepasswordcredentials", 1),
 ];
 
 /// How far the arguments are followed.
@@ -68,13 +69,9 @@ pub(super) fn find(text: Text<'_>, name: &str, parenthesis: usize, hits: &mut Hi
 }
 
 fn position(name: &str) -> Option<usize> {
-    let found = CALLS.iter().find(|(call, _)| {
-        let tail = name.len().checked_sub(call.len()).and_then(|at| name.get(at..));
-        let edge = name.len().checked_sub(call.len() + 1).and_then(|at| name.as_bytes().get(at));
-        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(call))
-            && edge.is_none_or(|byte| !Class::WORD.has(*byte))
-    });
-    found.map(|(_, position)| *position)
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let place = CALLS.binary_search_by(|(call, _)| compare(call, last)).ok()?;
+    CALLS.get(place).map(|(_, position)| *position)
 }
 
 /// Whether the name alone says that credentials follow.
@@ -86,7 +83,13 @@ fn is_sure(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::redact::{redact, scan};
+
+    #[test]
+    fn calls_are_sorted() {
+        assert!(CALLS.is_sorted_by(|left, right| left.0 < right.0));
+    }
 
     #[test]
     fn a_password_among_arguments_is_masked() {

@@ -7,6 +7,7 @@ use super::{
     Hits,
     fake::{is_blank, is_chosen, is_placeholder, is_random, is_reference},
     text::{Class, Text, is_any},
+    words::compare,
 };
 
 /// How a program takes a secret.
@@ -28,58 +29,57 @@ use Taking::{After, Glued, Pair, Percent, Word};
 
 /// Programs, and every way they take a secret.
 const PROGRAMS: &[(&str, &[Taking])] = &[
+    ("7z", &[Glued("-p")]),
+    ("az", &[Word("-p")]),
+    ("bcp", &[Word("-P")]),
+    ("buildah", &[Word("-p")]),
+    ("cf", &[Word("-p")]),
+    ("crackmapexec", &[Word("-p")]),
+    ("crane", &[Word("-p")]),
     ("curl", &[Pair("-u"), Pair("--user"), Pair("-U"), Pair("--proxy-user")]),
-    ("wget", &[Pair("-u")]),
+    ("docker", &[Word("-p")]),
+    ("evil-winrm", &[Word("-p")]),
+    ("helm", &[Word("-p")]),
     ("http", &[Pair("-a"), Pair("--auth")]),
     ("https", &[Pair("-a"), Pair("--auth")]),
-    ("xh", &[Pair("-a"), Pair("--auth")]),
+    ("hydra", &[Word("-p")]),
+    ("ipmitool", &[Word("-P")]),
+    ("ldapadd", &[Word("-w")]),
+    ("ldapmodify", &[Word("-w")]),
+    ("ldapsearch", &[Word("-w")]),
+    ("lftp", &[Pair("-u")]),
+    ("mariadb", &[Glued("-p")]),
+    ("mongo", &[Word("-p")]),
+    ("mongodump", &[Word("-p")]),
+    ("mongorestore", &[Word("-p")]),
+    ("mongosh", &[Word("-p")]),
+    ("mstsc", &[Glued("/p:")]),
+    ("mysql", &[Glued("-p")]),
+    ("mysqladmin", &[Glued("-p")]),
+    ("mysqldump", &[Glued("-p")]),
+    ("mysqlimport", &[Glued("-p")]),
+    ("nerdctl", &[Word("-p")]),
+    ("netexec", &[Word("-p")]),
+    ("ngrok", &[After("authtoken"), After("add-authtoken")]),
+    ("oc", &[Word("-p")]),
+    ("openssl", &[Glued("pass:")]),
+    ("podman", &[Word("-p")]),
     ("psexec", &[Word("-p")]),
     ("psexec.exe", &[Word("-p")]),
     ("psexec64", &[Word("-p")]),
-    ("docker", &[Word("-p")]),
-    ("podman", &[Word("-p")]),
-    ("nerdctl", &[Word("-p")]),
-    ("buildah", &[Word("-p")]),
-    ("skopeo", &[Word("-p")]),
-    ("crane", &[Word("-p")]),
-    ("helm", &[Word("-p")]),
-    ("oc", &[Word("-p")]),
-    ("az", &[Word("-p")]),
-    ("cf", &[Word("-p")]),
-    ("sshpass", &[Word("-p"), Glued("-p")]),
-    ("mysql", &[Glued("-p")]),
-    ("mysqldump", &[Glued("-p")]),
-    ("mysqladmin", &[Glued("-p")]),
-    ("mysqlimport", &[Glued("-p")]),
-    ("mariadb", &[Glued("-p")]),
-    ("mongo", &[Word("-p")]),
-    ("mongosh", &[Word("-p")]),
-    ("mongodump", &[Word("-p")]),
-    ("mongorestore", &[Word("-p")]),
-    ("redis-cli", &[Word("-a")]),
-    ("sqlcmd", &[Word("-P")]),
-    ("bcp", &[Word("-P")]),
-    ("ldapsearch", &[Word("-w")]),
-    ("ldapadd", &[Word("-w")]),
-    ("ldapmodify", &[Word("-w")]),
-    ("smbclient", &[Percent("-U")]),
-    ("rpcclient", &[Percent("-U")]),
-    ("unzip", &[Word("-P")]),
-    ("zip", &[Word("-P")]),
-    ("7z", &[Glued("-p")]),
     ("rar", &[Glued("-p")]),
-    ("xfreerdp", &[Glued("/p:")]),
-    ("mstsc", &[Glued("/p:")]),
-    ("openssl", &[Glued("pass:")]),
+    ("redis-cli", &[Word("-a")]),
+    ("rpcclient", &[Percent("-U")]),
+    ("skopeo", &[Word("-p")]),
+    ("smbclient", &[Percent("-U")]),
+    ("sqlcmd", &[Word("-P")]),
+    ("sshpass", &[Word("-p"), Glued("-p")]),
+    ("unzip", &[Word("-P")]),
     ("vault", &[After("unseal"), After("login")]),
-    ("ngrok", &[After("authtoken"), After("add-authtoken")]),
-    ("evil-winrm", &[Word("-p")]),
-    ("crackmapexec", &[Word("-p")]),
-    ("netexec", &[Word("-p")]),
-    ("hydra", &[Word("-p")]),
-    ("ipmitool", &[Word("-P")]),
-    ("lftp", &[Pair("-u")]),
-    ("svn", &[]),
+    ("wget", &[Pair("-u")]),
+    ("xfreerdp", &[Glued("/p:")]),
+    ("xh", &[Pair("-a"), Pair("--auth")]),
+    ("zip", &[Word("-P")]),
 ];
 
 /// Programs whose `-p` means a password only when they sign in.
@@ -96,10 +96,11 @@ pub(super) struct Commands {
 impl Commands {
     /// Takes a word; if it is a program that takes secrets, reads its command line.
     pub(super) fn word(&mut self, text: Text<'_>, start: usize, end: usize, hits: &mut Hits) {
-        if start < self.walked || !matches!(text.at(end), b' ' | b'\t') || is_operand(text, start) {
+        if start < self.walked || !matches!(text.at(end), b' ' | b'\t') {
             return;
         }
-        let Some(program) = program(text.cut(start, end)) else { return };
+        let program = program(text.cut(start, end)).filter(|_| !is_operand(text, start));
+        let Some(program) = program else { return };
         self.walked = follow(text, program, end, hits);
     }
 }
@@ -111,8 +112,8 @@ fn is_operand(text: Text<'_>, start: usize) -> bool {
 }
 
 fn program(word: &str) -> Option<&'static (&'static str, &'static [Taking])> {
-    let short = word.len() <= 12;
-    PROGRAMS.iter().find(|(name, _)| short && name.eq_ignore_ascii_case(word))
+    let place = PROGRAMS.binary_search_by(|(name, _)| compare(name, word)).ok()?;
+    PROGRAMS.get(place)
 }
 
 /// Reads the arguments up to the end of the command. Returns where that is.
@@ -242,7 +243,13 @@ fn password(word: &str, at: usize, hits: &mut Hits) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::redact::{redact, scan};
+
+    #[test]
+    fn programs_are_sorted() {
+        assert!(PROGRAMS.is_sorted_by(|left, right| left.0 < right.0));
+    }
 
     #[test]
     fn passwords_behind_letters_are_masked() {

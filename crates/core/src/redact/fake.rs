@@ -2,169 +2,44 @@
 //!
 //! Nothing here knows where a value was found; the detectors ask as much as their context needs.
 
-use super::text::{Class, contains, is_any, starts};
+use super::{
+    text::{Class, contains, starts},
+    words::{is_in, words},
+};
 
-/// Words that mark a value as a stand-in wherever they occur in it.
-const STAND_INS: &[&str] = &[
-    "example",
-    "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "changeit",
-    "replace",
-    "your_",
-    "your-",
-    "yourpass",
-    "yourtoken",
-    "yoursecret",
-    "yourkey",
-    "yourapi",
-    "insert_",
-    "insert-",
-    "dummy",
-    "redacted",
-    "_here",
-    "-here",
-    "todo",
-    "fixme",
-    "goes_here",
-    "masked",
-    "obfuscated",
-    "put_your",
-    "not-set",
-    "not_set",
-    "notset",
-    "undefined",
-    "lorem",
-    "foobar",
-    "ipsum",
-];
+words! {
+    /// Words that mark a value as a stand-in wherever they occur in it.
+    STAND_INS = "\
+    -here _here change-me change_me changeit changeme dummy example fixme foobar goes_here \
+    insert- insert_ ipsum lorem masked not-set not_set notset obfuscated placeholder \
+    put_your redacted replace todo undefined your- your_ yourapi yourkey yourpass \
+    yoursecret yourtoken"
+}
 
-/// Values that are no value.
-const EMPTY_WORDS: &[&str] = &[
-    "null",
-    "none",
-    "nil",
-    "true",
-    "false",
-    "yes",
-    "no",
-    "empty",
-    "string",
-    "str",
-    "text",
-    "bool",
-    "boolean",
-    "int",
-    "integer",
-    "number",
-    "any",
-    "object",
-    "optional",
-    "required",
-    "varchar",
-    "char",
-    "bytes",
-    "default",
-    "unset",
-    "auto",
-    "unknown",
-    "n/a",
-    "na",
-    "type",
-    "value",
-    "on",
-    "off",
-    "enabled",
-    "disabled",
-    "hidden",
-    "hash",
-    "prompt",
-    "stdin",
-    "void",
-    "uuid",
-    "var",
-    "securestring",
-    "readonly",
-    "static",
-    "const",
-    "self",
-    "this",
-    "invalid",
-    "incorrect",
-    "wrong",
-    "missing",
-    "the",
-    "and",
-    "ok",
-    "error",
-];
+words! {
+    /// Values that are no value.
+    EMPTY_WORDS = "\
+    and any auto bool boolean bytes char const default disabled empty enabled error false \
+    hash hidden incorrect int integer invalid missing n/a na nil no none null number object \
+    off ok on optional prompt readonly required securestring self static stdin str string \
+    text the this true type unknown unset uuid value var varchar void wrong yes"
+}
 
-/// Names of the thing itself, which people write where the thing belongs.
-const NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "apikey",
-    "api_key",
-    "api-key",
-    "user",
-    "username",
-    "login",
-    "mypassword",
-    "my_password",
-    "my-password",
-    "mypass",
-    "mysecret",
-    "my_secret",
-    "my-secret",
-    "mytoken",
-    "my_token",
-    "my-token",
-    "mykey",
-    "my_key",
-    "access_token",
-    "accesstoken",
-    "access-token",
-    "client_secret",
-    "auth_token",
-    "passphrase",
-    "credentials",
-    "test",
-    "testing",
-    "demo",
-    "sample",
-    "foo",
-    "bar",
-    "baz",
-    "abc",
-    "asdf",
-    "qwerty",
-    "somepass",
-    "some_password",
-    "xxx",
-    "user_password",
-    "userpassword",
-    "db_password",
-    "bearer",
-    "basic",
-    "newpassword",
-    "new_password",
-    "oldpassword",
-    "old_password",
-    "base64",
-    "secret_key",
-];
+words! {
+    /// Names of the thing itself, which people write where the thing belongs.
+    NAMES = "\
+    abc access-token access_token accesstoken api-key api_key apikey asdf auth_token bar \
+    base64 basic baz bearer client_secret credentials db_password demo foo key login \
+    my-password my-secret my-token my_key my_password my_secret my_token mykey mypass \
+    mypassword mysecret mytoken new_password newpassword old_password oldpassword pass \
+    passphrase passwd password pwd qwerty sample secret secret_key some_password somepass \
+    test testing token user user_password username userpassword xxx"
+}
 
 /// Whether the value stands for another: a variable, a blank to fill in, a mask.
 pub(super) fn is_blank(value: &str) -> bool {
     value.is_empty()
-        || is_any(value, EMPTY_WORDS)
+        || is_in(value, EMPTY_WORDS)
         || is_reference(value)
         || is_masked(value)
         || is_stand_in(value)
@@ -172,7 +47,7 @@ pub(super) fn is_blank(value: &str) -> bool {
 
 /// Whether the value is a blank, or merely names what belongs there.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    is_blank(value) || is_any(value, NAMES) || is_counting(value)
+    is_blank(value) || is_in(value, NAMES) || is_counting(value)
 }
 
 /// Whether the value refers to something kept elsewhere.
@@ -289,7 +164,7 @@ pub(super) fn is_mixed(value: &str) -> bool {
     }
     let hex = value.len() >= 32 && is_hex(value) && letters >= 4;
     hex || (letters >= 2 && digits >= 2 && turns * 7 >= value.len())
-        || (digits < 2 && letters >= 16 && turns * 5 >= value.len() && !is_camel(value))
+        || (digits < 2 && letters >= 16 && turns * 4 >= value.len() && !is_camel(value))
 }
 
 /// Whether the value holds every kind of character a generated token does.
@@ -320,7 +195,7 @@ pub(super) fn is_hex(value: &str) -> bool {
 /// Whether the value is `CapitalisedWordsLikeThese`.
 fn is_camel(value: &str) -> bool {
     let humps = value.bytes().filter(u8::is_ascii_uppercase).count().max(1);
-    value.len() / humps >= 4
+    value.len() / humps >= 3
 }
 
 /// Whether the value leads somewhere: a path, an address, a version, a file.

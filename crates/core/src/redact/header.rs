@@ -4,29 +4,15 @@ use super::{
     Hits,
     fake::{is_blank, is_placeholder, is_random},
     text::{Class, Text, is_any, starts},
+    words::{is_in, words},
 };
 
-/// Words that say that a credential follows.
-const SCHEMES: &[&str] = &[
-    "bearer",
-    "basic",
-    "token",
-    "apikey",
-    "api-key",
-    "ssws",
-    "geniekey",
-    "key",
-    "oauth",
-    "bot",
-    "pve",
-    "negotiate",
-    "digest",
-    "jwt",
-    "private-token",
-    "splunk",
-    "discogs",
-    "klaviyo-api-key",
-];
+words! {
+    /// Words that say that a credential follows.
+    SCHEMES = "\
+    api-key apikey basic bearer bot digest discogs geniekey jwt key klaviyo-api-key \
+    negotiate oauth private-token pve splunk ssws token"
+}
 
 /// How far a credential is followed.
 const LONGEST: usize = 4096;
@@ -44,7 +30,7 @@ pub(super) fn authorization(text: Text<'_>, name_end: usize, hits: &mut Hits) {
     }
     let end = text.run_within(at, Class::NAME, 24);
     let word = text.cut(at, end);
-    if is_any(word, SCHEMES) {
+    if is_in(word, SCHEMES) {
         credential(text, word, end, hits);
         return;
     }
@@ -56,7 +42,7 @@ pub(super) fn authorization(text: Text<'_>, name_end: usize, hits: &mut Hits) {
 
 /// Masks what follows `Bearer` or `Basic` standing anywhere.
 pub(super) fn scheme(text: Text<'_>, word: &str, end: usize, hits: &mut Hits) {
-    if !is_any(word, &["bearer", "basic", "ssws"]) || text.at(end) != b' ' {
+    if text.at(end) != b' ' || !is_any(word, &["bearer", "basic", "ssws"]) {
         return;
     }
     let start = end + 1;

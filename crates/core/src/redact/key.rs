@@ -3,7 +3,10 @@
 //! `dbPassword`, `DB_PASSWORD` and `--db-password` are one name; `password_file` and `publicKey`
 //! are none of ours. The last part decides, unless an earlier one says the value is harmless.
 
-use super::text::{ends, is_any};
+use super::{
+    text::{ends, is_any, starts},
+    words::{is_in, words},
+};
 
 /// What kind of value the name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,529 +29,107 @@ pub(super) enum Key {
     Cookie,
 }
 
-/// Parts that make any name harmless.
-const HARMLESS: &[&str] = &[
-    "csrf",
-    "xsrf",
-    "csrfmiddlewaretoken",
-    "authenticity",
-    "public",
-    "publishable",
-    "pub",
-    "placeholder",
-    "forgot",
-    "hint",
-    "prompt",
-    "label",
-    "title",
-    "policy",
-    "strength",
-    "regex",
-    "pattern",
-    "validator",
-    "keyword",
-    "primary",
-    "foreign",
-    "partition",
-    "page",
-    "pagination",
-    "continuation",
-    "cursor",
-    "cancellation",
-    "idempotency",
-    "next",
-    "lexer",
-    "max",
-    "min",
-    "num",
-    "total",
-    "captcha",
-    "recaptcha",
-    "sitekey",
-    "antiforgery",
-    "nonce",
-    "tokenizer",
-    "fingerprint",
-    "checksum",
-    "integrity",
-    "issuer",
-    "author",
-    "alias",
-    "bos",
-    "eos",
-    "pad",
-    "sep",
-    "mask",
-];
+words! {
+    /// Parts that make any name harmless.
+    HARMLESS = "\
+    alias antiforgery authenticity author bos cancellation captcha checksum continuation \
+    csrf csrfmiddlewaretoken cursor eos fingerprint foreign forgot hint idempotency \
+    integrity issuer keyword label lexer mask max min next nonce num pad page pagination \
+    partition pattern placeholder policy primary prompt pub public publishable recaptcha \
+    regex sep sitekey strength title tokenizer total validator xsrf"
+}
 
-/// Parts that add nothing at the end of a name.
-const TRAILERS: &[&str] = &[
-    "value",
-    "val",
-    "prod",
-    "production",
-    "dev",
-    "development",
-    "staging",
-    "stage",
-    "live",
-    "test",
-    "local",
-    "default",
-    "plain",
-    "plaintext",
-    "raw",
-    "base64",
-    "b64",
-    "encoded",
-    "string",
-    "str",
-    "old",
-    "new",
-    "backup",
-    "secondary",
-    "header",
-    "param",
-    "var",
-    "env",
-    "setting",
-    "sid",
-];
+words! {
+    /// Parts that add nothing at the end of a name.
+    TRAILERS = "\
+    b64 backup base64 default dev development encoded env header live local new old param \
+    plain plaintext prod production raw secondary setting sid stage staging str string test \
+    val value var"
+}
 
-const PASSWORDS: &[&str] = &[
-    "pass",
-    "passwd",
-    "password",
-    "passwords",
-    "pwd",
-    "pw",
-    "psw",
-    "psswd",
-    "passphrase",
-    "passcode",
-    "passwort",
-    "kennwort",
-    "senha",
-    "contrasena",
-    "contraseña",
-    "motdepasse",
-    "mdp",
-    "wachtwoord",
-    "heslo",
-    "haslo",
-    "parola",
-    "salasana",
-    "userpass",
-    "dbpass",
-    "rootpass",
-    "adminpass",
-    "storepass",
-    "keypass",
-    "smtppass",
-    "mailpass",
-    "sshpass",
-    "passin",
-    "passout",
-];
+words! {
+    PASSWORDS = "\
+    adminpass contrasena contraseña dbpass haslo heslo kennwort keypass mailpass mdp \
+    motdepasse parola pass passcode passin passout passphrase passwd password passwords \
+    passwort psswd psw pw pwd rootpass salasana senha smtppass sshpass storepass userpass \
+    wachtwoord"
+}
 
-const TOKENS: &[&str] = &[
-    "token",
-    "tokens",
-    "apikey",
-    "apikeys",
-    "credential",
-    "credentials",
-    "creds",
-    "jwt",
-    "pat",
-    "bearer",
-    "authkey",
-    "sas",
-    "psk",
-    "totp",
-    "passkey",
-    "webhook",
-    "connectionstring",
-    "sig",
-    "dsn",
-    "auth",
-    "oauth",
-    "seed",
-    "mnemonic",
-];
+words! {
+    TOKENS = "\
+    apikey apikeys auth authkey bearer connectionstring credential credentials creds dsn \
+    jwt mnemonic oauth passkey pat psk sas seed sig token tokens totp webhook"
+}
 
-/// What must stand before `key`, `login` or `code` for it to be a credential.
-const KEY_OWNERS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "auth",
-    "encryption",
-    "encrypt",
-    "decryption",
-    "signing",
-    "sign",
-    "account",
-    "master",
-    "license",
-    "licence",
-    "deploy",
-    "deployment",
-    "insert",
-    "query",
-    "admin",
-    "app",
-    "application",
-    "consumer",
-    "subscription",
-    "storage",
-    "session",
-    "shared",
-    "ssh",
-    "service",
-    "client",
-    "server",
-    "integration",
-    "ingest",
-    "ingestion",
-    "write",
-    "rest",
-    "root",
-    "security",
-    "cookie",
-    "hmac",
-    "aes",
-    "rsa",
-    "crypto",
-    "cipher",
-    "preshared",
-    "unseal",
-    "recovery",
-    "developer",
-    "io",
-    "device",
-    "provision",
-    "function",
-    "registration",
-    "project",
-    "tenant",
-    "org",
-    "team",
-    "personal",
-    "bot",
-    "stream",
-    "instrumentation",
-    "symmetric",
-    "connection",
-    "user",
-    "management",
-    "merchant",
-    "webhook",
-    "jwt",
-    "data",
-    "pre",
-    "refresh",
-    "activation",
-    "product",
-    "appkey",
-];
+words! {
+    /// What must stand before `key`, `login` or `code` for it to be a credential.
+    KEY_OWNERS = "\
+    access account activation admin aes api app appkey application auth bot cipher client \
+    connection consumer cookie crypto data decryption deploy deployment developer device \
+    encrypt encryption function hmac ingest ingestion insert instrumentation integration io \
+    jwt licence license management master merchant org personal pre preshared private \
+    product project provision query recovery refresh registration rest root rsa secret \
+    security server service session shared sign signing ssh storage stream subscription \
+    symmetric team tenant unseal user webhook write"
+}
 
-/// Services whose keys look like anyone's.
-const VENDORS: &[&str] = &[
-    "abuseipdb",
-    "adobe",
-    "adyen",
-    "airbrake",
-    "airtable",
-    "alchemy",
-    "algolia",
-    "aliyun",
-    "amplitude",
-    "anthropic",
-    "appcenter",
-    "appdynamics",
-    "appsflyer",
-    "appveyor",
-    "asana",
-    "assemblyai",
-    "atlassian",
-    "auth0",
-    "aws",
-    "azure",
-    "baidu",
-    "bamboo",
-    "binance",
-    "bitbucket",
-    "bitly",
-    "bittrex",
-    "blynk",
-    "box",
-    "braintree",
-    "branch",
-    "browserstack",
-    "bugsnag",
-    "buildkite",
-    "bybit",
-    "calendly",
-    "censys",
-    "circleci",
-    "clarifai",
-    "clearbit",
-    "clickhouse",
-    "clickup",
-    "cloudant",
-    "cloudflare",
-    "cloudinary",
-    "coda",
-    "codacy",
-    "codeclimate",
-    "codecov",
-    "cohere",
-    "coinbase",
-    "coinmarketcap",
-    "confluent",
-    "contentful",
-    "coveralls",
-    "crowdstrike",
-    "cryptocompare",
-    "databricks",
-    "datadog",
-    "deepgram",
-    "deepl",
-    "deepseek",
-    "digicert",
-    "digitalocean",
-    "discord",
-    "disqus",
-    "docker",
-    "dockerhub",
-    "docusign",
-    "doppler",
-    "drone",
-    "dropbox",
-    "dynatrace",
-    "ebay",
-    "elastic",
-    "elevenlabs",
-    "etherscan",
-    "etsy",
-    "eventbrite",
-    "facebook",
-    "fastly",
-    "fb",
-    "figma",
-    "finicity",
-    "finnhub",
-    "firebase",
-    "flickr",
-    "foursquare",
-    "freshbooks",
-    "freshdesk",
-    "gcp",
-    "gemini",
-    "genius",
-    "ghost",
-    "giphy",
-    "github",
-    "gitlab",
-    "gitter",
-    "gocardless",
-    "godaddy",
-    "google",
-    "grafana",
-    "guardian",
-    "harness",
-    "helpscout",
-    "heroku",
-    "hetzner",
-    "honeycomb",
-    "hubspot",
-    "huggingface",
-    "hunter",
-    "ibm",
-    "infura",
-    "instagram",
-    "intercom",
-    "ipinfo",
-    "ipstack",
-    "jenkins",
-    "jfrog",
-    "jira",
-    "jumpcloud",
-    "kagi",
-    "kakao",
-    "klaviyo",
-    "kraken",
-    "kucoin",
-    "lastfm",
-    "launchdarkly",
-    "linear",
-    "line",
-    "linkedin",
-    "linode",
-    "lob",
-    "loggly",
-    "logzio",
-    "looker",
-    "mailchimp",
-    "mailgun",
-    "mailjet",
-    "mandrill",
-    "mapbox",
-    "maxmind",
-    "mattermost",
-    "meraki",
-    "messagebird",
-    "mistral",
-    "mixpanel",
-    "monday",
-    "moralis",
-    "nasa",
-    "netlify",
-    "newrelic",
-    "newsapi",
-    "nexmo",
-    "ngrok",
-    "noaa",
-    "notion",
-    "npm",
-    "nvidia",
-    "nylas",
-    "nytimes",
-    "okta",
-    "omdb",
-    "onesignal",
-    "openai",
-    "opencage",
-    "openweather",
-    "openweathermap",
-    "opsgenie",
-    "optimizely",
-    "pagerduty",
-    "particle",
-    "paypal",
-    "paystack",
-    "pexels",
-    "pinata",
-    "pinecone",
-    "pinterest",
-    "pixabay",
-    "plaid",
-    "plivo",
-    "polygon",
-    "posthog",
-    "postmark",
-    "privateai",
-    "pushbullet",
-    "pusher",
-    "pushover",
-    "quickbooks",
-    "rapidapi",
-    "razorpay",
-    "recurly",
-    "reddit",
-    "replicate",
-    "rollbar",
-    "salesforce",
-    "sauce",
-    "saucelabs",
-    "scalr",
-    "segment",
-    "sendbird",
-    "sendgrid",
-    "sendinblue",
-    "sentry",
-    "serpapi",
-    "shodan",
-    "shopify",
-    "signalfx",
-    "sinch",
-    "slack",
-    "snyk",
-    "sonar",
-    "sonarcloud",
-    "sonarqube",
-    "soundcloud",
-    "sparkpost",
-    "splunk",
-    "spotify",
-    "square",
-    "squareup",
-    "stability",
-    "statuspage",
-    "strava",
-    "stripe",
-    "stytch",
-    "sumo",
-    "sumologic",
-    "supabase",
-    "surveymonkey",
-    "tavily",
-    "telegram",
-    "telnyx",
-    "tiingo",
-    "tmdb",
-    "todoist",
-    "tomtom",
-    "travis",
-    "trello",
-    "tumblr",
-    "twilio",
-    "twitch",
-    "twitter",
-    "typeform",
-    "ubidots",
-    "unsplash",
-    "vercel",
-    "vimeo",
-    "virustotal",
-    "vonage",
-    "vultr",
-    "wakatime",
-    "wandb",
-    "weatherapi",
-    "webex",
-    "webflow",
-    "wistia",
-    "wolfram",
-    "woocommerce",
-    "workos",
-    "xero",
-    "yahoo",
-    "yandex",
-    "yelp",
-    "youtube",
-    "zapier",
-    "zendesk",
-    "zoho",
-    "zoom",
-];
+words! {
+    /// Services whose keys look like anyone's.
+    VENDORS = "\
+    abuseipdb adobe adyen airbrake airtable alchemy algolia aliyun amplitude anthropic \
+    appcenter appdynamics appsflyer appveyor asana assemblyai atlassian auth0 aws azure \
+    baidu bamboo binance bitbucket bitly bittrex blynk braintree browserstack \
+    bugsnag buildkite bybit calendly censys circleci clarifai clearbit clickhouse clickup \
+    cloudant cloudflare cloudinary coda codacy codeclimate codecov cohere coinbase \
+    coinmarketcap confluent contentful coveralls crowdstrike cryptocompare databricks \
+    datadog deepgram deepl deepseek digicert digitalocean discord disqus docker dockerhub \
+    docusign doppler dropbox dynatrace ebay elastic elevenlabs etherscan etsy \
+    eventbrite facebook fastly fb figma finicity finnhub firebase flickr foursquare \
+    freshbooks freshdesk gcp gemini giphy github gitlab gitter gocardless \
+    godaddy google grafana harness helpscout heroku hetzner honeycomb hubspot \
+    huggingface ibm infura instagram intercom ipinfo ipstack jenkins jfrog jira \
+    jumpcloud kagi kakao klaviyo kraken kucoin lastfm launchdarkly linkedin \
+    linode lob loggly logzio looker mailchimp mailgun mailjet mandrill mapbox mattermost \
+    maxmind meraki messagebird mistral mixpanel moralis nasa netlify newrelic \
+    newsapi nexmo ngrok noaa notion npm nvidia nylas nytimes okta omdb onesignal openai \
+    opencage openweather openweathermap opsgenie optimizely pagerduty particle paypal \
+    paystack pexels pinata pinecone pinterest pixabay plaid plivo polygon posthog postmark \
+    privateai pushbullet pusher pushover quickbooks rapidapi razorpay recurly reddit \
+    replicate rollbar salesforce sauce saucelabs scalr segment sendbird sendgrid sendinblue \
+    sentry serpapi shodan shopify signalfx sinch slack snyk sonar sonarcloud sonarqube \
+    soundcloud sparkpost splunk spotify square squareup statuspage strava stripe \
+    stytch sumo sumologic supabase surveymonkey tavily telegram telnyx tiingo tmdb todoist \
+    tomtom travis trello tumblr twilio twitch twitter typeform ubidots unsplash vercel \
+    vimeo virustotal vonage vultr wakatime wandb weatherapi webex webflow wistia wolfram \
+    woocommerce workos xero yahoo yandex yelp youtube zapier zendesk zoho zoom"
+}
 
-/// The last parts of a vendor's name that may hold a credential.
-const VENDOR_ENDS: &[&str] =
-    &["key", "id", "login", "api", "code", "access", "keys", "cred", "appid"];
+words! {
+    /// The last parts of a vendor's name that may hold a credential.
+    VENDOR_ENDS = "api appid code cred id key keys login"
+}
 
-/// Prefixes of settings that a build copies into the page.
-const PUBLISHED: &[&str] =
-    &["react_app_", "vite_", "next_public_", "vue_app_", "gatsby_", "expo_public_", "nuxt_public_"];
+words! {
+    /// Prefixes of settings that a build copies into the page.
+    PUBLISHED = "expo_public_ gatsby_ next_public_ nuxt_public_ react_app_ vite_ vue_app_"
+}
 
 /// Says what the name announces; `words` are the parts of it and of the words just before.
 pub(super) fn classify(words: &[&str]) -> Option<Key> {
-    if words.iter().any(|part| is_any(part, HARMLESS)) {
+    if words.iter().any(|part| is_in(part, HARMLESS)) {
         return None;
     }
     let mut rest = words;
     while let [head @ .., last] = rest
         && !head.is_empty()
-        && (is_any(last, TRAILERS) || last.bytes().all(|byte| byte.is_ascii_digit()))
+        && (is_in(last, TRAILERS) || last.bytes().all(|byte| byte.is_ascii_digit()))
     {
         rest = head;
     }
     let [head @ .., last] = rest else { return None };
     let last = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let owner = head.last().copied().unwrap_or("");
-    if is_any(last, PASSWORDS)
+    if is_in(last, PASSWORDS)
         || ["password", "passwd", "passphrase", "passwort", "pwd"].iter().any(|end| ends(last, end))
     {
         return Some(Key::Password);
@@ -571,57 +152,44 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
     if is_any(last, &["accountid"]) {
         return Some(Key::Account);
     }
-    let vendor = rest.iter().any(|part| is_any(part, VENDORS));
-    if vendor && (rest.len() == 1 || is_any(last, VENDOR_ENDS)) {
+    let vendor = rest.iter().any(|part| is_in(part, VENDORS));
+    if vendor && (rest.len() == 1 || is_in(last, VENDOR_ENDS)) {
         return Some(Key::Vendor);
     }
-    is_user(last).then_some(Key::User)
+    is_in(last, USERS).then_some(Key::User)
+}
+
+words! {
+    /// What names written without a break end in.
+    TOKEN_ENDS = "accesskey accountkey apikey authkey licensekey privatekey secretkey token"
 }
 
 fn is_token(last: &str, owner: &str) -> bool {
-    is_any(last, TOKENS)
-        || [
-            "token",
-            "apikey",
-            "accesskey",
-            "secretkey",
-            "privatekey",
-            "authkey",
-            "licensekey",
-            "accountkey",
-        ]
-        .iter()
-        .any(|end| ends(last, end))
-        || (is_any(last, &["key", "keys", "keydata"]) && is_any(owner, KEY_OWNERS))
+    is_in(last, TOKENS)
+        || TOKEN_ENDS.iter().any(|end| ends(last, end))
+        || (is_any(last, &["key", "keys", "keydata"]) && is_in(owner, KEY_OWNERS))
         || (is_any(last, &["data"]) && is_any(owner, &["key"]))
 }
 
-fn is_user(last: &str) -> bool {
-    is_any(
-        last,
-        &[
-            "user", "username", "login", "uid", "userid", "usr", "email", "account", "uname",
-            "identity",
-        ],
-    )
+words! {
+    USERS = "account email identity login uid uname user userid username usr"
 }
 
 /// Whether the name is a setting that holds a user and ends up in the page.
 pub(super) fn is_published_user(name: &str, words: &[&str]) -> bool {
     let last = words.last().copied().unwrap_or("");
-    is_any(last, &["user", "username"])
-        && PUBLISHED.iter().any(|prefix| super::text::starts(name, prefix))
+    is_any(last, &["user", "username"]) && PUBLISHED.iter().any(|prefix| starts(name, prefix))
 }
 
 /// Whether a name calls something that asks for, looks up or checks the value instead of giving it.
 pub(super) fn is_query(words: &[&str]) -> bool {
-    const VERBS: &[&str] = &[
-        "get", "find", "read", "prompt", "input", "parse", "validate", "check", "verify", "has",
-        "is", "ask", "load", "fetch", "by", "decode", "hash", "compare", "generate", "delete",
-        "remove", "match", "matches", "enter", "forget", "revoke", "with", "require", "needs",
-        "on", "handle",
-    ];
-    words.first().is_some_and(|first| is_any(first, VERBS))
+    words! {
+        VERBS = "\
+        ask by check compare decode delete enter fetch find forget generate get handle has hash \
+        input is load match matches needs on parse prompt read remove require revoke validate \
+        verify with"
+    }
+    words.first().is_some_and(|first| is_in(first, VERBS))
         || words.iter().any(|part| is_any(part, &["by", "hash", "prompt"]))
 }
 

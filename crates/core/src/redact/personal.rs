@@ -84,12 +84,14 @@ fn is_told(text: Text<'_>, start: usize, end: usize, words: &[&str]) -> bool {
     words.iter().any(|word| near.iter().any(|near| stands_in(near, word.as_bytes())))
 }
 
-/// Whether the word stands in the bytes, not as the end of a longer one.
+/// Whether the word stands in the bytes; a short one must not be part of a longer.
 fn stands_in(bytes: &[u8], word: &[u8]) -> bool {
-    let mut before = 0_u8;
-    bytes.windows(word.len().max(1)).any(|window| {
-        let starts = !before.is_ascii_alphabetic() || word.len() > 5;
-        before = window.first().copied().unwrap_or(0);
-        starts && window.eq_ignore_ascii_case(word)
+    let joins =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    bytes.windows(word.len().max(1)).enumerate().any(|(at, window)| {
+        window.eq_ignore_ascii_case(word)
+            && (word.len() > 5
+                || !(joins(bytes.get(at + word.len()))
+                    || joins(at.checked_sub(1).and_then(|at| bytes.get(at)))))
     })
 }

@@ -7,6 +7,7 @@ use super::{
     Hits,
     fake::{is_flat, is_masked, is_mixed, is_rich},
     text::{Class, Text},
+    words::words,
 };
 
 /// Finds them all.
@@ -60,14 +61,15 @@ fn json_web_tokens(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// Schemes that write a hash as `$scheme$…`.
-const SCHEMES: &[&str] = &[
-    "1", "2", "2a", "2b", "2x", "2y", "5", "6", "7", "8", "9", "y", "gy", "apr1", "S", "P", "H",
-    "NT", "md5", "bcrypt",
-];
+words! {
+    /// Schemes that write a hash as `$scheme$…`.
+    SCHEMES = "1 2 2a 2b 2x 2y 5 6 7 8 9 H NT P S apr1 bcrypt gy md5 y"
+}
 
-/// Families of them, known by how they start.
-const SCHEME_FAMILIES: &[&str] = &["argon2", "scrypt", "pbkdf2", "krb5", "sha", "DCC2", "bcrypt-"];
+words! {
+    /// Families of them, known by how they start.
+    SCHEME_FAMILIES = "DCC2 argon2 bcrypt- krb5 pbkdf2 scrypt sha"
+}
 
 /// `$id$…$…` as `crypt(3)`, bcrypt, argon2 and Kerberos crackers write them. Returns how far it read.
 fn password_hash(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {

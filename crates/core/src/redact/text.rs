@@ -37,8 +37,27 @@ impl Class {
     pub(super) const BLANK: Self = Self(1024 | 2048);
 
     /// Whether the byte is in the set.
-    pub(super) const fn has(self, byte: u8) -> bool {
-        self.0 & bits(byte) != 0
+    pub(super) fn has(self, byte: u8) -> bool {
+        BITS.get(usize::from(byte)).is_some_and(|bits| self.0 & bits != 0)
+    }
+}
+
+/// The classes of every byte.
+static BITS: [u16; 256] = table();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "runs at compile time, where out of bounds is a build error"
+)]
+const fn table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = bits(byte);
+        if byte == u8::MAX {
+            return table;
+        }
+        byte += 1;
     }
 }
 

@@ -30,7 +30,10 @@ pub(super) enum Part {
 }
 
 /// How far a run without a longest length is followed.
-pub(super) const OPEN: usize = 4096;
+pub(super) const OPEN: usize = 1024;
+
+/// How long a token of an unknown provider may be.
+const LONGEST: usize = 300;
 
 /// Finds tokens with a known prefix, and those that look like one of a provider unknown to us.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
@@ -68,12 +71,26 @@ fn known(text: Text<'_>, start: usize) -> Outcome {
         near |= row.prefix.len() >= 3;
         let body = start + row.prefix.len();
         if let Some(end) = follow(text, start, body, row.parts)
-            && is_genuine(row, text.cut(start, end), text.cut(body, end))
+            && is_genuine(
+                row,
+                text.cut(start, end.min(start + OPEN)),
+                text.cut(body, end.min(body + OPEN)),
+            )
         {
-            return Outcome::Found(end, row.kind);
+            return Outcome::Found(finish(text, end, row.parts), row.kind);
         }
     }
     if near { Outcome::Near } else { Outcome::Foreign }
+}
+
+/// Goes on to the end of a last part that may be of any length.
+///
+/// Only for what is a token, so that a long run is walked once and not from each of its dashes.
+fn finish(text: Text<'_>, end: usize, parts: &[Part]) -> usize {
+    match parts.last() {
+        Some(Part::Run(class, _, OPEN)) => text.run(end, *class),
+        _ => end,
+    }
 }
 
 /// The rows whose prefix starts with that byte.
@@ -120,7 +137,7 @@ pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) 
                 if stop - end < *least || (stop - end > *most && *most < OPEN) {
                     return None;
                 }
-                end = if *most < OPEN { stop } else { text.run(stop, *class) };
+                end = stop;
                 last = Some(*class);
             }
             Part::Tail(tail) => {
@@ -164,7 +181,10 @@ fn is_worded(token: &str) -> bool {
 /// Where the name itself says that a secret follows, hexadecimal digits are enough. Returns where
 /// to go on.
 fn unknown(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
-    let end = text.run(start, Class::URL64);
+    let end = text.run_within(start, Class::URL64, LONGEST);
+    if end - start < 27 || end - start == LONGEST {
+        return text.run(start, Class::ALNUM).max(start + 1);
+    }
     let token = text.cut(start, end);
     let body_at = token.rfind(['_', '-']).map_or(0, |at| at + 1);
     let (name, body) = token.split_at_checked(body_at).unwrap_or(("", ""));

@@ -9,22 +9,30 @@ use super::{
 
 /// Finds them all.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
-    each(text, "://", |at| user_info(text, at, hits));
-    each(text, "://", |at| webhook(text, at + 3, hits));
-    each(text, ":thin:", |at| oracle(text, at + 6, hits));
-    each(text, "arn:aws", |at| resource_name(text, at, hits));
-    each(text, ".dkr.ecr", |at| registry(text, at, hits));
-    for suffix in BUCKET_HOSTS {
-        each(text, suffix, |at| bucket(text, at, at + suffix.len(), hits));
+    for (at, byte) in text.0.bytes().enumerate() {
+        match byte {
+            b':' if text.has(at, "://") => {
+                user_info(text, at, hits);
+                webhook(text, at + 3, hits);
+            }
+            b':' if text.has(at, ":thin:") => oracle(text, at + 6, hits),
+            b'a' if text.has(at, "arn:aws") => resource_name(text, at, hits),
+            b'/' if text.has(at, "/api/v1/") => device_token(text, at + 8, hits),
+            b's' if text.has(at, "storage.googleapis.com") => bucket(text, at, at + 22, hits),
+            b'.' => host(text, at, hits),
+            _ => {}
+        }
     }
-    each(text, ".myshopify.com", |at| shop(text, at, hits));
-    each(text, "/api/v1/", |at| device_token(text, at + 8, hits));
 }
 
-/// Calls back for every place where the literal stands.
-fn each(text: Text<'_>, literal: &str, mut found: impl FnMut(usize)) {
-    for (at, _) in text.0.match_indices(literal) {
-        found(at);
+/// Masks what stands before the end of a host that stores things or sells them.
+fn host(text: Text<'_>, dot: usize, hits: &mut Hits) {
+    if let Some(suffix) = BUCKET_HOSTS.iter().find(|suffix| text.has(dot, suffix)) {
+        bucket(text, dot, dot + suffix.len(), hits);
+    } else if text.has(dot, ".dkr.ecr") {
+        registry(text, dot, hits);
+    } else if text.has(dot, ".myshopify.com") {
+        shop(text, dot, hits);
     }
 }
 
@@ -157,7 +165,6 @@ fn registry(text: Text<'_>, dot: usize, hits: &mut Hits) {
 /// What the address of a stored object ends in.
 const BUCKET_HOSTS: &[&str] = &[
     ".amazonaws.com",
-    "storage.googleapis.com",
     ".blob.core.windows.net",
     ".file.core.windows.net",
     ".dfs.core.windows.net",

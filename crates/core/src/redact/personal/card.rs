@@ -4,12 +4,14 @@ use super::{
     super::{
         Hits,
         text::{Class, Text},
+        words::words,
     },
     Setting, check, is_told,
 };
 
-const WORDS: &[&str] =
-    &["card", "credit", "debit", "visa", "mastercard", "amex", "kreditkarte", "tarjeta", "carte"];
+words! {
+    WORDS = "amex card carte credit debit kreditkarte mastercard tarjeta visa"
+}
 
 /// How the digits of a card are grouped when they are.
 const GROUPS: &[&[usize]] = &[

@@ -4,20 +4,22 @@ use super::{
     super::{
         Hits,
         text::{Class, Text, is_any, starts},
+        words::{is_in, words},
     },
     Setting, is_told,
 };
 
-/// Domains set aside for documentation and machines.
-const NOBODYS: &[&str] =
-    &["example", "test", "invalid", "localhost", "local", "internal", "localdomain"];
+words! {
+    /// Domains set aside for documentation and machines.
+    NOBODYS = "example internal invalid local localdomain localhost test"
+}
 
-/// What files are called, where an address would end in a top-level domain.
-const FILES: &[&str] = &[
-    "png", "jpg", "jpeg", "gif", "svg", "webp", "json", "js", "ts", "jsx", "tsx", "css", "py",
-    "md", "txt", "yml", "yaml", "html", "xml", "zip", "gz", "tgz", "service", "timer", "socket",
-    "lock", "toml",
-];
+words! {
+    /// What files are called, where an address would end in a top-level domain.
+    FILES = "\
+    css gif gz html jpeg jpg js json jsx lock md png py service socket svg tgz timer toml \
+    ts tsx txt webp xml yaml yml zip"
+}
 
 /// Finds e-mail addresses and telephone numbers.
 pub(super) fn find(text: Text<'_>, setting: Setting, hits: &mut Hits) {
@@ -64,7 +66,7 @@ fn is_domain(domain: &str) -> bool {
     let labels = rest.split('.').all(|label| {
         !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.contains('_')
     });
-    named && labels && !is_any(top, FILES)
+    named && labels && !is_in(top, FILES)
 }
 
 /// Whether nobody in particular reads what is sent there.
@@ -72,7 +74,7 @@ fn is_machine(local: &str, domain: &str) -> bool {
     let mut labels = domain.rsplit('.');
     let top = labels.next().unwrap_or("");
     let second = labels.next().unwrap_or("");
-    is_any(top, NOBODYS)
+    is_in(top, NOBODYS)
         || is_any(
             second,
             &[

@@ -1,6 +1,7 @@
 //! The table of national identifiers, and what each country checks.
 
 use super::{
+    super::words::phrases,
     check::{digits, is_date, is_uniform, iso11_10, luhn, number, value, verhoeff, weighted},
     scheme::{
         Scheme,
@@ -18,116 +19,38 @@ const fn row(
     Scheme { kind, shape, trust, check, words }
 }
 
-const SSN: &[&str] = &["ssn", "social security", "ss#", "itin", "taxpayer", "tax id"];
-const PASSPORT: &[&str] = &[
-    "passport",
-    "travel document",
-    "travel doc",
-    "passeport",
-    "reisepass",
-    "pasaporte",
-    "passaporto",
-    "paszport",
-    "여권",
-    "パスポート",
-    "护照",
-];
-const LICENCE: &[&str] = &[
-    "license",
-    "licence",
-    "driver",
-    "driving",
-    "führerschein",
-    "fuehrerschein",
-    "permis",
-    "patente",
-    "면허",
-];
-const TAX: &[&str] = &[
-    "tax", "tin", "tfn", "vat", "steuer", "idnr", "abn", "acn", "fiscal", "fiscale", "iva", "nif",
-    "utr", "nip", "inn",
-];
-const HEALTH: &[&str] = &["nhs", "medicare", "health", "patient", "mbi", "insurance", "npi", "dea"];
-const IDENTITY: &[&str] = &[
-    "identity",
-    "national id",
-    "id number",
-    "id no",
-    "identification",
-    "citizen",
-    "nric",
-    "cedula",
-    "personal number",
-    "dni",
-    "nie",
-    "cpf",
-    "curp",
-    "kimlik",
-    "personnummer",
-    "fødselsnummer",
-    "cpr",
-    "kennitala",
-    "isikukood",
-    "asmens",
-    "rodné",
-    "cnp",
-    "egn",
-    "oib",
-    "emso",
-    "jmbg",
-    "amka",
-    "bsn",
-    "burgerservicenummer",
-    "rijksregister",
-    "ahv",
-    "avs",
-    "pesel",
-    "hetu",
-    "henkilötunnus",
-    "aadhaar",
-    "aadhar",
-    "uid",
-    "pan ",
-    "voter",
-    "rrn",
-    "resident registration",
-    "주민",
-    "외국인",
-    "my number",
-    "マイナンバー",
-    "個人番号",
-    "身份证",
-    "身分證",
-    "hkid",
-    "mykad",
-    "nik",
-    "cccd",
-    "cnic",
-    "nin",
-    "bvn",
-    "cuit",
-    "cuil",
-    "rut",
-    "snils",
-    "sin",
-    "social insurance",
-    "pps",
-    "ppsn",
-    "teudat",
-    "emirates",
-    "sozialversicherung",
-];
-const VEHICLE: &[&str] = &["vehicle", "registration", "plate", "rto"];
-const BIRTH: &[&str] = &[
-    "date of birth",
-    "birth date",
-    "birthdate",
-    "birthday",
-    "dob",
-    "born on",
-    "geburtsdatum",
-    "생년월일",
-];
+phrases! {
+    SSN = "ssn|social security|ss#|itin|taxpayer|tax id"
+}
+phrases! {
+    PASSPORT = "\
+    passport|travel document|travel doc|passeport|reisepass|pasaporte|passaporto|paszport|\
+    여권|パスポート|护照"
+}
+phrases! {
+    LICENCE = "license|licence|driver|driving|führerschein|fuehrerschein|permis|patente|면허"
+}
+phrases! {
+    TAX = "tax|tin|tfn|vat|steuer|idnr|abn|acn|fiscal|fiscale|iva|nif|utr|nip|inn"
+}
+phrases! {
+    HEALTH = "nhs|medicare|health|patient|mbi|insurance|npi|dea"
+}
+phrases! {
+    IDENTITY = "\
+    identity|national id|id number|id no|identification|citizen|nric|cedula|personal number|\
+    dni|nie|cpf|curp|kimlik|personnummer|fødselsnummer|cpr|kennitala|isikukood|asmens|rodné|\
+    cnp|egn|oib|emso|jmbg|amka|bsn|burgerservicenummer|rijksregister|ahv|avs|pesel|hetu|\
+    henkilötunnus|aadhaar|aadhar|uid|pan |voter|rrn|resident registration|주민|외국인|my number|\
+    マイナンバー|個人番号|身份证|身分證|hkid|mykad|nik|cccd|cnic|nin|bvn|cuit|cuil|rut|snils|sin|\
+    social insurance|pps|ppsn|teudat|emirates|sozialversicherung"
+}
+phrases! {
+    VEHICLE = "vehicle|registration|plate|rto"
+}
+phrases! {
+    BIRTH = "date of birth|birth date|birthdate|birthday|dob|born on|geburtsdatum|생년월일"
+}
 
 /// Every form. The first that is believed gives the kind, so the stronger come first.
 pub(super) const SCHEMES: &[Scheme] = &[

@@ -37,7 +37,12 @@ pub(super) enum Trust {
 
 /// Masks the identifier that starts there.
 pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hits) {
-    if is_continued(text, start) {
+    // No shape is shorter than this.
+    let long = (0..8).all(|step| {
+        let byte = text.at(start + step);
+        Class::NAME.has(byte) || matches!(byte, b' ' | b'/' | b':' | b'+' | b'(')
+    });
+    if !long || is_continued(text, start) {
         return;
     }
     let first = text.at(start);

@@ -6,6 +6,7 @@ use super::{
     super::{
         Hits,
         text::{Class, Text},
+        words::phrases,
     },
     Setting, is_told,
 };
@@ -72,8 +73,9 @@ fn word(text: Text<'_>, start: usize, end: usize, setting: Setting, hits: &mut H
     }
 }
 
-const ETHER_WORDS: &[&str] =
-    &["wallet", "ethereum", "eth address", "send to", "my address", "metamask"];
+phrases! {
+    ETHER_WORDS = "wallet|ethereum|eth address|send to|my address|metamask"
+}
 
 fn is_ether(word: &str) -> bool {
     word.starts_with("0x") && word.bytes().skip(2).all(|byte| Class::ANY_HEX.has(byte))
