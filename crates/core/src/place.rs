@@ -229,6 +229,14 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path.starts_with(UNKNOWN) || path.is_empty() {
         return tag(Tag::Unknown);
     }
+    // `/[a-z]*` and `/?*` reach every folder there is; `/t*` at least one of them.
+    let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    if first.starts_with(['*', '?', '[']) {
+        return tag(Tag::Root);
+    }
+    if first.contains(['*', '?', '[']) {
+        return tag(Tag::Top).with(Tag::System);
+    }
     if let Some(workspace) = scene.workspace().map(clean) {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);

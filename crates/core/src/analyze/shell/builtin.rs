@@ -55,8 +55,13 @@ impl Walker<'_> {
                 Some(Stream::empty())
             }
             "read" | "mapfile" | "readarray" => {
-                for word in words.iter().filter(|word| !word.text.starts_with('-')) {
-                    self.state.set(&word.text, vec![Arg::unknown(stdin.taint)]);
+                self.read(name, words, stdin);
+                Some(Stream::empty())
+            }
+            "printf" if words.first().is_some_and(|word| word.text == "-v") => {
+                if let [_, variable, rest @ ..] = words {
+                    let value = super::output::as_arg(&super::output::printf(rest, taint_of(rest)));
+                    self.state.set(&variable.text, vec![value]);
                 }
                 Some(Stream::empty())
             }
@@ -130,6 +135,46 @@ impl Walker<'_> {
             // Looked at where it is defined: an alias is there to be used.
             self.child_script(body, span, Stream::caller());
             self.state.aliases.insert(name.to_owned(), body.to_owned());
+        }
+    }
+
+    /// `read x`: any line of what comes in.
+    fn read(&mut self, name: &str, words: &[Arg], stdin: &Stream) {
+        const MOST_LINES: usize = 64;
+        let values: &[&str] = match name {
+            "read" => &["-d", "-n", "-N", "-p", "-t", "-u", "-i"],
+            _ => &["-d", "-n", "-O", "-s", "-u", "-C", "-c"],
+        };
+        let names: Vec<_> = skip_options(words, values)
+            .iter()
+            .filter(|word| !word.text.starts_with('-'))
+            .map(|word| word.text.clone())
+            .collect();
+        let line = |text: &str| Arg { text: text.trim().to_owned(), taint: stdin.taint, ..Arg::default() };
+        let lines: Option<Vec<Arg>> = stdin
+            .text
+            .as_deref()
+            .map(|text| text.lines().take(MOST_LINES).map(line).collect());
+        match (lines, names.as_slice()) {
+            (Some(lines), [variable]) if !lines.is_empty() && name == "read" => {
+                self.state.set_any(variable, lines.into_iter().map(|line| vec![line]).collect());
+            }
+            (Some(lines), [variable]) if !lines.is_empty() => self.state.set(variable, lines),
+            (Some(lines), names) if name == "read" => {
+                for (at, variable) in names.iter().enumerate() {
+                    let words = lines
+                        .iter()
+                        .map(|line| line.text.split_whitespace().nth(at).unwrap_or_default())
+                        .map(|word| vec![line(word)])
+                        .collect::<Vec<_>>();
+                    self.state.set_any(variable, words);
+                }
+            }
+            (_, names) => {
+                for variable in names {
+                    self.state.set(variable, vec![Arg::unknown(stdin.taint)]);
+                }
+            }
         }
     }
 

@@ -31,6 +31,9 @@ impl Walker<'_> {
             }
             return;
         };
+        if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
+            self.links(&source.text, link);
+        }
         for effect in program.does {
             if !applies(effect, args) {
                 continue;
@@ -50,7 +53,8 @@ impl Walker<'_> {
             if asks_help || command.text.is_empty() {
                 continue;
             }
-            let content = Stream::known(command.text.clone(), command.taint);
+            let line = command.text.strip_prefix("exec=").unwrap_or(&command.text).to_owned();
+            let content = Stream::known(line, command.taint);
             let program = command.text.split_whitespace().next().map_or("", place::base_name);
             if !COMPRESSORS.contains(&program) {
                 let subject = format!("{name}: {}", command.text);

@@ -67,6 +67,28 @@ impl Walker<'_> {
         self.wrote(path, Stream::unknown(taint), FactKind::Write);
     }
 
+    /// Remembers that a program now has another name.
+    pub(super) fn links(&mut self, source: &str, link: &Arg) {
+        let is_program = !source.contains('/')
+            || ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"]
+                .iter()
+                .any(|folder| source.starts_with(folder));
+        let name = place::base_name(source);
+        if is_program && link.is_known() && super::catalogue::program(name).is_some() {
+            let name = name.to_owned();
+            let key = self.key(&link.text);
+            self.state.links.insert(key, name);
+        }
+    }
+
+    /// The program that this name was given to by this very script.
+    pub(super) fn linked_program(&self, first: &Arg) -> Option<String> {
+        if self.state.links.is_empty() || !first.text.contains('/') {
+            return None;
+        }
+        self.state.links.get(&self.key(&first.text)).cloned()
+    }
+
     /// Forgets a file that is gone.
     pub(super) fn moved_away(&mut self, path: &str) {
         if !self.state.files.is_empty() {

@@ -31,10 +31,7 @@ impl Walker<'_> {
         if roots.is_empty() {
             roots.push(Arg { span, ..Arg::literal(".") });
         }
-        let filtered = tests.iter().any(|test| {
-            test.text.starts_with('-') && test.text.len() > 1 && !NOT_FILTERS.contains(&test.text.as_str())
-                || test.text == "!"
-        });
+        let filtered = narrows_down(tests);
         self.secret_names(&roots, tests, span);
         let found: Vec<Arg> = roots.iter().map(|root| found_below(root, filtered)).collect();
         self.find_actions(&roots, &found, filtered, tests);
@@ -127,6 +124,20 @@ impl Walker<'_> {
         }
         Some(self.run(command, Stream::empty()))
     }
+}
+
+/// Whether some test lets through less than everything.
+fn narrows_down(tests: &[Arg]) -> bool {
+    let mut in_command = false;
+    tests.iter().any(|test| {
+        let text = test.text.as_str();
+        if in_command {
+            in_command = text != ";" && text != "+";
+            return false;
+        }
+        in_command = matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir");
+        text == "!" || (text.starts_with('-') && text.len() > 1 && !NOT_FILTERS.contains(&text))
+    })
 }
 
 /// What is found below a folder: the folder itself first, unless something narrows it down.

@@ -44,10 +44,13 @@ impl Walker<'_> {
             for source in sources {
                 let content = Stream::known(source.text.clone(), source.taint);
                 let at = source.span.or(span);
-                let outer = self.state.positional.clone();
-                self.state.positional = script_arguments(args, &source);
+                let outer = self.state.clone();
+                if let Some((name, words)) = script_arguments(args, &source) {
+                    self.state.set("0", vec![name]);
+                    self.state.positional = Some(words);
+                }
                 out = self.run_text(runs.language, &content, at, stdin);
-                self.state.positional = outer;
+                self.leave_subshell(outer);
             }
             return out;
         }
@@ -261,10 +264,11 @@ impl Walker<'_> {
     }
 }
 
-/// What `bash -c SCRIPT name a b` puts into `$1`, `$2`.
-fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<Vec<Arg>> {
+/// What `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
+fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<(Arg, Vec<Arg>)> {
     let at = args.words().iter().position(|word| word == source)?;
-    Some(args.words().get(at + 2..).unwrap_or_default().to_vec())
+    let (name, words) = args.words().get(at + 1..)?.split_first()?;
+    Some((name.clone(), words.to_vec()))
 }
 
 /// The flags of `s/a/b/flags`.

@@ -130,7 +130,7 @@ fn echo(args: &Arguments<'_>) -> Stream {
 }
 
 /// `printf` with `%s`, `%b`, `%d` and escapes.
-fn printf(words: &[Arg], taint: Tags) -> Stream {
+pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     let Some((format, values)) = words.split_first() else { return Stream::empty() };
     if format.text == "-v" {
         return Stream::empty();

@@ -15,7 +15,10 @@ impl Walker<'_> {
                 Some(words) => words.clone(),
                 None => vec![Arg::unknown(Tags::NONE)],
             },
-            "0" => vec![Arg::literal("bash")],
+            "0" => match self.state.values("0") {
+                Some([value, ..]) => value.clone(),
+                _ => vec![Arg::literal("bash")],
+            },
             _ if name.chars().all(|char| char.is_ascii_digit()) && !name.is_empty() => {
                 let at = name.parse::<usize>().unwrap_or(0).wrapping_sub(1);
                 match &self.state.positional {
@@ -35,7 +38,7 @@ impl Walker<'_> {
         match name {
             "HOME" => Arg::literal(self.scene.home()),
             "PWD" => self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal),
-            "TMPDIR" | "TMP" | "TEMP" => Arg::literal("/tmp"),
+            "TMPDIR" => Arg::literal("/tmp"),
             "RUNNER_TEMP" | "BATS_TMPDIR" => Arg::literal(format!("/tmp/{UNKNOWN}")),
             "GITHUB_WORKSPACE" | "CI_PROJECT_DIR" | "WORKSPACE" => self
                 .scene

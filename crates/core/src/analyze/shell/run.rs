@@ -111,6 +111,10 @@ impl Walker<'_> {
 
     /// What an assignment gives its variable.
     pub(super) fn assigned(&mut self, src: &str, assignment: &Assignment) -> Vec<Arg> {
+        if let Some(subscript) = assignment.target.subscript.as_deref() {
+            let text = subscript.syntax_text(src).to_owned();
+            self.arithmetic(&text);
+        }
         match &assignment.value {
             AssignmentValue::Scalar(word) => vec![self.one(src, word)],
             AssignmentValue::Compound(array) => {
@@ -165,6 +169,13 @@ impl Walker<'_> {
                 return self.run(assumed, stdin);
             }
             return self.unknown_command(&args, &stdin);
+        }
+        if let Some(program) = self.linked_program(first) {
+            let mut linked = args;
+            if let Some(first) = linked.first_mut() {
+                *first = first.saying(program);
+            }
+            return self.run(linked, stdin);
         }
         let name = place::base_name(&first.text).to_owned();
         if self.state.functions.contains_key(&first.text) {

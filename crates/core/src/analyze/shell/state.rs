@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) aliases: HashMap<String, String>,
     /// What the script wrote where, by absolute path.
     pub(super) files: HashMap<String, File>,
+    /// Other names that the script gave to programs, by absolute path.
+    pub(super) links: HashMap<String, String>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }
@@ -122,6 +124,9 @@ impl State {
         }
         for (name, function) in &other.functions {
             self.functions.entry(name.clone()).or_insert_with(|| Rc::clone(function));
+        }
+        for (path, program) in &other.links {
+            self.links.entry(path.clone()).or_insert_with(|| program.clone());
         }
         for (path, content) in &other.files {
             self.files.entry(path.clone()).or_insert_with(|| content.clone());
