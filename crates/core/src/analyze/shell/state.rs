@@ -3,7 +3,7 @@
 //! A variable can have several possible values (one per branch that set it). A command that uses
 //! it is looked at once for each.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
@@ -19,13 +19,13 @@ type Values = Vec<Vec<Arg>>;
 /// What a script has done so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    variables: HashMap<String, Values>,
-    pub(super) functions: HashMap<String, Rc<Function>>,
-    pub(super) aliases: HashMap<String, String>,
+    variables: BTreeMap<String, Values>,
+    pub(super) functions: BTreeMap<String, Rc<Function>>,
+    pub(super) aliases: BTreeMap<String, String>,
     /// What the script wrote where, by absolute path.
-    pub(super) files: HashMap<String, File>,
+    pub(super) files: BTreeMap<String, File>,
     /// Other names that the script gave to programs, by absolute path.
-    pub(super) links: HashMap<String, String>,
+    pub(super) links: BTreeMap<String, String>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }
