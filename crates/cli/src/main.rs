@@ -24,7 +24,6 @@ mod git;
 mod input;
 mod quote;
 mod settings;
-mod shim;
 mod show;
 
 use command::Cli;

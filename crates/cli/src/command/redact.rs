@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use countersign_core::redact::redact;
 use serde::{Deserialize, Serialize};
 
 use crate::batch;
 use crate::exit::Exit;
-use crate::shim::redact;
 
 /// Mask secrets and personal data in a text
 ///
