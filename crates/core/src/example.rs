@@ -7,6 +7,7 @@
 //! python: import os                  javascript: perl: ruby: likewise
 //! sql: DROP TABLE users              sql[mysql]: names the dialect
 //! write: .env                        read: delete: list: likewise
+//! padded: ls                         followed by more blanks than can be judged
 //! ```
 //!
 //! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
@@ -113,6 +114,10 @@ fn prefixed(prefix: &str, rest: &str) -> Option<Action> {
         "write" => Action::FileWrite { path: path(), content: None },
         "delete" => Action::FileDelete { path: path() },
         "list" => Action::FileList { path: path() },
+        "padded" => {
+            let command = format!("{rest}{}", " ".repeat(crate::form::MOST_BYTES));
+            Action::Shell { command, cwd: None }
+        }
         other => Action::Code {
             language: Language::Sql,
             source: rest.to_owned(),

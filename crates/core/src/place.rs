@@ -76,11 +76,8 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     if let Some(facts) =
         scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
     {
-        if facts.tracked_clean {
+        if facts.tracked_clean || facts.ignored {
             tags = tags.with(Tag::Tracked);
-        }
-        if facts.ignored {
-            tags = tags.with(Tag::BuildOutput);
         }
         if let Some(real) = facts.resolves_to.as_deref()
             && real != written

@@ -48,13 +48,22 @@ const MOST_COMMANDS: u32 = 20_000;
 const MOST_SHARED: usize = 16 * 1024;
 /// Facts noted about one action.
 const MOST_FACTS: usize = 4_096;
-/// Longer scripts are not followed.
+/// Tags that hard blocks look at.
+const GRAVE: Tags = Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked]);
+/// Longer scripts are not followed: no system takes a command of this length.
 const MOST_TEXT: usize = 2 * 1024 * 1024;
 
 /// What this script would do.
 #[must_use]
 pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
+    if script.len() > MOST_TEXT {
+        let unseen = Tags::of(&[Tag::Unseen]);
+        let fact = Fact::new(FactKind::Bound, "longer than any system takes").tagged(unseen);
+        return Analysis { facts: vec![fact], ..Analysis::default() };
+    }
     let mut walker = Walker::new(*scene);
+    // A script without loops and functions is always followed to its end.
+    walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
     walker.script(script, None, Stream::caller());
     walker.uncalled_functions();
     walker.analysis
@@ -211,10 +220,11 @@ impl<'a> Walker<'a> {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
         let facts = &mut self.analysis.facts;
-        if facts.len() >= MOST_FACTS {
-            self.fuel = 0;
-            if facts.last().is_some_and(|last| last.kind != FactKind::Bound) {
-                facts.push(Fact::new(FactKind::Bound, "does more than can be followed"));
+        // Past the bound only what may be a hard block is still news: it must not drown.
+        let grave = fact.kind == FactKind::ForkBomb || fact.tags.any(GRAVE);
+        if facts.len() >= MOST_FACTS && !grave {
+            if facts.len() == MOST_FACTS {
+                facts.push(Fact::new(FactKind::Bound, "does more than can be told"));
             }
         } else if !facts.iter().rev().take(64).any(|known| *known == fact) {
             facts.push(fact);

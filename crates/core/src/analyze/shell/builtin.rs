@@ -48,7 +48,13 @@ impl Walker<'_> {
             ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "hash" | "umask"
             | "ulimit" | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown"
             | "dirs" => {}
-            "cd" | "pushd" => self.change_folder(skip_options(words, &[]).first()),
+            "cd" | "pushd" => {
+                // Recorded so that a caller can look at relative paths from where they are used.
+                let shown = if self.nested { self.shown_at } else { span };
+                let arguments = super::arguments::Arguments::new(words, None);
+                self.analysis.commands.push(arguments.invocation(name, shown));
+                self.change_folder(skip_options(words, &[]).first());
+            }
             "popd" => self.state.set("PWD", vec![Arg::unknown(Tags::NONE)]),
             "trap" => self.trap(words, span),
             "alias" => self.alias(words, span),
