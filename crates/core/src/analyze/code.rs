@@ -4,6 +4,7 @@ use crate::action::Language;
 use crate::analyze::Analysis;
 use crate::place::Scene;
 
+mod script;
 pub mod sql;
 
 /// What this source would do.
