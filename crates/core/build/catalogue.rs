@@ -22,7 +22,9 @@ struct Entry {
     does: Vec<Effect>,
     /// Runs source text: the language, and the option that carries it.
     runs: Option<Runs>,
-    /// Knows this program's own verbs, so the general ones do not apply.
+    /// Options whose value is a command line.
+    executes: Vec<String>,
+    /// `own`: this program's verbs are known, so the general ones do not apply.
     verbs: Option<String>,
 }
 
@@ -103,11 +105,13 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
 fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
-        "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, own_verbs: {} }}",
+        "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
+         own_verbs: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
         entry.runs.as_ref().map_or_else(|| "None".to_owned(), runs),
+        strs(&entry.executes),
         entry.verbs.as_deref() == Some("own"),
     )
 }

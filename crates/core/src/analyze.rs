@@ -25,8 +25,8 @@ pub struct Invocation {
     pub program: String,
     /// Its words; where one could not be worked out it holds [`UNKNOWN`].
     pub words: Vec<String>,
-    /// The words that are not options nor their values.
-    pub operands: Vec<String>,
+    /// Which of the words are neither options nor their values, by position.
+    pub operands: Vec<usize>,
     /// Where in the action's text.
     pub span: Option<Span>,
 }
@@ -39,7 +39,12 @@ impl Invocation {
     #[must_use]
     pub fn starts_with(&self, patterns: &[std::borrow::Cow<'static, str>]) -> bool {
         patterns.len() <= self.operands.len()
-            && patterns.iter().zip(&self.operands).all(|(pattern, word)| matches(pattern, word))
+            && patterns.iter().zip(self.operands()).all(|(pattern, word)| matches(pattern, word))
+    }
+
+    /// The words that are neither options nor their values.
+    pub fn operands(&self) -> impl Iterator<Item = &str> {
+        self.operands.iter().filter_map(|at| self.words.get(*at)).map(String::as_str)
     }
 
     /// Whether this option or word is there. `-f` is also found in `-rf`, `--force` also in
@@ -56,9 +61,17 @@ impl Invocation {
         if let Some(letters) = wanted.strip_prefix('-')
             && !letters.is_empty()
         {
+            if let Some(start) = wanted.strip_suffix('*') {
+                return self.words.iter().any(|word| word.starts_with(start));
+            }
             return self.words.iter().any(|word| has_letter(word, wanted, letters));
         }
-        self.operands.iter().any(|word| matches(wanted, word))
+        // A piece of a word is looked for everywhere: it may stand in an option's value.
+        let everywhere = wanted.starts_with('*') && wanted.len() > 4;
+        if everywhere {
+            return self.words.iter().any(|word| matches(wanted, word));
+        }
+        self.operands().any(|word| matches(wanted, word))
     }
 
     /// The command as shown to a person.

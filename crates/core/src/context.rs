@@ -36,6 +36,9 @@ pub struct Context {
     /// Paths the caller has looked at.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, PathFacts>,
+    /// Paths the caller calls sensitive, besides those of the configuration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sensitive_paths: Vec<String>,
     /// Addresses the caller has resolved, by domain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, Vec<String>>,

@@ -40,8 +40,10 @@ named! {
         Delete = "delete",
         /// A file's content would be replaced.
         Write = "write",
-        /// Something would be added to a file.
+        /// Something would be added to a file, or a part of it changed.
         Append = "append",
+        /// A folder would be made.
+        Create = "create",
         /// A file would be gone from where it was.
         Move = "move",
         /// Permissions would change.
@@ -68,6 +70,10 @@ named! {
         UnknownCode = "unknown-code",
         /// The program to run could not be worked out.
         UnknownCommand = "unknown-command",
+        /// A program named by a variable whose name tells which one it is.
+        AssumedCommand = "assumed-command",
+        /// A program in a temporary folder would run.
+        TempProgram = "temp-program",
         /// A variable that makes other programs run code would be set.
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.
@@ -194,6 +200,18 @@ named! {
         Symlink = "symlink",
         /// Outside the folder it started from.
         Escapes = "escapes",
+        /// Came out of base64, hex or the like.
+        Decoded = "decoded",
+        /// Came out of a file or the environment of this machine.
+        Local = "local",
+        /// Losing it costs nothing: build output, scratch, or made by this very script.
+        Regenerable = "regenerable",
+        /// Losing it can be undone: git has it.
+        Recoverable = "recoverable",
+        /// A printer, a camera, a serial line: hardware that holds no files.
+        Peripheral = "peripheral",
+        /// A file action, as opposed to a command that touches a file.
+        File = "file",
     }
 }
 
@@ -263,6 +281,24 @@ impl Tags {
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// With what follows from the tags together.
+    #[must_use]
+    pub const fn derived(self) -> Self {
+        const SCRATCH_DOUBTS: Tags = Tags::of(&[Tag::Unknown, Tag::Many, Tag::Top, Tag::Symlink]);
+        const BUILD_DOUBTS: Tags =
+            Tags::of(&[Tag::Unknown, Tag::WorkspaceRoot, Tag::Symlink, Tag::Elsewhere]);
+        let scratch = self.has(Tag::Temp) && !self.any(SCRATCH_DOUBTS);
+        let build = self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
+        let mut tags = self;
+        if scratch || build || self.has(Tag::Created) {
+            tags = tags.with(Tag::Regenerable);
+        }
+        if self.has(Tag::Tracked) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS) {
+            tags = tags.with(Tag::Recoverable);
+        }
+        tags
     }
 
     /// Every tag in the set, in order.

@@ -1,9 +1,21 @@
-//! The order of a decision: analyze, apply rules, let policy settle.
+//! The order of a decision, top to bottom.
+//!
+//! ```text
+//! 1 well-formed?         form::fault      else only that is judged
+//! 2 session, limits      (the gate's: it knows time and state)
+//! 3 hard blocks          Policy::settle   first of all layers
+//! 4 facts and findings   analyze, rules
+//! 5 who is asking        (the gate's)
+//! 6 must a person agree? Policy::settle   profile, organisation, user, project
+//! 7 relaxation           Policy::settle   session, remembered answers
+//! 8 the judgement, with its trace
+//! ```
 
 use crate::action::Action;
 use crate::analyze::{self, Analysis};
 use crate::context::Context;
 use crate::digest::digest;
+use crate::form;
 use crate::place::Scene;
 use crate::policy::Policy;
 use crate::rule;
@@ -12,17 +24,21 @@ use crate::verdict::{Finding, Judgement};
 /// Judges one action.
 #[must_use]
 pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
-    let findings = findings(action, policy, context);
-    policy.settle(action, context, findings, digest(action))
+    let analysis = match form::fault(action) {
+        // What is not well-formed is not read any further: it would be judged for what it
+        // seems to be.
+        Some(fault) => Analysis { commands: Vec::new(), facts: vec![fault] },
+        None => analyze(action, context, policy),
+    };
+    let findings = findings(action, policy, &analysis);
+    policy.settle(action, context, findings, digest(action, context))
 }
 
-/// Everything the rules say about one action, strictest first.
-fn findings(action: &Action, policy: &Policy, context: &Context) -> Vec<Finding> {
-    let analysis = analyze(action, context, policy);
+/// Everything the rules say about one action.
+fn findings(action: &Action, policy: &Policy, analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     rule::apply(&analysis.commands, &analysis.facts, &mut findings);
-    policy.apply_own_rules(action, &analysis, &mut findings);
-    findings.sort_by(|a, b| b.verdict.cmp(&a.verdict).then(b.risk.cmp(&a.risk)));
+    policy.apply_own_rules(action, analysis, &mut findings);
     findings
 }
 
@@ -56,5 +72,40 @@ fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
         | Action::Applescript { .. }
         | Action::Tool { .. }
         | Action::Named { .. } => analyze::unsupported(action),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::FactKind;
+    use crate::rule::{When, rules};
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn every_way_of_not_understanding_has_a_rule_that_stops() {
+        for kind in [FactKind::Malformed, FactKind::Bound, FactKind::Unparsed] {
+            let stops = rules().iter().any(|rule| {
+                rule.verdict >= Verdict::Confirm
+                    && matches!(&rule.when, When::Fact { kinds, .. } if kinds.contains(&kind))
+            });
+            assert!(stops, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_nul_is_blocked_whatever_stands_around_it() {
+        let action = Action::Shell { command: "ls\0".into(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &Context::default());
+        assert_eq!(judgement.verdict, Verdict::Block);
+        assert_eq!(judgement.findings.len(), 1);
+    }
+
+    #[test]
+    fn too_large_to_judge_is_never_just_allowed() {
+        let command = "a ".repeat(form::MOST_BYTES);
+        let action = Action::Shell { command, cwd: None };
+        let judgement = judge(&action, &Policy::default(), &Context::default());
+        assert!(judgement.verdict >= Verdict::Confirm);
     }
 }

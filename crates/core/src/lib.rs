@@ -8,7 +8,7 @@
 //! assert!(judgement.verdict >= Verdict::Confirm);
 //! ```
 //!
-//! Pure: no I/O, no clock, no randomness, no panic. [`judge`] cannot fail: what it does not
+//! Pure: no I/O, no clock, no randomness, no panic. [`judge()`] cannot fail: what it does not
 //! understand is a finding whose verdict is at least [`Verdict::Confirm`].
 
 pub mod action;
@@ -16,12 +16,15 @@ pub mod analyze;
 pub mod context;
 pub mod digest;
 pub mod fact;
+pub mod form;
 pub mod judge;
 pub mod place;
 pub mod policy;
 pub mod redact;
 pub mod row;
 pub mod rule;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod verdict;
 
 pub use action::Action;

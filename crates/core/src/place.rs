@@ -65,6 +65,9 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     if path.is_empty() {
         return Tags::of(&[Tag::Unknown]);
     }
+    if let Some(tags) = locate_plain(path, scene) {
+        return tags;
+    }
     if is_remote(path) {
         return Tags::of(&[Tag::Remote]);
     }
@@ -87,6 +90,21 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
+/// The everyday case, without a copy: a plain relative name in the workspace.
+fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
+    let plain = scene.cwd.is_some()
+        && scene.cwd == scene.workspace()
+        && scene.context.paths.is_empty()
+        && scene.sensitive.is_empty()
+        && scene.context.sensitive_paths.is_empty()
+        && !path.starts_with(['.', '/'])
+        && !path.contains("/.")
+        && !path.contains("//")
+        && !path.ends_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte));
+    plain.then(|| Tags::of(&[Tag::Workspace]).and(marks::of_plain(path)))
+}
+
 fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     let (folder, everything) = split_glob(path);
     let mut tags = zone(folder, everything, scene).and(marks::of(folder, scene));
@@ -96,7 +114,8 @@ fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     if path.contains(UNKNOWN) {
         tags = tags.with(Tag::Unknown);
     }
-    if scene.sensitive.iter().any(|pattern| is_below(folder, &absolute(pattern, scene))) {
+    let mut sensitive = scene.sensitive.iter().chain(&scene.context.sensitive_paths);
+    if sensitive.any(|pattern| is_below(folder, &absolute(pattern, scene))) {
         tags = tags.with(Tag::Sensitive);
     }
     tags
@@ -126,6 +145,20 @@ pub fn absolute(path: &str, scene: &Scene<'_>) -> String {
 /// Without `.`, `..` and doubled slashes. `..` at the root stays at the root, as the kernel has it.
 #[must_use]
 pub fn normalize(path: &str) -> String {
+    clean(path).into_owned()
+}
+
+/// The same, without a copy for the paths that need no change: nearly all.
+fn clean(path: &str) -> Cow<'_, str> {
+    let has_steps = path.contains("//") || path.contains("/.") || path.starts_with('.');
+    if has_steps || (path.ends_with('/') && path.len() > 1) {
+        Cow::Owned(walk(path))
+    } else {
+        Cow::Borrowed(path)
+    }
+}
+
+fn walk(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -196,21 +229,21 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path.starts_with(UNKNOWN) || path.is_empty() {
         return tag(Tag::Unknown);
     }
-    if let Some(workspace) = scene.workspace().map(normalize) {
+    if let Some(workspace) = scene.workspace().map(clean) {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
         }
         if is_below(path, &workspace) {
             return tag(Tag::Workspace);
         }
-        if is_below(&workspace, path) && path != normalize(scene.home()) {
+        if is_below(&workspace, path) && path != clean(scene.home()) {
             return tag(Tag::Top);
         }
     }
     if let Some(device) = path.strip_prefix("/dev/") {
         return device_zone(device);
     }
-    let home = normalize(scene.home());
+    let home = clean(scene.home());
     if path == home {
         return tag(Tag::HomeRoot).with(Tag::Home);
     }
@@ -252,12 +285,20 @@ fn device_zone(device: &str) -> Tags {
     const STREAMS: &[&str] = &[
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
     ];
+    const PERIPHERALS: &[&str] = &[
+        "tty", "lp", "usb/lp", "snd", "dsp", "audio", "video", "media", "input", "dri", "kvm",
+        "fuse", "net/", "rtc", "hidraw", "console", "vcs", "nst", "st0", "i2c", "spidev", "gpio",
+        "cdrom", "sr0", "watchdog", "uinput", "bus/usb",
+    ];
     let first = device.split('/').next().unwrap_or_default();
     if device.starts_with("shm/") || device == "shm" {
         return Tags::of(&[Tag::Temp]);
     }
     if STREAMS.contains(&device) || ["fd", "pts", "tcp", "udp"].contains(&first) {
         return Tags::of(&[Tag::Stream]);
+    }
+    if PERIPHERALS.iter().any(|start| device.starts_with(start)) {
+        return Tags::of(&[Tag::Peripheral]);
     }
     Tags::of(&[Tag::Device, Tag::Blocked])
 }

@@ -1,43 +1,609 @@
 //! Policy: findings become a judgement.
+//!
+//! The layers are heard in this order, and each leaves a step in the trace:
+//!
+//! ```text
+//! hard-block     compiled in; nothing after it is asked
+//! profile:NAME   the rules' own verdicts, and where the profile differs
+//! organisation   may lower and raise
+//! user           may lower and raise, but not below what the organisation set
+//! project        may only raise: the agent can write that file
+//! session        auto_confirm and autonomous mode turn confirm into allow
+//! remembered     an earlier yes to this very action does the same
+//! ```
+//!
+//! INVARIANT: only [`Policy::settle`] makes a verdict, and a finding that is `hard` makes it
+//! *block* before any layer is heard. What is *held* (the profile's or a file's `always`) is never
+//! lowered by any layer.
 
 use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::context::Context;
-use crate::verdict::{Finding, Judgement, Risk, RiskLevel, Step, Verdict};
+use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
-/// What the layers together say.
-#[derive(Debug, Clone, Default)]
-pub struct Policy {}
+pub mod config;
+pub mod error;
+pub mod example;
+mod explain;
+pub(crate) mod known;
+mod layer;
+mod load;
+mod own;
+mod pattern;
+pub mod profile;
+mod risk;
+pub mod session;
+mod show;
+mod spot;
+mod subject;
+
+use layer::{By, Layer, Ruling, strictest};
+use subject::Subject;
+
+pub use config::{STARTER, Source, Sources};
+pub use error::{ConfigError, Notice, Problem};
+pub use layer::Rank;
+pub use profile::Profile;
+pub use session::{Remembered, Session};
+pub use show::Settings;
+
+/// What the layers together say. The default is the built-in profile alone.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    profile: &'static Profile,
+    /// In the order they are heard.
+    layers: Vec<Layer>,
+    session: Session,
+    remembered: Vec<Remembered>,
+    sensitive_paths: Vec<String>,
+    notices: Vec<Notice>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            profile: profile::DEFAULT,
+            layers: Vec::new(),
+            session: Session::default(),
+            remembered: Vec::new(),
+            sensitive_paths: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
 
 impl Policy {
-    /// Paths the user named as sensitive.
+    /// The same policy, in this session.
     #[must_use]
-    pub fn sensitive_paths(&self) -> &[String] {
-        &[]
+    pub fn in_session(self, session: Session) -> Self {
+        Self { session, ..self }
     }
 
-    /// Adds the findings of the user's own rules.
-    pub fn apply_own_rules(&self, _action: &Action, _analysis: &Analysis, _to: &mut Vec<Finding>) {}
+    /// The same policy, with answers that are still remembered.
+    #[must_use]
+    pub fn remembering(self, remembered: Vec<Remembered>) -> Self {
+        Self { remembered, ..self }
+    }
+
+    /// Paths the configuration names as sensitive.
+    #[must_use]
+    pub fn sensitive_paths(&self) -> &[String] {
+        &self.sensitive_paths
+    }
+
+    /// What the configuration said and was passed over.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// Adds the findings of configured rules and patterns.
+    pub fn apply_own_rules(&self, action: &Action, analysis: &Analysis, to: &mut Vec<Finding>) {
+        for layer in &self.layers {
+            layer.find(action, analysis, to);
+        }
+    }
 
     /// Settles what the findings mean.
     #[must_use]
     pub fn settle(
         &self,
-        _action: &Action,
-        _context: &Context,
-        findings: Vec<Finding>,
+        action: &Action,
+        context: &Context,
+        mut findings: Vec<Finding>,
         digest: String,
     ) -> Judgement {
-        let verdict = findings.iter().map(|f| f.verdict).max().unwrap_or(Verdict::Allow);
-        let level = findings.iter().map(|f| f.risk).max().unwrap_or(RiskLevel::None);
-        let reason = findings.first().map_or_else(|| "nothing risky found".to_owned(), |f| f.reason.clone());
-        Judgement {
-            verdict,
-            risk: Risk { level, score: 0.0, factors: Vec::new() },
-            findings,
-            trace: vec![Step { layer: "profile:coding-agent".into(), said: verdict, because: reason.clone() }],
-            reason,
-            digest,
+        // Under a profile nobody knows, every family counts.
+        let left_out = self.profile_in(context).map_or(0, |known| known.leave_out(&mut findings));
+        let risk = risk::assess(action, context, &findings);
+        let case =
+            Case { action, context, findings: &findings, level: risk.level, digest: &digest };
+
+        let (rulings, trace) = match case.hard() {
+            Some(finding) => (Vec::new(), vec![hard_step(finding)]),
+            None => self.hear(&case, left_out),
+        };
+        let verdict = trace.last().map_or(Verdict::Allow, |step| step.said);
+        let reason = explain::reason(&case, verdict, &rulings);
+
+        let order = rulings.iter().map(|ruling| ruling.verdict).collect();
+        Judgement { verdict, risk, reason, findings: sorted(findings, order), digest, trace }
+    }
+
+    /// Hears every layer in order. The first rulings are those on the findings, in their order.
+    fn hear<'a>(&'a self, case: &Case<'a>, left_out: usize) -> (Vec<Ruling<'a>>, Vec<Step>) {
+        let mut rulings = self.rulings(case);
+        let profile = self.profile_in(case.context).unwrap_or(self.profile);
+        let mut trace = vec![profile_step(profile, case, &rulings, left_out)];
+        for layer in &self.layers {
+            trace.push(layer.hear(profile, &mut rulings));
         }
+        trace.extend(self.hear_session(&mut rulings));
+        trace.extend(self.hear_remembered(case.digest, &mut rulings));
+        (rulings, trace)
+    }
+
+    /// What the rules ask for, as the profile sees it.
+    fn rulings<'a>(&'a self, case: &Case<'a>) -> Vec<Ruling<'a>> {
+        let profile = self.profile_in(case.context);
+        let mut subjects: Vec<_> =
+            case.findings.iter().map(|f| (Subject::Rule(&f.rule), Some(f))).collect();
+        subjects.push((Subject::Kind(case.action.kind()), None));
+        if case.level > RiskLevel::None {
+            subjects.push((Subject::Risk(case.level), None));
+        }
+        if let (None, Some(name)) = (profile, &case.context.profile) {
+            subjects.push((Subject::UnknownProfile(name), None));
+        }
+        let profile = profile.unwrap_or(self.profile);
+        let rule_on = |(subject, finding)| self.ruling(profile, case.context, subject, finding);
+        subjects.into_iter().map(rule_on).collect()
+    }
+
+    fn ruling<'a>(
+        &self,
+        profile: &Profile,
+        context: &Context,
+        subject: Subject<'a>,
+        finding: Option<&Finding>,
+    ) -> Ruling<'a> {
+        // A profile that nobody knows must not lower anything, and no option lifts that.
+        let unknown = matches!(subject, Subject::UnknownProfile(_));
+        let own = match (unknown, finding) {
+            (true, _) => Verdict::Confirm,
+            (false, finding) => finding.map_or(Verdict::Allow, |finding| finding.verdict),
+        };
+        let held = unknown
+            || profile.holds(subject, finding)
+            || self.layers.iter().any(|layer| layer.asks_always(subject));
+        let (mut verdict, mut by) = match profile.word(subject, context.mode) {
+            Some((entry, verdict)) if verdict != own => (verdict, By::Profile(entry)),
+            _ => (own, By::Rule),
+        };
+        if profile.asks_always(subject) && verdict < Verdict::Confirm {
+            (verdict, by) = (Verdict::Confirm, By::Profile("always"));
+        }
+        Ruling { subject, verdict, by, held, floor: Verdict::Allow }
+    }
+
+    /// The profile to judge by, unless the context names one that does not exist.
+    fn profile_in(&self, context: &Context) -> Option<&'static Profile> {
+        context.profile.as_deref().map_or(Some(self.profile), Profile::named)
+    }
+
+    fn hear_session(&self, rulings: &mut [Ruling<'_>]) -> Option<Step> {
+        let option = self.session.relaxes()?;
+        let relaxed = relax(rulings, option, |_| true);
+        let because = match relaxed.as_str() {
+            "" => format!("{option} has nothing to confirm here"),
+            rules => format!("auto-confirmed by {option}: {rules}"),
+        };
+        Some(Step { layer: "session".to_owned(), said: strictest(rulings), because })
+    }
+
+    fn hear_remembered(&self, digest: &str, rulings: &mut [Ruling<'_>]) -> Option<Step> {
+        let answer = self.remembered.iter().find(|answer| answer.digest == digest)?;
+        let relaxed = relax(rulings, "a remembered yes", |subject| match subject {
+            Subject::Rule(id) => answer.rules.iter().any(|known| known == id),
+            // These are about the action as a whole, which is the very one that was answered.
+            Subject::Kind(_) | Subject::Risk(_) => true,
+            Subject::UnknownProfile(_) => false,
+        });
+        let because = match relaxed.as_str() {
+            "" => "the remembered yes was not about this".to_owned(),
+            rules => format!("a person said yes to this very action: {rules}"),
+        };
+        Some(Step { layer: "remembered".to_owned(), said: strictest(rulings), because })
+    }
+}
+
+/// What is being settled.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    action: &'a Action,
+    context: &'a Context,
+    findings: &'a [Finding],
+    level: RiskLevel,
+    digest: &'a str,
+}
+
+impl<'a> Case<'a> {
+    fn hard(&self) -> Option<&'a Finding> {
+        self.findings.iter().find(|finding| finding.hard)
+    }
+}
+
+fn hard_step(finding: &Finding) -> Step {
+    Step {
+        layer: "hard-block".to_owned(),
+        said: Verdict::Block,
+        because: format!("{}: no configuration, mode or answer lifts it", finding.rule),
+    }
+}
+
+fn profile_step(
+    profile: &Profile,
+    case: &Case<'_>,
+    rulings: &[Ruling<'_>],
+    left_out: usize,
+) -> Step {
+    let said = strictest(rulings);
+    let mut because = match rulings.iter().find(|ruling| ruling.verdict == said) {
+        Some(ruling) if said > Verdict::Allow => explain::said(ruling),
+        _ if case.findings.is_empty() => "no rule matched".to_owned(),
+        _ => "what was found is allowed".to_owned(),
+    };
+    if left_out > 0 {
+        because.push_str("; rules that are off in this profile matched too");
+    }
+    let mut layer = String::with_capacity(24);
+    layer.push_str("profile:");
+    layer.push_str(profile.name);
+    Step { layer, said, because }
+}
+
+/// Turns confirm into allow where nothing holds it, and names what that was.
+fn relax<'a>(
+    rulings: &mut [Ruling<'a>],
+    by: &'static str,
+    covers: impl Fn(Subject<'a>) -> bool,
+) -> String {
+    const MOST_NAMES: usize = 8;
+    let mut names = Vec::new();
+    for ruling in rulings {
+        if ruling.verdict == Verdict::Confirm && !ruling.held && covers(ruling.subject) {
+            (ruling.verdict, ruling.by) = (Verdict::Allow, By::Relaxed(by));
+            if names.len() < MOST_NAMES && !names.contains(&ruling.subject) {
+                names.push(ruling.subject);
+            }
+        }
+    }
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Strictest first: hard ones, then what was ruled, then what the rule asked for, then the risk.
+fn sorted(findings: Vec<Finding>, rulings: Vec<Verdict>) -> Vec<Finding> {
+    if findings.len() < 2 {
+        return findings;
+    }
+    let rulings = rulings.into_iter().chain(std::iter::repeat(Verdict::Allow));
+    let mut pairs: Vec<_> = findings.into_iter().zip(rulings).collect();
+    pairs.sort_by(|(a, said_a), (b, said_b)| {
+        let key = |finding: &Finding, said| (finding.hard, said, finding.verdict, finding.risk);
+        key(b, *said_b).cmp(&key(a, *said_a))
+    });
+    pairs.into_iter().map(|(finding, _)| finding).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{finding, load, shell};
+    use super::*;
+    use crate::context::{History, Mode};
+    use crate::verdict::Category;
+
+    const DOUBT: &str = "effect.doubt.unparsed";
+    const HARD: &str = "effect.doubt.malformed";
+
+    fn settle(policy: &Policy, context: &Context, findings: Vec<Finding>) -> Judgement {
+        policy.settle(&shell("x"), context, findings, "d1".to_owned())
+    }
+
+    fn verdict(policy: &Policy, finding: Finding) -> Verdict {
+        settle(policy, &Context::default(), vec![finding]).verdict
+    }
+
+    fn layers(judgement: &Judgement) -> Vec<&str> {
+        judgement.trace.iter().map(|step| step.layer.as_str()).collect()
+    }
+
+    const RELAXED: Session = Session { auto_confirm: true, autonomous: true };
+
+    #[test]
+    fn nothing_found_is_allowed_in_one_step() {
+        let judgement = settle(&Policy::default(), &Context::default(), Vec::new());
+        assert_eq!(judgement.verdict, Verdict::Allow);
+        assert_eq!(judgement.reason, "nothing risky found");
+        assert_eq!(judgement.risk, crate::verdict::Risk::default());
+        assert_eq!(layers(&judgement), ["profile:coding-agent"]);
+    }
+
+    #[test]
+    fn by_default_the_rules_own_verdicts_hold() {
+        for asked in [Verdict::Allow, Verdict::Warn, Verdict::Confirm, Verdict::Block] {
+            assert_eq!(verdict(&Policy::default(), finding("a.b.c", asked)), asked);
+        }
+        let both = vec![finding("a.b.c", Verdict::Warn), finding("a.b.d", Verdict::Confirm)];
+        let judgement = settle(&Policy::default(), &Context::default(), both);
+        assert_eq!(judgement.verdict, Verdict::Confirm);
+        assert_eq!(judgement.reason, "Found by a.b.d");
+        assert_eq!(judgement.findings[0].rule, "a.b.d");
+    }
+
+    /// Every file that could loosen, in every layer, with every session, mode and answer.
+    #[test]
+    fn nothing_lowers_a_hard_block() {
+        let files = [
+            "",
+            "safety: {enabled: false}",
+            "overrides: {'*': allow}",
+            "overrides: {effect.doubt.*: allow, kind.shell: allow, risk.low: allow}",
+            "overrides: {effect.doubt.malformed: allow}",
+            "safety: {enabled: false}\noverrides: {effect.doubt.malformed: warn}\n\
+             options: {recoverable: allow, regenerable: allow}",
+        ];
+        let mut hard = finding(HARD, Verdict::Block);
+        hard.hard = true;
+        let remembered = vec![Remembered { digest: "d1".to_owned(), rules: vec![HARD.to_owned()] }];
+        let mut tried = 0;
+        for organisation in files {
+            for user in files {
+                for project in files {
+                    let policy = load([organisation, user, project]).unwrap();
+                    for session in [Session::default(), RELAXED] {
+                        for mode in [None, Some(Mode::Explore), Some(Mode::Task)] {
+                            let policy =
+                                policy.clone().in_session(session).remembering(remembered.clone());
+                            let context = Context {
+                                mode,
+                                history: Some(History { approved: 9, rejected: 0 }),
+                                confidence: Some(1.0),
+                                ..Context::default()
+                            };
+                            let soft = finding("a.b.c", Verdict::Allow);
+                            let judgement = settle(&policy, &context, vec![soft, hard.clone()]);
+                            assert_eq!(judgement.verdict, Verdict::Block);
+                            assert_eq!(layers(&judgement), ["hard-block"]);
+                            assert_eq!(judgement.findings[0].rule, HARD);
+                            tried += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(tried, 6 * 6 * 6 * 2 * 3);
+    }
+
+    #[test]
+    fn what_always_asks_is_lowered_by_nobody() {
+        let tampering =
+            Finding { category: Category::GuardTampering, ..finding("a.b.c", Verdict::Confirm) };
+        let all = "overrides: {'*': allow}\nsafety: {enabled: false}";
+        let policy = load([all, all, ""]).unwrap().in_session(RELAXED);
+        assert_eq!(verdict(&policy, tampering), Verdict::Confirm);
+        assert_eq!(verdict(&policy, finding("a.b.c", Verdict::Confirm)), Verdict::Allow);
+    }
+
+    #[test]
+    fn an_always_list_asks_and_holds() {
+        let files = ["always: [effect.doubt.*]", "overrides: {effect.*: allow}", ""];
+        let policy = load(files).unwrap().in_session(RELAXED);
+        assert_eq!(verdict(&policy, finding(DOUBT, Verdict::Warn)), Verdict::Confirm);
+        let by_project = load(["", "", "always: ['*']"]).unwrap().in_session(RELAXED);
+        assert_eq!(verdict(&by_project, finding("a.b.c", Verdict::Warn)), Verdict::Confirm);
+    }
+
+    #[test]
+    fn trusted_layers_lower_and_the_user_not_below_the_organisation() {
+        let lowered = |files| {
+            let policy: Policy = load(files).unwrap();
+            verdict(&policy, finding(DOUBT, Verdict::Confirm))
+        };
+        assert_eq!(lowered(["overrides: {effect.*: allow}", "", ""]), Verdict::Allow);
+        assert_eq!(lowered(["", "overrides: {effect.*: allow}", ""]), Verdict::Allow);
+        let set = "overrides: {effect.doubt.unparsed: confirm}";
+        assert_eq!(lowered([set, "overrides: {'*': allow}", ""]), Verdict::Confirm);
+        assert_eq!(lowered([set, "safety: {enabled: false}", ""]), Verdict::Confirm);
+        assert_eq!(lowered([set, "overrides: {'*': block}", ""]), Verdict::Block);
+        let warned = "overrides: {effect.doubt.unparsed: warn}";
+        assert_eq!(lowered([warned, "overrides: {'*': allow}", ""]), Verdict::Warn);
+    }
+
+    #[test]
+    fn a_project_raises_and_never_lowers() {
+        for own in [Verdict::Allow, Verdict::Warn, Verdict::Confirm, Verdict::Block] {
+            for said in [Verdict::Allow, Verdict::Warn, Verdict::Confirm, Verdict::Block] {
+                let file = format!("overrides: {{effect.doubt.unparsed: {}}}", said.as_str());
+                let policy = load(["", "", &file]).unwrap();
+                assert_eq!(verdict(&policy, finding(DOUBT, own)), own.max(said));
+            }
+        }
+    }
+
+    #[test]
+    fn off_means_nobody_is_asked_but_blocks_and_warnings_stay() {
+        let policy = load(["", "safety: {enabled: false}", ""]).unwrap();
+        let off = |asked| verdict(&policy, finding("a.b.c", asked));
+        assert_eq!(off(Verdict::Confirm), Verdict::Allow);
+        assert_eq!(off(Verdict::Warn), Verdict::Warn);
+        assert_eq!(off(Verdict::Block), Verdict::Block);
+        let judgement =
+            settle(&policy, &Context::default(), vec![finding("a.b.c", Verdict::Confirm)]);
+        assert_eq!(layers(&judgement), ["profile:coding-agent", "user"]);
+        assert!(judgement.trace[1].because.contains("asking is switched off"));
+        assert_eq!(judgement.reason, "Found by a.b.c (allowed: asking is switched off)");
+    }
+
+    #[test]
+    fn a_session_confirms_what_asks_and_lifts_no_block() {
+        let sessions = [
+            Session { auto_confirm: true, autonomous: false },
+            Session { auto_confirm: false, autonomous: true },
+        ];
+        for session in sessions {
+            let policy = Policy::default().in_session(session);
+            let found = vec![finding("a.b.c", Verdict::Confirm), finding("a.b.d", Verdict::Warn)];
+            let judgement = settle(&policy, &Context::default(), found);
+            assert_eq!(judgement.verdict, Verdict::Warn);
+            assert_eq!(layers(&judgement), ["profile:coding-agent", "session"]);
+            assert!(judgement.trace[1].because.contains("auto-confirmed"));
+            assert_eq!(verdict(&policy, finding("a.b.c", Verdict::Block)), Verdict::Block);
+        }
+    }
+
+    #[test]
+    fn a_remembered_yes_covers_only_what_it_was_about() {
+        let policy = Policy::default().remembering(vec![Remembered {
+            digest: "d1".to_owned(),
+            rules: vec!["a.b.c".to_owned()],
+        }]);
+        assert_eq!(verdict(&policy, finding("a.b.c", Verdict::Confirm)), Verdict::Allow);
+        assert_eq!(verdict(&policy, finding("a.b.new", Verdict::Confirm)), Verdict::Confirm);
+        let other = policy.settle(
+            &shell("y"),
+            &Context::default(),
+            vec![finding("a.b.c", Verdict::Confirm)],
+            "d2".to_owned(),
+        );
+        assert_eq!(other.verdict, Verdict::Confirm);
+        assert_eq!(layers(&other), ["profile:coding-agent"]);
+    }
+
+    #[test]
+    fn an_unknown_profile_asks_whatever_the_layers_say() {
+        let context = Context { profile: Some("no\u{1b}body".to_owned()), ..Context::default() };
+        let all = "overrides: {'*': allow}\nsafety: {enabled: false}";
+        for policy in [
+            Policy::default(),
+            load([all, all, all]).unwrap().in_session(RELAXED),
+            Policy::default()
+                .remembering(vec![Remembered { digest: "d1".to_owned(), rules: Vec::new() }]),
+        ] {
+            let judgement = settle(&policy, &context, Vec::new());
+            assert_eq!(judgement.verdict, Verdict::Confirm);
+            assert!(judgement.trace[0].because.contains("no profile is called"));
+            assert!(!judgement.reason.contains('\u{1b}'));
+            let blocked = vec![finding("a.b.c", Verdict::Block)];
+            assert!(settle(&Policy::default(), &context, blocked).verdict == Verdict::Block);
+        }
+    }
+
+    #[test]
+    fn explore_mode_asks_before_a_file_changes() {
+        let write = Action::FileWrite { path: "a".into(), content: None };
+        let verdict = |mode| {
+            let context = Context { mode, ..Context::default() };
+            Policy::default().settle(&write, &context, Vec::new(), String::new()).verdict
+        };
+        assert_eq!(verdict(Some(Mode::Explore)), Verdict::Confirm);
+        assert_eq!(verdict(Some(Mode::Task)), Verdict::Allow);
+        assert_eq!(verdict(None), Verdict::Allow);
+    }
+
+    #[test]
+    fn a_profile_can_ask_from_a_risk_on_and_let_no_session_lift_it() {
+        let strict = Profile {
+            verdicts: &[("risk.medium", Verdict::Warn), ("kind.code", Verdict::Block)],
+            always: profile::Always {
+                rules: &["a.b.*"],
+                categories: &[],
+                risk: Some(RiskLevel::High),
+            },
+            ..testing::bare_profile()
+        };
+        let policy = Policy { profile: Box::leak(Box::new(strict)), ..Policy::default() }
+            .in_session(RELAXED);
+        let at = |risk, id| verdict(&policy, Finding { risk, ..finding(id, Verdict::Allow) });
+        assert_eq!(at(RiskLevel::Low, "x.y.z"), Verdict::Allow);
+        assert_eq!(at(RiskLevel::Medium, "x.y.z"), Verdict::Warn);
+        assert_eq!(at(RiskLevel::High, "x.y.z"), Verdict::Confirm);
+        assert_eq!(at(RiskLevel::Critical, "x.y.z"), Verdict::Confirm);
+        assert_eq!(at(RiskLevel::Low, "a.b.c"), Verdict::Confirm);
+        let code: Action =
+            serde_json::from_str(r#"{"kind":"code","language":"sql","source":""}"#).unwrap();
+        let judgement = policy.settle(&code, &Context::default(), Vec::new(), String::new());
+        assert_eq!(judgement.verdict, Verdict::Block);
+        assert_eq!(judgement.reason, "`kind.code` sets kind.code to block");
+    }
+
+    #[test]
+    fn kinds_and_risks_can_be_made_to_ask() {
+        let policy = load(["", "overrides: {kind.shell: confirm}", ""]).unwrap();
+        let judgement = settle(&policy, &Context::default(), Vec::new());
+        assert_eq!(judgement.verdict, Verdict::Confirm);
+        assert_eq!(judgement.reason, "`kind.shell: confirm` in user.yaml");
+        let policy = load(["", "overrides: {risk.high: confirm}", ""]).unwrap();
+        assert_eq!(verdict(&policy, finding("a.b.c", Verdict::Warn)), Verdict::Confirm);
+        let low = Finding { risk: crate::RiskLevel::Low, ..finding("a.b.c", Verdict::Warn) };
+        assert_eq!(verdict(&policy, low), Verdict::Warn);
+    }
+
+    #[test]
+    fn options_set_the_rules_they_name() {
+        let ids = ["effect.files.delete-recoverable", "effect.files.delete-regenerable"];
+        let verdicts = |files| {
+            let policy: Policy = load(files).unwrap();
+            ids.map(|id| verdict(&policy, finding(id, Verdict::Confirm)))
+        };
+        assert_eq!(verdicts(["", "", ""]), [Verdict::Confirm, Verdict::Warn]);
+        let lax = "options: {recoverable: allow, regenerable: allow}";
+        assert_eq!(verdicts(["", lax, ""]), [Verdict::Allow, Verdict::Allow]);
+        assert_eq!(verdicts(["", "", lax]), [Verdict::Confirm, Verdict::Warn]);
+        let strict = "options: {recoverable: confirm, regenerable: confirm}";
+        assert_eq!(verdicts(["", lax, strict]), [Verdict::Confirm, Verdict::Confirm]);
+        assert_eq!(verdicts([strict, lax, ""]), [Verdict::Confirm, Verdict::Confirm]);
+    }
+
+    #[test]
+    fn the_trace_tells_what_each_layer_said_and_why() {
+        let files = [
+            "overrides: {effect.doubt.*: warn}",
+            "overrides: {kind.shell: allow}",
+            "overrides: {effect.doubt.unparsed: allow}",
+        ];
+        let policy = load(files).unwrap();
+        let found = vec![finding(DOUBT, Verdict::Confirm)];
+        let judgement = settle(&policy, &Context::default(), found);
+        let trace: Vec<_> = judgement
+            .trace
+            .iter()
+            .map(|step| (step.layer.as_str(), step.said, step.because.as_str()))
+            .collect();
+        assert_eq!(
+            trace,
+            [
+                (
+                    "profile:coding-agent",
+                    Verdict::Confirm,
+                    "effect.doubt.unparsed asks for confirm"
+                ),
+                (
+                    "organisation",
+                    Verdict::Warn,
+                    "`effect.doubt.*: warn` for effect.doubt.unparsed (org.yaml)"
+                ),
+                ("user", Verdict::Warn, "`kind.shell: allow` for kind.shell (user.yaml)"),
+                (
+                    "project",
+                    Verdict::Warn,
+                    "`effect.doubt.unparsed: allow` is ignored: a project file may only tighten \
+                     (.countersign.yaml)"
+                ),
+            ]
+        );
+        assert_eq!(judgement.verdict, Verdict::Warn);
     }
 }

@@ -11,6 +11,9 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::row::Row;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
+/// Findings told about one action.
+const MOST_FINDINGS: usize = 64;
+
 /// Words of a rule: static for ours, owned for the user's.
 pub type Words = Cow<'static, [Cow<'static, str>]>;
 
@@ -92,14 +95,11 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
         }
     }
     for fact in facts {
-        let start = findings.len();
         for index in FACT_RULES.get(fact.kind as usize).copied().unwrap_or_default() {
             if let Some(rule) = RULES.get(usize::from(*index)) {
                 rule.on_fact(fact, findings);
             }
         }
-        // A forked look at the same fact (a loop read twice) must not be told twice.
-        debug_assert!(findings.len() >= start);
     }
 }
 
@@ -158,9 +158,10 @@ impl Rule {
     pub fn on_fact(&self, fact: &Fact, findings: &mut Vec<Finding>) {
         if let When::Fact { kinds, places, with, without } = &self.when
             && kinds.contains(&fact.kind)
-            && (places.is_empty() || fact.tags.any(*places))
-            && fact.tags.all(*with)
-            && !fact.tags.any(*without)
+            && let tags = fact.tags.derived()
+            && (places.is_empty() || tags.any(*places))
+            && tags.all(*with)
+            && !tags.any(*without)
         {
             self.add(findings, &fact.subject, fact.span);
         }
@@ -168,6 +169,12 @@ impl Rule {
 
     fn add(&self, findings: &mut Vec<Finding>, subject: &str, span: Option<[u32; 2]>) {
         if findings.iter().any(|known| known.rule == self.id && known.span == span) {
+            return;
+        }
+        // A person reads a handful. Past that only something stricter is news.
+        if findings.len() >= MOST_FINDINGS
+            && findings.iter().any(|known| known.verdict >= self.verdict && (known.hard || !self.hard))
+        {
             return;
         }
         let reason = match subject {
@@ -182,6 +189,7 @@ impl Rule {
             reason,
             span,
             instead: self.instead.as_deref().map(str::to_owned),
+            hard: self.hard,
         });
     }
 }

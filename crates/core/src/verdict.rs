@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 /// What may happen to an action. The order is the merge rule: the strictest wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -35,7 +37,9 @@ impl Verdict {
 }
 
 /// How bad it would be, in five steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RiskLevel {
@@ -135,6 +139,45 @@ pub enum Category {
     GuardTampering,
 }
 
+impl Category {
+    /// Every one, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::FinancialInformation,
+        Self::IdentityDocuments,
+        Self::PasswordsAndSecurityAnswers,
+        Self::FinalSubmissionOrPurchase,
+        Self::IrreversibleChanges,
+        Self::DestructiveActions,
+        Self::DataExfiltration,
+        Self::CodeExecution,
+        Self::PrivilegeEscalation,
+        Self::Persistence,
+        Self::SystemChange,
+        Self::NotUnderstood,
+        Self::GuardTampering,
+    ];
+
+    /// The word used in JSON and in rule files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FinancialInformation => "financial_information",
+            Self::IdentityDocuments => "identity_documents",
+            Self::PasswordsAndSecurityAnswers => "passwords_and_security_answers",
+            Self::FinalSubmissionOrPurchase => "final_submission_or_purchase",
+            Self::IrreversibleChanges => "irreversible_changes",
+            Self::DestructiveActions => "destructive_actions",
+            Self::DataExfiltration => "data_exfiltration",
+            Self::CodeExecution => "code_execution",
+            Self::PrivilegeEscalation => "privilege_escalation",
+            Self::Persistence => "persistence",
+            Self::SystemChange => "system_change",
+            Self::NotUnderstood => "not_understood",
+            Self::GuardTampering => "guard_tampering",
+        }
+    }
+}
+
 /// Where in the action's text a finding is, in bytes: start and end.
 pub type Span = [u32; 2];
 
@@ -158,6 +201,9 @@ pub struct Finding {
     /// What to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
+    /// Nobody can lift it. Not on the wire: only the rule table says so, never a message.
+    #[serde(skip)]
+    pub hard: bool,
 }
 
 /// What one layer said.

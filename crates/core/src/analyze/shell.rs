@@ -1,10 +1,244 @@
-//! Shell scripts.
+//! Shell scripts: parsed by a real bash grammar, then followed statement by statement.
+//!
+//! The walk is an abstract execution: variables get the values they can have, pipes carry what is
+//! known of their text and where it comes from, functions are entered, wrappers are looked
+//! through, and every program that would run is recorded with its words and its effects. Nothing
+//! runs. What cannot be worked out is a fact of its own.
+//!
+//! Bounded in depth and in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
+mod arguments;
+mod builtin;
+mod catalogue;
+mod chain;
+mod compound;
+mod effect;
+mod escape;
+mod expand;
+mod files;
+mod find;
+mod interpreter;
+mod network;
+mod output;
+mod parameter;
+mod redirect;
+mod remote;
+mod run;
+mod state;
+mod value;
+mod verb;
+mod wrapper;
+
+use shuck_ast::{Command, Span as Place, Stmt, StmtSeq, StmtTerminator};
+use shuck_parser::parser::{ParseStatus, Parser};
+use shuck_parser::{ShellDialect, ShellProfile};
+
+use self::state::SharedState;
+use self::value::{Arg, Stream};
 use crate::analyze::Analysis;
-use crate::place::Scene;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place::{self, Scene};
+use crate::verdict::Span;
+
+/// Statements inside statements, scripts inside scripts: deeper than this is not followed.
+const MOST_DEPTH: usize = 64;
+/// Commands looked at in one action, repeats included.
+const MOST_COMMANDS: u32 = 20_000;
+/// Standard input that is handed to more than one command.
+const MOST_SHARED: usize = 16 * 1024;
+/// Facts noted about one action.
+const MOST_FACTS: usize = 4_096;
+/// Longer scripts are not followed.
+const MOST_TEXT: usize = 2 * 1024 * 1024;
 
 /// What this script would do.
 #[must_use]
-pub fn analyze(_script: &str, _scene: &Scene<'_>) -> Analysis {
-    Analysis::default()
+pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
+    let mut walker = Walker::new(*scene);
+    walker.script(script, None, Stream::caller());
+    walker.uncalled_functions();
+    walker.analysis
+}
+
+/// Follows a script and notes what it would do.
+struct Walker<'a> {
+    scene: Scene<'a>,
+    analysis: Analysis,
+    state: SharedState,
+    /// Commands that may still be looked at.
+    fuel: u32,
+    /// How deep we are, over all nested scripts.
+    depth: usize,
+    /// Functions being called, outermost first.
+    calls: Vec<String>,
+    /// Inside a pipe or behind a `&`: what runs here runs beside something else.
+    beside: u32,
+    /// Inside a loop: bodies are looked at twice only at the outermost.
+    loops: u32,
+    /// Holds for everything that runs here: by sudo, in a container.
+    tags: Tags,
+    /// Where everything in here is shown to be, when its own text is not the action's.
+    shown_at: Option<Span>,
+    nested: bool,
+}
+
+impl<'a> Walker<'a> {
+    fn new(scene: Scene<'a>) -> Self {
+        Self {
+            scene,
+            analysis: Analysis::default(),
+            state: SharedState::default(),
+            fuel: MOST_COMMANDS,
+            depth: 0,
+            calls: Vec::new(),
+            beside: 0,
+            loops: 0,
+            tags: Tags::NONE,
+            shown_at: None,
+            nested: false,
+        }
+    }
+
+    /// Follows a script in this very shell, as `eval` does.
+    fn script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
+        let room = MOST_DEPTH.saturating_sub(self.depth);
+        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || text.len() > MOST_TEXT {
+            self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
+            return Stream::unknown(Tags::NONE);
+        }
+        let profile = ShellProfile::native(ShellDialect::Bash);
+        let fuel = text.len().saturating_mul(40).max(100_000);
+        let parsed = Parser::with_limits_and_profile(text, room, fuel, profile).parse();
+        if parsed.status != ParseStatus::Clean {
+            let why = parsed.diagnostics.first().map_or_else(
+                || "not valid shell syntax".to_owned(),
+                |diagnostic| diagnostic.message.clone(),
+            );
+            let span = parsed.diagnostics.first().map(|diagnostic| diagnostic.span);
+            let span = if self.nested { shown_at } else { span.map(to_span) };
+            self.note(Fact::new(FactKind::Unparsed, why).at(span));
+        }
+        self.seq(text, &parsed.file.body, stdin)
+    }
+
+    /// Follows a script that another program would run.
+    fn nested_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
+        let outer = (self.nested, self.shown_at, self.scene);
+        self.shown_at = if self.nested { self.shown_at } else { shown_at };
+        self.nested = true;
+        self.scene = self.scene.deeper();
+        self.depth += 1;
+        let out = self.script(text, shown_at, stdin);
+        self.depth -= 1;
+        (self.nested, self.shown_at, self.scene) = outer;
+        out
+    }
+
+    /// Follows a script in a shell of its own: what it sets does not come back, what it writes does.
+    fn child_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
+        let outer = self.state.clone();
+        let out = self.nested_script(text, shown_at, stdin);
+        self.leave_subshell(outer);
+        out
+    }
+
+    fn leave_subshell(&mut self, outer: SharedState) {
+        if self.state.is_same(&outer) {
+            return;
+        }
+        let inner = std::mem::replace(&mut self.state, outer);
+        if !inner.files.is_empty() {
+            self.state.files.extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
+        }
+    }
+
+    fn seq(&mut self, src: &str, seq: &StmtSeq, stdin: Stream) -> Stream {
+        let mut out = Stream::empty();
+        let mut stdin = stdin;
+        for stmt in seq.iter() {
+            let printed = self.stmt(src, stmt, stdin.clone());
+            if stdin.text.as_ref().is_some_and(|text| text.len() > MOST_SHARED) {
+                // Read by the first command; copying it for every other would cost the square.
+                stdin = Stream::unknown(stdin.taint);
+            }
+            out = output::concat(out, printed);
+        }
+        out
+    }
+
+    fn stmt(&mut self, src: &str, stmt: &Stmt, stdin: Stream) -> Stream {
+        if self.depth >= MOST_DEPTH || self.fuel == 0 {
+            self.note(Fact::new(FactKind::Bound, "too deep or too long to follow"));
+            return Stream::unknown(Tags::NONE);
+        }
+        self.depth += 1;
+        let background = matches!(stmt.terminator, Some(StmtTerminator::Background(_)));
+        self.beside += u32::from(background);
+        let out = self.with_redirects(src, &stmt.redirects, stdin, |walker, stdin| {
+            walker.command(src, &stmt.command, stdin)
+        });
+        self.beside -= u32::from(background);
+        self.depth -= 1;
+        out
+    }
+
+    fn command(&mut self, src: &str, command: &Command, stdin: Stream) -> Stream {
+        match command {
+            Command::Simple(simple) => self.simple(src, simple, stdin),
+            Command::Builtin(builtin) => self.flow_word(src, builtin),
+            Command::Decl(clause) => self.declare(src, clause),
+            Command::Binary(binary) => self.chain(src, binary, stdin),
+            Command::Compound(compound) => self.compound(src, compound, stdin),
+            Command::Function(function) => self.define(src, function),
+            Command::AnonymousFunction(function) => self.stmt(src, &function.body, stdin),
+        }
+    }
+
+    /// Does something for which more holds: by sudo, in a container.
+    fn with_tags<T>(&mut self, tags: Tags, inside: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.tags;
+        self.tags = outer.and(tags);
+        let done = inside(self);
+        self.tags = outer;
+        done
+    }
+
+    /// Adds a fact, with what holds for everything here.
+    fn note(&mut self, fact: Fact) {
+        let fact = fact.tagged(self.tags);
+        let fact = if self.nested { fact.at(self.shown_at) } else { fact };
+        let facts = &mut self.analysis.facts;
+        if facts.len() >= MOST_FACTS {
+            self.fuel = 0;
+            if facts.last().is_some_and(|last| last.kind != FactKind::Bound) {
+                facts.push(Fact::new(FactKind::Bound, "does more than can be followed"));
+            }
+        } else if !facts.iter().rev().take(64).any(|known| *known == fact) {
+            facts.push(fact);
+        }
+    }
+
+    /// A fact about a path.
+    fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
+        let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
+        if path.taint.has(Tag::Created) || self.made_here(&path.text) {
+            found = found.with(Tag::Created);
+        }
+        if path.glob {
+            found = found.with(Tag::Many);
+        }
+        if path.taint.has(Tag::Unknown) {
+            found = found.with(Tag::Unknown);
+        }
+        self.note(Fact::new(kind, place::shown(&path.text)).tagged(found).at(path.span));
+    }
+
+    fn span(&self, place: Place) -> Option<Span> {
+        if self.nested { self.shown_at } else { Some(to_span(place)) }
+    }
+}
+
+fn to_span(place: Place) -> Span {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    [offset(place.start.offset()), offset(place.end.offset())]
 }

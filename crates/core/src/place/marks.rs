@@ -1,7 +1,7 @@
 //! Names that mean something wherever they stand: secrets, start-up files, histories, the guard.
 
 use crate::fact::{Tag, Tags};
-use crate::place::{Scene, base_name, is_below, normalize};
+use crate::place::{Scene, base_name, clean, is_below};
 
 /// Folders directly below the root whose loss is the machine's.
 pub(super) const TOPS: &[&str] = &[
@@ -83,6 +83,8 @@ const SECRET_PARTS: &[&str] = &[
     "/.config/gh/hosts.yml", "/.password-store/", "/.oci/", "/.config/op/", "/Library/Keychains/",
     "/.local/share/keyrings/", "/serviceaccount/token", "/run/secrets/", "/.config/rclone/",
     "/.config/hub", "/.cargo/credentials", "/.gem/credentials", "/.fly/", "/.ssh/",
+    "/Library/Mail/", "/Library/Messages/", "/Library/Safari/", "/Library/Cookies/",
+    "/.mozilla/firefox/", "/.thunderbird/", "/google-chrome/Default/",
     "/etc/kubernetes/pki/", "/etc/ssl/private/", "/etc/wireguard/",
 ];
 
@@ -93,8 +95,7 @@ const GUARD_PARTS: &[&str] = &[
     "/.gemini/settings.json", "/.gemini/policies", "/etc/gemini-cli/", "/.cursor/hooks",
     "/.github/hooks/", "/.copilot/hooks", "/.copilot/config.json", "/.config/opencode/plugin",
     "/.opencode/plugin", "/.windsurf/hooks", "/.codeium/windsurf/hooks", "/.factory/settings.json",
-    "/.factory/hooks", "/.clinerules/hooks", "/.cline/hooks", "/countersign.yaml",
-    "/countersign.sock",
+    "/.factory/hooks", "/.clinerules/hooks", "/.cline/hooks", "/.countersign.yaml",
 ];
 
 const BUILD_FOLDERS: &[&str] = &[
@@ -110,45 +111,90 @@ const BUILD_ENDINGS: &[&str] = &[".pyc", ".pyo", ".o", ".obj", ".class", ".egg-i
 /// What a path's names mean.
 pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     let name = base_name(path);
-    let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
-    // With a slash at the end a folder contains itself: `/.ssh/` is also found in `~/.ssh`.
-    let slashed = format!("{path}/");
-    let holds = |parts: &[&str]| parts.iter().any(|part| slashed.contains(part));
     let mut tags = Tags::NONE;
     let mut mark = |is: bool, tag| {
         if is {
             tags = tags.with(tag);
         }
     };
-    mark(below(ACCOUNTS), Tag::Accounts);
-    mark(below(BLOCKED), Tag::Blocked);
-    mark(below(SIGN_IN) || name.starts_with("authorized_keys"), Tag::SignIn);
-    mark(
-        below(STARTUP_FOLDERS) || STARTUP_NAMES.contains(&name) || holds(STARTUP_PARTS),
-        Tag::Startup,
-    );
+    if is_of_the_system(path) {
+        let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
+        // `/etc/passwd-`, `/etc/shadow~`: copies hold the same.
+        let copy_of = |files: &[&str]| {
+            files.iter().any(|original| {
+                path.strip_prefix(original).is_some_and(|rest| rest.starts_with(['-', '~', '.']))
+            })
+        };
+        mark(below(ACCOUNTS) || copy_of(ACCOUNTS), Tag::Accounts);
+        mark(below(BLOCKED) || copy_of(BLOCKED), Tag::Blocked);
+        mark(below(SIGN_IN), Tag::SignIn);
+        mark(below(STARTUP_FOLDERS), Tag::Startup);
+        mark(below(&["/var/log", "/Library/Logs"]), Tag::Log);
+    }
+    mark(name.starts_with("authorized_keys"), Tag::SignIn);
+    mark(STARTUP_NAMES.contains(&name), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
-    mark(below(&["/var/log", "/Library/Logs"]), Tag::Log);
-    mark(holds(GUARD_PARTS), Tag::Guard);
-    mark(slashed.contains("/.git/"), Tag::GitDir);
-    mark(is_secret(name, &slashed), Tag::Secret);
+    // Most paths have no part that could be in these lists.
+    let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
+    if telling {
+        // With a slash at the end a folder contains itself: `/.ssh/` is also found in `~/.ssh`.
+        let slashed = format!("{path}/");
+        mark(holds(&slashed, STARTUP_PARTS), Tag::Startup);
+        mark(holds(&slashed, GUARD_PARTS), Tag::Guard);
+        mark(slashed.contains("/.git/"), Tag::GitDir);
+        mark(is_secret_folder(name, &slashed), Tag::Secret);
+    }
+    mark(is_secret_name(name), Tag::Secret);
     mark(is_build_output(path, name, scene), Tag::BuildOutput);
     tags
 }
 
-fn is_secret(name: &str, slashed: &str) -> bool {
-    if name.ends_with(".pub") || is_sample(name) {
-        return false;
+/// The same for a plain relative path inside the workspace.
+pub(super) fn of_plain(path: &str) -> Tags {
+    let name = base_name(path);
+    let mut tags = Tags::NONE;
+    if is_secret_name(name) {
+        tags = tags.with(Tag::Secret);
     }
-    if ["known_hosts", "config", "authorized_keys", "known_hosts.old"].contains(&name)
-        && slashed.contains("/.ssh/")
-    {
-        return false;
+    if STARTUP_NAMES.contains(&name) {
+        tags = tags.with(Tag::Startup);
     }
-    is_dot_env(name)
+    if HISTORIES.contains(&name) {
+        tags = tags.with(Tag::History);
+    }
+    if name.starts_with("authorized_keys") {
+        tags = tags.with(Tag::SignIn);
+    }
+    if is_made_by_builds(path, name) {
+        tags = tags.with(Tag::BuildOutput);
+    }
+    tags
+}
+
+/// Parts without a leading dot that the lists above are made of.
+const TELLING: &[&str] =
+    &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/", "/ClaudeCode"];
+
+fn holds(text: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| text.contains(part))
+}
+
+fn is_of_the_system(path: &str) -> bool {
+    ["/etc", "/var", "/lib", "/usr", "/run", "/Library"].iter().any(|start| path.starts_with(start))
+}
+
+fn is_secret_folder(name: &str, slashed: &str) -> bool {
+    let public = name.ends_with(".pub")
+        || (slashed.contains("/.ssh/")
+            && ["known_hosts", "config", "authorized_keys", "known_hosts.old"].contains(&name));
+    !public && !is_sample(name) && holds(slashed, SECRET_PARTS)
+}
+
+fn is_secret_name(name: &str) -> bool {
+    (is_dot_env(name)
         || SECRET_NAMES.contains(&name)
-        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || SECRET_PARTS.iter().any(|part| slashed.contains(part))
+        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending)))
+        && !is_sample(name)
 }
 
 /// `.env`, `.env.production`, `prod.env`, `.envrc`.
@@ -159,22 +205,24 @@ fn is_dot_env(name: &str) -> bool {
         || (name.ends_with(".env") && name.len() > 4)
 }
 
+/// `.env.example`, `secrets.sample.yaml`: there to be read.
 fn is_sample(name: &str) -> bool {
-    ["example", "sample", "template", "dist", "defaults", "schema", "tmpl"].iter().any(|word| {
-        name.ends_with(&format!(".{word}"))
-            || name.ends_with(&format!("-{word}"))
-            || name.contains(&format!(".{word}."))
-            || name.starts_with(&format!("{word}."))
+    name.split(['.', '-', '_']).any(|word| {
+        matches!(word, "example" | "sample" | "template" | "dist" | "defaults" | "schema" | "tmpl")
     })
 }
 
-/// Only inside the workspace or a temporary folder: `/usr/lib/build` is nobody's build output.
+/// Only inside the workspace: `/usr/lib/build` is nobody's build output.
 fn is_build_output(path: &str, name: &str, scene: &Scene<'_>) -> bool {
-    let Some(workspace) = scene.workspace().map(normalize) else { return false };
+    let Some(workspace) = scene.workspace().map(clean) else { return false };
     let Some(inside) = path.strip_prefix(&*workspace) else { return false };
     if inside.contains("/.git/") || inside.ends_with("/.git") {
         return false;
     }
+    is_made_by_builds(inside, name)
+}
+
+fn is_made_by_builds(inside: &str, name: &str) -> bool {
     BUILD_ENDINGS.iter().any(|ending| name.ends_with(ending))
         || inside.split('/').any(|part| BUILD_FOLDERS.contains(&part))
 }

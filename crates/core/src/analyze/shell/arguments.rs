@@ -1,0 +1,183 @@
+//! A command's words, told apart: options, their values, operands.
+
+use super::catalogue::Program;
+use super::value::Arg;
+use crate::analyze::Invocation;
+use crate::verdict::Span;
+
+/// A command's words after its name.
+pub(super) struct Arguments<'a> {
+    words: &'a [Arg],
+    /// Where among the words the operands are.
+    places: Vec<usize>,
+    operands: Vec<&'a Arg>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Tells the words apart with what is known about the program.
+    pub(super) fn new(words: &'a [Arg], program: Option<&Program>) -> Self {
+        let values = program.map_or(&[][..], |program| program.values);
+        let mut places = Vec::with_capacity(words.len());
+        let mut operands = Vec::with_capacity(words.len());
+        let mut rest = words.iter().enumerate();
+        let mut options_end = false;
+        while let Some((at, word)) = rest.next() {
+            let text = word.text.as_str();
+            if options_end || !text.starts_with('-') || text == "-" {
+                places.push(at);
+                operands.push(word);
+            } else if text == "--" {
+                options_end = true;
+            } else if takes_next(text, values) {
+                rest.next();
+            }
+        }
+        Self { words, places, operands }
+    }
+
+    /// All of them.
+    pub(super) fn words(&self) -> &'a [Arg] {
+        self.words
+    }
+
+    /// The words that are neither options nor their values.
+    pub(super) fn operands(&self) -> &[&'a Arg] {
+        &self.operands
+    }
+
+    /// The command as rules see it.
+    pub(super) fn invocation(&self, program: &str, span: Option<Span>) -> Invocation {
+        Invocation {
+            program: program.to_owned(),
+            words: self.words.iter().map(|arg| arg.text.clone()).collect(),
+            operands: self.places.clone(),
+            span,
+        }
+    }
+
+    /// The text of an operand.
+    pub(super) fn operand(&self, at: usize) -> Option<&str> {
+        self.operands.get(at).map(|arg| arg.text.as_str())
+    }
+
+    /// Whether this option is there: `-f` also in `-rf`, `--force` also as `--force=x`, or this
+    /// very word.
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.words.iter().any(|word| is_option(&word.text, option))
+    }
+
+    /// Whether any of these options is there.
+    pub(super) fn has_any(&self, options: &[&str]) -> bool {
+        options.iter().any(|option| self.has(option))
+    }
+
+    /// The value of the first of these options that is there.
+    pub(super) fn value(&self, options: &[&str]) -> Option<Arg> {
+        self.values(options).into_iter().next()
+    }
+
+    /// Every value given to any of these options: `-o x`, `-ox`, `--out x`, `--out=x`, `of=x`.
+    pub(super) fn values(&self, options: &[&str]) -> Vec<Arg> {
+        let mut found = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            for option in options {
+                if let Some(value) = attached(&word.text, option) {
+                    found.push(Arg { text: value.to_owned(), ..word.clone() });
+                } else if takes_next(&word.text, &[option]) {
+                    found.extend(self.words.get(at + 1).cloned());
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether the word is this option.
+fn is_option(word: &str, option: &str) -> bool {
+    if word == option {
+        return true;
+    }
+    if let Some(long) = option.strip_prefix("--") {
+        return word.strip_prefix("--").is_some_and(|word| {
+            let name = word.split_once('=').map_or(word, |(name, _)| name);
+            // GNU accepts any beginning of a long option.
+            name == long || (name.len() >= 3 && long.starts_with(name))
+        });
+    }
+    let mut letters = option.strip_prefix('-').unwrap_or_default().chars();
+    match (letters.next(), letters.next(), word.strip_prefix('-')) {
+        (Some(letter), None, Some(cluster)) => {
+            !cluster.starts_with('-')
+                && cluster.chars().all(|char| char.is_ascii_alphanumeric())
+                && cluster.contains(letter)
+        }
+        _ => false,
+    }
+}
+
+/// The value that stands in the same word as its option.
+fn attached<'w>(word: &'w str, option: &str) -> Option<&'w str> {
+    if option.starts_with("--") || (option.starts_with('-') && option.len() > 2) {
+        return word.strip_prefix(option).and_then(|rest| rest.strip_prefix('='));
+    }
+    let rest = word.strip_prefix(option)?;
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// Whether the next word is this option's value.
+fn takes_next(word: &str, values: &[&str]) -> bool {
+    if word.starts_with("--") {
+        return values.contains(&word);
+    }
+    let Some(cluster) = word.strip_prefix('-') else { return false };
+    values.iter().any(|value| {
+        *value == word
+            || (value.len() == 2
+                && value.strip_prefix('-').is_some_and(|letter| {
+                    // `-xu` takes the next word; in `-ux` the value is `x`.
+                    cluster.ends_with(letter)
+                        && cluster.find(letter) == Some(cluster.len().wrapping_sub(1))
+                        && cluster.chars().all(|char| char.is_ascii_alphanumeric())
+                        && !values.iter().any(|other| {
+                            other.len() == 2
+                                && other
+                                    .strip_prefix('-')
+                                    .and_then(|other| cluster.find(other))
+                                    .is_some_and(|at| at + 1 < cluster.len())
+                        })
+                }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<Arg> {
+        line.split(' ').map(Arg::literal).collect()
+    }
+
+    #[test]
+    fn options_are_found_in_clusters_and_with_values() {
+        let words = args("-rf --out=x -o y z");
+        let arguments = Arguments::new(&words, None);
+        assert!(arguments.has("-f") && arguments.has("-r") && arguments.has("--out"));
+        assert_eq!(arguments.value(&["--out"]).unwrap().text, "x");
+        assert_eq!(arguments.value(&["-o"]).unwrap().text, "y");
+    }
+
+    #[test]
+    fn a_beginning_of_a_long_option_is_that_option() {
+        let words = args("--recurs --forc /");
+        let arguments = Arguments::new(&words, None);
+        assert!(arguments.has("--recursive") && arguments.has("--force"));
+    }
+
+    #[test]
+    fn values_are_not_operands() {
+        assert!(takes_next("-xu", &["-u"]));
+        assert!(!takes_next("-ux", &["-u"]));
+        assert!(takes_next("--user", &["--user"]));
+        assert!(!takes_next("--user=x", &["--user"]));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is known about programs, compiled from `catalogue/*.yaml`.
+
+use crate::fact::{FactKind, Tag, Tags};
+
+/// One program.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// Options that take a value in the next word.
+    pub(super) values: &'static [&'static str],
+    /// How it starts another command.
+    pub(super) wraps: Option<Wrap>,
+    /// What it does to which of its words.
+    pub(super) does: &'static [Effect],
+    /// Which source text it runs.
+    pub(super) runs: Option<Runs>,
+    /// Options whose value is a command line.
+    pub(super) executes: &'static [&'static str],
+    /// Its verbs are known, so the general ones do not apply.
+    pub(super) own_verbs: bool,
+}
+
+/// How a program starts another command.
+#[derive(Debug)]
+pub(super) struct Wrap {
+    /// Words to skip before the command starts.
+    pub(super) skip: usize,
+    /// `NAME=value` words may stand before the command.
+    pub(super) assigns: bool,
+    /// Options whose value is a script for the shell.
+    pub(super) script: &'static [&'static str],
+    /// Runs as another user.
+    pub(super) elevates: bool,
+    /// Runs in another container or pod.
+    pub(super) elsewhere: bool,
+    /// The command's words are joined and given to a shell.
+    pub(super) joins: bool,
+    /// More words are added from standard input.
+    pub(super) appends: bool,
+    /// Only after one of these operands.
+    pub(super) after: &'static [&'static str],
+}
+
+/// What a program does to some of its words.
+#[derive(Debug)]
+pub(super) struct Effect {
+    /// What happens.
+    pub(super) fact: FactKind,
+    /// To which words.
+    pub(super) on: Slot,
+    /// Only after these operands.
+    pub(super) sub: &'static [&'static str],
+    /// Only with one of these.
+    pub(super) when: &'static [&'static str],
+    /// Not with any of these.
+    pub(super) unless: &'static [&'static str],
+    /// Whole folders with one of these.
+    pub(super) recursive: &'static [&'static str],
+    /// Without asking with one of these.
+    pub(super) forced: &'static [&'static str],
+    /// Always so.
+    pub(super) tags: Tags,
+}
+
+/// Which words of a command.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Slot {
+    /// Every operand.
+    Args,
+    /// The first operand.
+    First,
+    /// The last operand.
+    Last,
+    /// Every operand but the last.
+    Sources,
+    /// Every operand but the first.
+    Rest,
+    /// The value of an option; `of=` for words like `of=file`.
+    Option(&'static str),
+}
+
+/// Which source text a program runs.
+#[derive(Debug)]
+pub(super) struct Runs {
+    /// What it is written in.
+    pub(super) language: Code,
+    /// Options whose value is source text.
+    pub(super) source: &'static [&'static str],
+    /// The first operand is source text when no option gave it.
+    pub(super) operand: bool,
+    /// The first operand is a file to run.
+    pub(super) file: bool,
+    /// Source text may come from standard input.
+    pub(super) stdin: bool,
+}
+
+/// What source text is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Code {
+    /// bash and its kin.
+    Shell,
+    /// Python.
+    Python,
+    /// JavaScript.
+    Javascript,
+    /// Perl.
+    Perl,
+    /// Ruby.
+    Ruby,
+    /// A database's SQL.
+    Sql,
+    /// A language we only look through for calls that start a shell.
+    Other,
+}
+
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// What is known about this program.
+pub(super) fn program(name: &str) -> Option<&'static Program> {
+    let known = |name: &str| {
+        PROGRAMS
+            .binary_search_by(|(known, _)| (*known).cmp(name))
+            .ok()
+            .and_then(|at| PROGRAMS.get(at))
+            .map(|(_, program)| program)
+    };
+    // `python3.11` and `gcc-12` are what they are without the number.
+    known(name).or_else(|| {
+        let bare = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+        let bare = bare.strip_suffix('-').unwrap_or(bare);
+        if bare.len() == name.len() || bare.is_empty() { None } else { known(bare) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_for_the_binary_search() {
+        assert!(PROGRAMS.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+
+    #[test]
+    fn a_version_in_the_name_does_not_hide_a_program() {
+        assert!(program("python3.11").is_some());
+        assert!(program("nosuchprogram").is_none());
+    }
+}

@@ -1,0 +1,234 @@
+//! `if`, `for`, `while`, `case`, subshells, functions: every branch is followed.
+
+use shuck_ast::{
+    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, PatternPart,
+    StmtSeq, Word,
+};
+
+use super::Walker;
+use super::state::Function;
+use super::value::{Arg, Stream};
+use crate::fact::{Fact, FactKind, Tag, Tags};
+
+/// Functions calling functions deeper than this are not followed.
+const MOST_CALLS: usize = 16;
+
+impl Walker<'_> {
+    pub(super) fn compound(
+        &mut self,
+        src: &str,
+        compound: &CompoundCommand,
+        stdin: Stream,
+    ) -> Stream {
+        match compound {
+            CompoundCommand::If(command) => self.branch(src, command, &stdin),
+            CompoundCommand::For(command) => self.for_each(src, command, &stdin),
+            CompoundCommand::Foreach(command) => {
+                let words = self.words(src, &command.words);
+                self.loop_over(src, command.variable.as_str(), words, &command.body, &stdin)
+            }
+            CompoundCommand::Select(command) => {
+                let words = self.words(src, &command.words);
+                self.loop_over(src, command.variable.as_str(), words, &command.body, &stdin)
+            }
+            CompoundCommand::Repeat(command) => self.repeat(src, &[&command.body], &stdin),
+            CompoundCommand::ArithmeticFor(command) => self.repeat(src, &[&command.body], &stdin),
+            CompoundCommand::While(command) => {
+                self.repeat(src, &[&command.condition, &command.body], &stdin)
+            }
+            CompoundCommand::Until(command) => {
+                self.repeat(src, &[&command.condition, &command.body], &stdin)
+            }
+            CompoundCommand::Case(command) => self.case(src, command, &stdin),
+            CompoundCommand::Subshell(body) => {
+                let outer = self.state.clone();
+                let out = self.seq(src, body, stdin);
+                self.leave_subshell(outer);
+                out
+            }
+            CompoundCommand::BraceGroup(body) => self.seq(src, body, stdin),
+            CompoundCommand::Arithmetic(command) => {
+                let text = command.expr_span.map(|span| span.slice(src).to_owned());
+                self.arithmetic(text.as_deref().unwrap_or_default());
+                Stream::empty()
+            }
+            CompoundCommand::Time(command) => match &command.command {
+                Some(stmt) => self.stmt(src, stmt, stdin),
+                None => Stream::empty(),
+            },
+            CompoundCommand::Conditional(command) => {
+                self.condition(src, &command.expression);
+                Stream::empty()
+            }
+            CompoundCommand::Coproc(command) => {
+                self.beside += 1;
+                let out = self.stmt(src, &command.body, stdin);
+                self.beside -= 1;
+                out
+            }
+            CompoundCommand::Always(command) => {
+                self.seq(src, &command.body, stdin);
+                self.seq(src, &command.always_body, Stream::caller())
+            }
+        }
+    }
+
+    fn branch(&mut self, src: &str, command: &IfCommand, stdin: &Stream) -> Stream {
+        self.seq(src, &command.condition, stdin.clone());
+        let mut branches = vec![&command.then_branch];
+        for (condition, body) in &command.elif_branches {
+            self.seq(src, condition, stdin.clone());
+            branches.push(body);
+        }
+        branches.extend(&command.else_branch);
+        self.any_of(src, &branches, stdin)
+    }
+
+    fn case(&mut self, src: &str, command: &CaseCommand, stdin: &Stream) -> Stream {
+        self.one(src, &command.word);
+        let bodies: Vec<_> = command.cases.iter().map(|case| &case.body).collect();
+        self.any_of(src, &bodies, stdin)
+    }
+
+    /// One of these runs, or none.
+    fn any_of(&mut self, src: &str, bodies: &[&StmtSeq], stdin: &Stream) -> Stream {
+        let before = self.state.clone();
+        let mut after = before.clone();
+        let mut taint = Tags::NONE;
+        for body in bodies {
+            self.state = before.clone();
+            taint = taint.and(self.seq(src, body, stdin.clone()).taint);
+            after.join(&self.state);
+        }
+        self.state = after;
+        Stream::unknown(taint)
+    }
+
+    fn for_each(&mut self, src: &str, command: &ForCommand, stdin: &Stream) -> Stream {
+        let words = match &command.words {
+            Some(words) => self.words(src, words),
+            None => self.variable("@"),
+        };
+        match command.targets.first().and_then(|target| target.name.as_ref()) {
+            Some(name) => self.loop_over(src, name.as_str(), words, &command.body, stdin),
+            None => self.repeat(src, &[&command.body], stdin),
+        }
+    }
+
+    fn loop_over(
+        &mut self,
+        src: &str,
+        name: &str,
+        words: Vec<Arg>,
+        body: &StmtSeq,
+        stdin: &Stream,
+    ) -> Stream {
+        if words.is_empty() {
+            self.state.set(name, vec![Arg::unknown(Tags::NONE)]);
+        } else {
+            self.state.set_any(name, words.into_iter().map(|word| vec![word]).collect());
+        }
+        self.repeat(src, &[body], stdin)
+    }
+
+    /// A loop's second round sees what the first one set; inner loops get one round, or a nest of
+    /// them would double the work at every level.
+    fn repeat(&mut self, src: &str, bodies: &[&StmtSeq], stdin: &Stream) -> Stream {
+        let rounds = if self.loops == 0 { 2 } else { 1 };
+        let before = self.state.clone();
+        let mut taint = stdin.taint;
+        self.loops += 1;
+        for _ in 0..rounds {
+            for body in bodies {
+                taint = taint.and(self.seq(src, body, stdin.clone()).taint);
+            }
+            self.state.join(&before);
+        }
+        self.loops -= 1;
+        Stream::unknown(taint)
+    }
+
+    /// `[[ … ]]` runs commands only through substitutions in its words.
+    fn condition(&mut self, src: &str, expression: &ConditionalExpr) {
+        let mut waiting = vec![expression];
+        while let Some(expression) = waiting.pop() {
+            match expression {
+                ConditionalExpr::Binary(binary) => waiting.extend([&*binary.left, &*binary.right]),
+                ConditionalExpr::Unary(unary) => waiting.push(&unary.expr),
+                ConditionalExpr::Parenthesized(inner) => waiting.push(&inner.expr),
+                ConditionalExpr::Word(word) | ConditionalExpr::Regex(word) => {
+                    self.one(src, word);
+                }
+                ConditionalExpr::Pattern(pattern) => {
+                    let words: Vec<&Word> = pattern
+                        .parts
+                        .iter()
+                        .filter_map(|part| match &part.kind {
+                            PatternPart::Word(word) => Some(word),
+                            _ => None,
+                        })
+                        .collect();
+                    for word in words {
+                        self.one(src, word);
+                    }
+                }
+                ConditionalExpr::VarRef(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn define(&mut self, src: &str, function: &FunctionDef) -> Stream {
+        let body = function.body.span.slice(src).to_owned();
+        for name in function.static_names() {
+            let function = Function { body: body.clone(), called: false.into() };
+            self.state.functions.insert(name.as_str().to_owned(), function.into());
+        }
+        Stream::empty()
+    }
+
+    /// Follows a function with these words as `$1`, `$2`…
+    pub(super) fn call(&mut self, name: &str, args: Vec<Arg>, stdin: Stream) -> Stream {
+        let Some(function) = self.state.functions.get(name).cloned() else {
+            return Stream::unknown(Tags::NONE);
+        };
+        function.called.set(true);
+        if self.calls.iter().any(|caller| caller == name) {
+            if self.beside > 0 {
+                let span = args.first().and_then(|arg| arg.span);
+                self.note(Fact::new(FactKind::ForkBomb, name).at(span));
+            }
+            return Stream::unknown(Tags::NONE);
+        }
+        if self.calls.len() >= MOST_CALLS {
+            self.note(Fact::new(FactKind::Bound, "functions call one another too deeply"));
+            return Stream::unknown(Tags::NONE);
+        }
+        let span = args.first().and_then(|arg| arg.span);
+        let words = args.into_iter().skip(1).collect();
+        let outer = self.state.positional.replace(words);
+        self.calls.push(name.to_owned());
+        let out = self.nested_script(&function.body, span, stdin);
+        self.calls.pop();
+        self.state.positional = outer;
+        out
+    }
+
+    /// A function that is only defined may be called by what comes next.
+    pub(super) fn uncalled_functions(&mut self) {
+        let mut names: Vec<_> = self
+            .state
+            .functions
+            .iter()
+            .filter(|(_, function)| !function.called.get())
+            .map(|(name, _)| name.clone())
+            .collect();
+        names.sort();
+        for name in names {
+            self.state.positional = None;
+            let Some(function) = self.state.functions.get(&name).cloned() else { continue };
+            self.calls.push(name);
+            self.nested_script(&function.body, None, Stream::unknown(Tags::of(&[Tag::Unknown])));
+            self.calls.pop();
+        }
+    }
+}

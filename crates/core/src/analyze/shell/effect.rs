@@ -1,0 +1,193 @@
+//! What a program does to its words, by the catalogue.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::{Effect, Program, Slot};
+use super::value::{Arg, Stream};
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place::{self, Scene};
+use crate::verdict::Span;
+
+/// Programs one expects where a compressor is asked for.
+const COMPRESSORS: &[&str] = &[
+    "gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pxz", "pixz", "zstd", "pzstd", "lz4", "lzop",
+    "brotli", "lzma", "compress", "cat",
+];
+
+impl Walker<'_> {
+    /// Notes what the catalogue says this program does. When only help is asked for, just what
+    /// could not be undone if the program did not know the option after all.
+    pub(super) fn effects(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        asks_help: bool,
+        span: Option<Span>,
+    ) {
+        let Some(program) = program else {
+            if !asks_help {
+                self.secrets_among(args);
+            }
+            return;
+        };
+        for effect in program.does {
+            if !applies(effect, args) {
+                continue;
+            }
+            let mut tags = effect.tags;
+            if args.has_any(effect.recursive) {
+                tags = tags.with(Tag::Recursive);
+            }
+            if args.has_any(effect.forced) {
+                tags = tags.with(Tag::Forced);
+            }
+            for target in targets(effect, args) {
+                self.effect_on(effect.fact, &target, tags, asks_help);
+            }
+        }
+        for command in args.values(program.executes) {
+            if asks_help || command.text.is_empty() {
+                continue;
+            }
+            let content = Stream::known(command.text.clone(), command.taint);
+            let program = command.text.split_whitespace().next().map_or("", place::base_name);
+            if !COMPRESSORS.contains(&program) {
+                let subject = format!("{name}: {}", command.text);
+                self.note(Fact::new(FactKind::ShellEscape, subject).at(span));
+            }
+            self.run_text(super::catalogue::Code::Shell, &content, span, &Stream::caller());
+        }
+    }
+
+    fn effect_on(&mut self, kind: FactKind, target: &Arg, tags: Tags, asks_help: bool) {
+        if asks_help {
+            let found = place::locate(&target.text, &self.scene_now());
+            if !found.any(Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked])) {
+                return;
+            }
+        }
+        if kind == FactKind::Read && target.stream.is_some() {
+            return;
+        }
+        self.note_path(kind, target, tags);
+        match kind {
+            FactKind::Delete | FactKind::Move => self.moved_away(&target.text),
+            FactKind::Write if tags.has(Tag::Created) => self.made(target, Tags::NONE),
+            _ => {}
+        }
+    }
+
+    /// An unknown program given a key or a credentials file by name can do anything with it.
+    fn secrets_among(&mut self, args: &Arguments<'_>) {
+        for word in args.words() {
+            let path = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
+            let path = path.strip_prefix('@').unwrap_or(path);
+            if !path.contains(['/', '.']) || path.starts_with('-') {
+                continue;
+            }
+            let tags = place::locate(path, &self.scene_now());
+            if tags.has(Tag::Secret) && !tags.has(Tag::Workspace) {
+                self.note(
+                    Fact::new(FactKind::Read, place::shown(path)).tagged(tags).at(word.span),
+                );
+            }
+        }
+    }
+
+    /// `chmod MODE FILE…`, `chown OWNER FILE…`.
+    pub(super) fn permissions(&mut self, name: &str, args: &Arguments<'_>) {
+        let (kind, mut tags) = match name {
+            "chmod" => (FactKind::Chmod, Tags::NONE),
+            _ => (FactKind::Chown, Tags::NONE),
+        };
+        if args.has_any(&["-R", "--recursive"]) {
+            tags = tags.with(Tag::Recursive);
+        }
+        // A mode that takes rights away looks like an option.
+        let taken_away = args.words().iter().find(|word| {
+            name == "chmod" && word.text.starts_with("-r") || word.text.starts_with("-w")
+        });
+        let by_reference = args.has("--reference");
+        let (mode, files) = match (args.operands(), by_reference || taken_away.is_some()) {
+            (files, true) => (None, files),
+            ([mode, files @ ..], false) => (Some(*mode), files),
+            ([], false) => return,
+        };
+        if let (Some(mode), FactKind::Chmod) = (mode, kind) {
+            tags = tags.and(mode_tags(&mode.text));
+        }
+        if let (Some(owner), FactKind::Chown) = (mode, kind)
+            && matches!(owner.text.split([':', '.']).next(), Some("root" | "0"))
+        {
+            tags = tags.with(Tag::SetId);
+        }
+        for file in files {
+            self.note_path(kind, file, tags);
+        }
+    }
+}
+
+fn mode_tags(mode: &str) -> Tags {
+    let mut tags = Tags::NONE;
+    if !mode.is_empty() && mode.chars().all(|char| char.is_digit(8)) {
+        let bits = u32::from_str_radix(mode, 8).unwrap_or(0);
+        if bits & 0o002 != 0 {
+            tags = tags.with(Tag::WorldWritable);
+        }
+        if bits & 0o6000 != 0 {
+            tags = tags.with(Tag::SetId);
+        }
+        return tags;
+    }
+    for clause in mode.split(',') {
+        let Some(at) = clause.find(['+', '=']) else { continue };
+        let (who, what) = clause.split_at(at);
+        if what.contains('w') && (who.contains('o') || who.contains('a')) {
+            tags = tags.with(Tag::WorldWritable);
+        }
+        if what.contains('s') {
+            tags = tags.with(Tag::SetId);
+        }
+    }
+    tags
+}
+
+fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
+    let operands = args.operands();
+    effect.sub.len() <= operands.len()
+        && effect.sub.iter().zip(operands).all(|(wanted, arg)| {
+            wanted.split('|').any(|wanted| wanted == arg.text)
+        })
+        && (effect.when.is_empty() || args.has_any(effect.when))
+        && !args.has_any(effect.unless)
+}
+
+fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
+    let operands = args.operands().get(effect.sub.len()..).unwrap_or_default();
+    let chosen = match effect.on {
+        Slot::Args => operands,
+        Slot::First => operands.get(..1).unwrap_or_default(),
+        Slot::Last if operands.len() < 2 => &[],
+        Slot::Last => operands.get(operands.len() - 1..).unwrap_or_default(),
+        Slot::Sources => operands.split_last().map_or(&[][..], |(_, rest)| rest),
+        Slot::Rest => operands.get(1..).unwrap_or_default(),
+        Slot::Option(option) => return args.values(&[option]),
+    };
+    chosen.iter().map(|arg| (*arg).clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_in_both_notations() {
+        assert!(mode_tags("777").has(Tag::WorldWritable));
+        assert!(mode_tags("a+w").has(Tag::WorldWritable));
+        assert!(mode_tags("4755").has(Tag::SetId));
+        assert!(mode_tags("u+s").has(Tag::SetId));
+        assert_eq!(mode_tags("755"), Tags::NONE);
+        assert_eq!(mode_tags("u+w"), Tags::NONE);
+    }
+}

@@ -1,0 +1,166 @@
+//! Ways to run code that nobody expects to run any: variables, git's settings and hooks.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::Code;
+use super::value::{Arg, Stream};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// Variables whose value is a command that other programs run.
+const COMMAND_VARIABLES: &[&str] = &[
+    "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS",
+    "BROWSER", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "GIT_PROXY_COMMAND", "FCEDIT", "PSQL_PAGER",
+    "SYSTEMD_PAGER", "AWS_PAGER", "BAT_PAGER", "DELTA_PAGER", "npm_config_script_shell",
+];
+
+/// Variables whose value is a file that other programs load and run.
+const LOADING_VARIABLES: &[&str] = &[
+    "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP",
+    "PERL5DB", "ZDOTDIR", "GIT_TEMPLATE_DIR", "GCONV_PATH", "OPENSSL_CONF", "GIT_EXEC_PATH",
+];
+
+/// Variables whose value holds options, some of which load code.
+const OPTION_VARIABLES: &[&str] =
+    &["NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "PYTHONWARNINGS", "GIT_CONFIG_PARAMETERS"];
+
+/// Programs one would expect in such a variable.
+const EXPECTED: &[&str] = &[
+    "", "cat", "less", "more", "most", "bat", "delta", "diff-so-fancy", "true", ":", "false", "vi",
+    "vim", "nvim", "nano", "emacs", "emacsclient", "code", "subl", "micro", "hx", "kak", "ed",
+    "ssh", "echo", "open", "xdg-open", "firefox", "chromium", "google-chrome", "w3m", "lynx",
+    "none", "lesspipe", "lesspipe.sh", "col", "sh -c col -bx",
+];
+
+/// Settings of git whose value is a command.
+const GIT_COMMANDS: &[&str] = &[
+    "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy",
+    "core.hookspath", "diff.external", "credential.helper", "gpg.program", "gpg.ssh.program",
+    "sequence.editor", "uploadpack.packobjectshook", "interactive.difffilter", "init.templatedir",
+    "protocol.ext.allow", "include.path", "core.attributesfile", "web.browser", "sendemail.tocmd",
+];
+
+impl Walker<'_> {
+    /// Notes a variable that makes other programs run code.
+    pub(super) fn variable_that_runs(&mut self, name: &str, value: Option<&Arg>, span: Option<Span>) {
+        let empty = Arg::default();
+        let value = value.unwrap_or(&empty);
+        if name.starts_with("COUNTERSIGN") {
+            self.note(Fact::new(FactKind::GuardCommand, name).at(span));
+        }
+        if matches!(name, "HISTFILE" | "HISTSIZE" | "HISTFILESIZE" | "HISTCONTROL")
+            && matches!(value.text.as_str(), "" | "0" | "/dev/null")
+        {
+            self.note(Fact::new(FactKind::HistoryOff, name).at(span));
+        }
+        let runs = if COMMAND_VARIABLES.contains(&name) {
+            self.runs_unexpected(name, value, span)
+        } else if LOADING_VARIABLES.contains(&name) {
+            let tags = place::locate(&value.text, &self.scene_now());
+            !value.text.is_empty() && !tags.has(Tag::System) && value.text != "/dev/null"
+        } else if OPTION_VARIABLES.contains(&name) {
+            ["-r ", "--require", "--import", "--loader", "-M", "-javaagent", "-agentpath", "-e"]
+                .iter()
+                .any(|option| value.text.contains(option))
+        } else {
+            false
+        };
+        if runs {
+            let subject = format!("{name}={}", place::shown(&value.text));
+            self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
+        }
+    }
+
+    fn runs_unexpected(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
+        let content = Stream::known(value.text.clone(), value.taint);
+        let program = value.text.split_whitespace().next().map_or("", place::base_name);
+        if EXPECTED.contains(&program) && name != "PROMPT_COMMAND" {
+            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            return value.text.contains([';', '|', '&', '`']) || value.text.contains("$(");
+        }
+        if !value.text.starts_with(UNKNOWN) {
+            self.run_text(Code::Shell, &content, span, &Stream::caller());
+        }
+        true
+    }
+
+    /// git: settings and options that run commands.
+    pub(super) fn git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        for setting in args.values(&["-c", "--config-env"]) {
+            if let Some((key, value)) = setting.text.split_once('=') {
+                self.git_setting(key, &setting.saying(value), span);
+            }
+        }
+        if args.operand(0) == Some("config") {
+            let reads = args.has_any(&["--get", "--list", "-l", "--unset", "--get-all", "--get-regexp", "--unset-all"]);
+            let operands = match args.operands() {
+                [_, set, rest @ ..] if matches!(set.text.as_str(), "set" | "add") => rest,
+                [_, rest @ ..] => rest,
+                [] => &[],
+            };
+            if let ([key, value, ..], false) = (operands, reads) {
+                self.git_setting(&key.text, value, span);
+            }
+        }
+        for word in args.words() {
+            let text = word.text.as_str();
+            if text.starts_with("ext::") {
+                self.note(Fact::new(FactKind::ShellEscape, "ext:: transport").at(span));
+            }
+        }
+        let script = match args.operand(0) {
+            Some("bisect") if args.operand(1) == Some("run") => args.operands().get(2..),
+            Some("submodule") if args.operand(1) == Some("foreach") => args.operands().get(2..),
+            _ => None,
+        };
+        if let Some(words) = script
+            && !words.is_empty()
+        {
+            let words: Vec<Arg> = words.iter().map(|word| (*word).clone()).collect();
+            let line = super::builtin::join(&words);
+            let content = Stream::known(line.text, line.taint);
+            self.run_text(Code::Shell, &content, span, &Stream::caller());
+        }
+    }
+
+    fn git_setting(&mut self, key: &str, value: &Arg, span: Option<Span>) {
+        let key = key.to_ascii_lowercase();
+        if key.starts_with("alias.") {
+            if let Some(command) = value.text.strip_prefix('!') {
+                let content = Stream::known(command.to_owned(), value.taint);
+                self.run_text(Code::Shell, &content, span, &Stream::caller());
+            }
+            return;
+        }
+        let runs = GIT_COMMANDS.contains(&key.as_str())
+            || (key.starts_with("filter.") && (key.ends_with(".clean") || key.ends_with(".smudge") || key.ends_with(".process")))
+            || (key.starts_with("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
+            || (key.starts_with("merge.") && key.ends_with(".driver"))
+            || (key.starts_with("credential.") && key.ends_with(".helper"))
+            || (key.starts_with("pager.") || key.starts_with("difftool.") || key.starts_with("mergetool."));
+        if !runs || is_ordinary_setting(&key, &value.text) {
+            return;
+        }
+        let subject = format!("{key}={}", place::shown(&value.text));
+        self.note(Fact::new(FactKind::EnvExecutes, subject).tagged(Tags::NONE).at(span));
+        let content = Stream::known(value.text.trim_start_matches('!').to_owned(), value.taint);
+        if key != "core.hookspath" {
+            self.run_text(Code::Shell, &content, span, &Stream::caller());
+        }
+    }
+}
+
+/// Values these settings usually have.
+fn is_ordinary_setting(key: &str, value: &str) -> bool {
+    let program = value.split_whitespace().next().map_or("", place::base_name);
+    let plain = !value.contains([';', '|', '&', '`']) && !value.contains("$(");
+    plain
+        && (EXPECTED.contains(&program)
+            || matches!(program, "true" | "false")
+            || (key.starts_with("credential") && matches!(program, "store" | "cache" | "osxkeychain" | "manager" | "manager-core" | "libsecret" | "wincred" | "!gh" | "gh" | "gcloud.sh"))
+            || (key.starts_with("gpg") && matches!(program, "gpg" | "gpg2" | "ssh-keygen" | "op-ssh-sign"))
+            || (key == "core.hookspath" && (value.starts_with(".husky") || value.starts_with(".githooks") || value == "/dev/null")))
+}

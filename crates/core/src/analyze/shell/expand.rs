@@ -1,0 +1,463 @@
+//! Words as bash expands them: quotes, escapes, braces, tildes, variables, substitutions.
+
+use shuck_ast::{StmtSeq, Word, WordPart, WordPartNode};
+use shuck_parser::parser::Parser;
+
+use super::value::{Arg, Stream};
+use super::{Walker, output};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::verdict::Span;
+
+/// Brace expansion that makes more words than this is not followed.
+const MOST_WORDS: usize = 2_000;
+
+/// Words under construction.
+#[derive(Default)]
+struct Fields {
+    done: Vec<Arg>,
+    current: Option<Arg>,
+}
+
+impl Fields {
+    fn current(&mut self) -> &mut Arg {
+        self.current.get_or_insert_default()
+    }
+
+    fn text(&mut self, text: &str) {
+        self.current().text.push_str(text);
+    }
+
+    fn arg(&mut self, arg: &Arg) {
+        let current = self.current();
+        current.text.push_str(&arg.text);
+        current.taint = current.taint.and(arg.taint);
+        current.glob |= arg.glob;
+        if current.stream.is_none() {
+            current.stream.clone_from(&arg.stream);
+        }
+    }
+
+    fn end_word(&mut self) {
+        self.done.extend(self.current.take());
+    }
+
+    /// An unquoted expansion: split where the separator characters are.
+    fn split(&mut self, arg: &Arg, separators: &str) {
+        let is_separator = |char: char| separators.contains(char);
+        let mut first = true;
+        for piece in arg.text.split(is_separator) {
+            if !first {
+                self.end_word();
+            }
+            first = false;
+            if !piece.is_empty() {
+                let glob = arg.glob || piece.contains(['*', '?']);
+                self.arg(&Arg { text: piece.to_owned(), glob, ..arg.clone() });
+            }
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// The words of a command, after every expansion.
+    pub(super) fn words(&mut self, src: &str, words: &[Word]) -> Vec<Arg> {
+        let mut args = Vec::with_capacity(words.len() + 1);
+        for word in words {
+            self.word_into(src, word, &mut args);
+        }
+        args
+    }
+
+    /// One word that is not split: an assignment's value, a redirection's target.
+    pub(super) fn one(&mut self, src: &str, word: &Word) -> Arg {
+        let mut fields = Fields::default();
+        self.parts(src, &word.parts, true, true, &mut fields);
+        let mut arg = fields.done.into_iter().chain(fields.current).reduce(|mut all, next| {
+            all.text.push(' ');
+            all.text.push_str(&next.text);
+            all.taint = all.taint.and(next.taint);
+            all
+        });
+        if let Some(arg) = &mut arg {
+            arg.span = self.span(word.span);
+        }
+        arg.unwrap_or_default()
+    }
+
+    pub(super) fn word_into(&mut self, src: &str, word: &Word, args: &mut Vec<Arg>) {
+        if word.has_active_brace_expansion() {
+            return self.braces(src, word, args);
+        }
+        if let [WordPartNode { kind: WordPart::Literal(text), span }] = word.parts.as_slice() {
+            let text = text.as_str(src, *span);
+            if !text.is_empty() && !text.contains(['\\', '~', '*', '?', '[']) {
+                args.push(Arg { span: self.span(word.span), ..Arg::literal(text) });
+                return;
+            }
+        }
+        let mut fields = Fields::default();
+        self.parts(src, &word.parts, false, true, &mut fields);
+        fields.end_word();
+        let span = self.span(word.span);
+        args.extend(fields.done.into_iter().map(|arg| Arg { span, ..arg }));
+    }
+
+    /// Brace expansion works on the text, before anything else: so it does here.
+    fn braces(&mut self, src: &str, word: &Word, args: &mut Vec<Arg>) {
+        let span = self.span(word.span);
+        let text = word.span.slice(src);
+        let Some(words) = brace_words(text) else {
+            self.note(Fact::new(FactKind::Bound, "brace expansion makes too many words").at(span));
+            args.push(Arg::unknown(Tags::NONE));
+            return;
+        };
+        for raw in words {
+            let line = format!(": {raw}");
+            let parsed = Parser::new(&line).parse();
+            for stmt in parsed.file.body.iter() {
+                if let shuck_ast::Command::Simple(simple) = &stmt.command {
+                    for word in &simple.args {
+                        let mut fields = Fields::default();
+                        self.parts(&line, &word.parts, false, true, &mut fields);
+                        fields.end_word();
+                        args.extend(fields.done.into_iter().map(|arg| Arg { span, ..arg }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn parts(
+        &mut self,
+        src: &str,
+        parts: &[WordPartNode],
+        whole: bool,
+        start_of_word: bool,
+        fields: &mut Fields,
+    ) {
+        for (at, part) in parts.iter().enumerate() {
+            self.part(src, part, whole, start_of_word && at == 0, fields);
+        }
+    }
+
+    fn part(
+        &mut self,
+        src: &str,
+        part: &WordPartNode,
+        whole: bool,
+        is_first: bool,
+        fields: &mut Fields,
+    ) {
+        match &part.kind {
+            WordPart::Literal(text) => {
+                self.literal(text.as_str(src, part.span), is_first, fields);
+            }
+            WordPart::SingleQuoted { value, .. } => fields.text(value.slice(src)),
+            WordPart::DoubleQuoted { parts, .. } => {
+                fields.current();
+                for part in parts {
+                    self.quoted_part(src, part, fields);
+                }
+            }
+            other => {
+                let values = self.expansion(src, other, part);
+                self.unquoted(&values, whole, fields);
+            }
+        }
+    }
+
+    fn quoted_part(&mut self, src: &str, part: &WordPartNode, fields: &mut Fields) {
+        match &part.kind {
+            WordPart::Literal(text) => fields.text(text.as_str(src, part.span)),
+            WordPart::SingleQuoted { value, .. } => fields.text(value.slice(src)),
+            WordPart::DoubleQuoted { parts, .. } => {
+                for part in parts {
+                    if let WordPart::Literal(text) = &part.kind {
+                        fields.text(text.as_str(src, part.span));
+                    } else {
+                        let values = self.expansion(src, &part.kind, part);
+                        join_quoted(&values, fields);
+                    }
+                }
+            }
+            other => {
+                let values = self.expansion(src, other, part);
+                join_quoted(&values, fields);
+            }
+        }
+    }
+
+    fn unquoted(&mut self, values: &[Arg], whole: bool, fields: &mut Fields) {
+        let separators = self.separators();
+        for (at, value) in values.iter().enumerate() {
+            if whole {
+                fields.arg(value);
+                continue;
+            }
+            if at > 0 {
+                fields.end_word();
+            }
+            fields.split(value, &separators);
+        }
+    }
+
+    fn separators(&self) -> String {
+        match self.state.values("IFS") {
+            Some([one]) => one.first().map(|arg| arg.text.clone()).unwrap_or_default(),
+            _ => " \t\n".to_owned(),
+        }
+    }
+
+    /// Unquoted text: backslashes, tilde, patterns.
+    fn literal(&mut self, text: &str, is_first: bool, fields: &mut Fields) {
+        if text.is_empty() {
+            return;
+        }
+        let text = match text.strip_prefix('~') {
+            Some(rest) if is_first => {
+                let (user, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                if user.is_empty() {
+                    fields.text(self.scene.home());
+                } else if user == "+" {
+                    match self.cwd() {
+                        Some(cwd) => fields.text(cwd),
+                        None => fields.text(UNKNOWN.encode_utf8(&mut [0; 4])),
+                    }
+                } else {
+                    fields.text("~");
+                    fields.text(user);
+                }
+                below
+            }
+            _ => text,
+        };
+        let current = fields.current();
+        let mut chars = text.chars();
+        while let Some(char) = chars.next() {
+            match char {
+                '\\' => match chars.next() {
+                    Some('\n') => {}
+                    Some(escaped) => current.text.push(escaped),
+                    None => current.text.push('\\'),
+                },
+                '*' | '?' | '[' => {
+                    current.glob = true;
+                    current.text.push(char);
+                }
+                char => current.text.push(char),
+            }
+        }
+    }
+
+    /// What an expansion gives: one word, or several for `$@` and arrays.
+    pub(super) fn expansion(&mut self, src: &str, kind: &WordPart, part: &WordPartNode) -> Vec<Arg> {
+        match kind {
+            WordPart::Variable(name) => self.variable(name.as_str()),
+            WordPart::Parameter(parameter) => self.parameter(src, parameter),
+            WordPart::CommandSubstitution { body, .. } => vec![self.substitution(src, body)],
+            WordPart::ProcessSubstitution { body, .. } => {
+                let span = self.span(part.span);
+                vec![self.process_substitution(src, body, span)]
+            }
+            WordPart::ArithmeticExpansion { expression, .. } => {
+                let text = expression.slice(src).to_owned();
+                self.arithmetic(&text);
+                vec![Arg::unknown(Tags::NONE)]
+            }
+            WordPart::Literal(text) => vec![Arg::literal(text.as_str(src, part.span))],
+            WordPart::SingleQuoted { value, .. } => vec![Arg::literal(value.slice(src))],
+            // Forms of the grammar that only appear when the parser keeps old shapes.
+            _ => vec![Arg::unknown(Tags::NONE)],
+        }
+    }
+
+    /// What a command substitution prints, without the last newlines.
+    pub(super) fn substitution(&mut self, src: &str, body: &StmtSeq) -> Arg {
+        let outer = self.state.clone();
+        let out = self.seq(src, body, Stream::caller());
+        self.leave_subshell(outer);
+        output::as_arg(&out)
+    }
+
+    fn process_substitution(&mut self, src: &str, body: &StmtSeq, span: Option<Span>) -> Arg {
+        let outer = self.state.clone();
+        self.beside += 1;
+        let out = self.seq(src, body, Stream::caller());
+        self.beside -= 1;
+        self.leave_subshell(outer);
+        Arg {
+            text: "/dev/fd/63".to_owned(),
+            taint: out.taint,
+            span,
+            stream: Some(Box::new(out)),
+            ..Arg::default()
+        }
+    }
+
+    /// Arithmetic runs commands only through a substitution inside it.
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        if text.contains("$(") || text.contains('`') {
+            let line = format!(": \"{}\"", text.replace('"', ""));
+            self.nested_script(&line, self.shown_at, Stream::empty());
+        }
+    }
+}
+
+fn join_quoted(values: &[Arg], fields: &mut Fields) {
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            fields.end_word();
+        }
+        // What was a pattern in a variable is just text between quotes.
+        fields.arg(&Arg { glob: false, ..value.clone() });
+    }
+    if values.is_empty() {
+        fields.current = fields.current.take().filter(|arg| !arg.text.is_empty());
+    }
+}
+
+/// `a{b,c}d` → `abd acd`; `{1..3}` → `1 2 3`. `None` when there would be too many.
+fn brace_words(text: &str) -> Option<Vec<String>> {
+    let mut done = Vec::new();
+    let mut waiting = vec![text.to_owned()];
+    while let Some(word) = waiting.pop() {
+        if done.len() + waiting.len() > MOST_WORDS || word.len() > 64 * 1024 {
+            return None;
+        }
+        match first_brace(&word) {
+            None => done.push(word),
+            Some((before, choices, after)) => {
+                if choices.len() > MOST_WORDS {
+                    return None;
+                }
+                waiting.extend(
+                    choices.iter().rev().map(|choice| format!("{before}{choice}{after}")),
+                );
+            }
+        }
+    }
+    Some(done)
+}
+
+/// The first brace expression that expands: what stands before, its choices, what stands after.
+fn first_brace(text: &str) -> Option<(String, Vec<String>, String)> {
+    let mut from = 0;
+    while let Some(open) = text.get(from..)?.find('{').map(|at| at + from) {
+        let before = text.get(..open)?;
+        if !is_quoted_at(before)
+            && !before.ends_with('$')
+            && let Some((choices, after)) = choices(text.get(open + 1..)?)
+        {
+            return Some((before.to_owned(), choices, after));
+        }
+        from = open + 1;
+    }
+    None
+}
+
+/// Whether the text after `before` is inside quotes or behind a backslash.
+fn is_quoted_at(before: &str) -> bool {
+    let (mut single, mut double, mut escaped) = (false, false, false);
+    for char in before.chars() {
+        match char {
+            _ if escaped => escaped = false,
+            '\\' if !single => escaped = true,
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            _ => {}
+        }
+    }
+    single || double || escaped
+}
+
+/// The choices of a brace expression whose `{` has just been read, and what follows its `}`.
+fn choices(text: &str) -> Option<(Vec<String>, String)> {
+    let mut depth = 0_u32;
+    let mut parts = vec![String::new()];
+    let mut quote = None;
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        let last = parts.last_mut()?;
+        match (quote, char) {
+            (Some(open), _) => {
+                last.push(char);
+                if char == open {
+                    quote = None;
+                }
+            }
+            (None, '\'' | '"') => {
+                quote = Some(char);
+                last.push(char);
+            }
+            (None, '\\') => {
+                last.push(char);
+                last.extend(chars.next().map(|(_, escaped)| escaped));
+            }
+            (None, ',') if depth == 0 => parts.push(String::new()),
+            (None, '}') if depth == 0 => {
+                let after = text.get(at + 1..)?.to_owned();
+                return match parts.as_slice() {
+                    [one] => sequence(one).map(|choices| (choices, after)),
+                    _ => Some((parts, after)),
+                };
+            }
+            (None, char) => {
+                depth = match char {
+                    '{' => depth + 1,
+                    '}' => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                last.push(char);
+            }
+        }
+    }
+    None
+}
+
+/// `1..3` and `a..e`.
+fn sequence(text: &str) -> Option<Vec<String>> {
+    let mut bounds = text.split("..");
+    let (from, to) = (bounds.next()?, bounds.next()?);
+    if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        let count = usize::try_from(from.abs_diff(to)).ok()?;
+        let (low, high) = (from.min(to), from.max(to));
+        return Some(if count > MOST_WORDS {
+            vec![String::new(); MOST_WORDS + 1]
+        } else {
+            (low..=high).map(|number| number.to_string()).collect()
+        });
+    }
+    let letter = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().filter(|_| chars.next().is_none()).filter(char::is_ascii_alphabetic)
+    };
+    let (from, to) = (letter(from)?, letter(to)?);
+    Some((from.min(to)..=from.max(to)).map(String::from).collect())
+}
+
+/// Words that carry no doubt about where they come from.
+pub(super) fn taint_of(args: &[Arg]) -> Tags {
+    args.iter().fold(Tags::NONE, |tags, arg| tags.and(arg.taint)).without(Tag::Created)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_expand_as_bash_does() {
+        assert_eq!(brace_words("{rm,-rf,/}").unwrap(), ["rm", "-rf", "/"]);
+        assert_eq!(brace_words("a{b,c{d,e}}f").unwrap(), ["abf", "acdf", "acef"]);
+        assert_eq!(brace_words("{1..3}").unwrap(), ["1", "2", "3"]);
+        assert_eq!(brace_words("{}").unwrap(), ["{}"]);
+        assert_eq!(brace_words("'{a,b}'").unwrap(), ["'{a,b}'"]);
+        assert_eq!(brace_words("{a,b}{c,d}").unwrap(), ["ac", "ad", "bc", "bd"]);
+    }
+
+    #[test]
+    fn too_many_words_are_not_followed() {
+        assert_eq!(brace_words("{1..99999}"), None);
+        assert_eq!(brace_words(&"{a,b}".repeat(30)), None);
+    }
+}

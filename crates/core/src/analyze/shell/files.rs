@@ -1,0 +1,120 @@
+//! The working folder, and the files a script has written itself.
+
+use super::Walker;
+use super::state::File;
+use super::value::{Arg, Stream};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::place::{self, Scene};
+
+impl Walker<'_> {
+    /// Where relative paths start now.
+    pub(super) fn cwd(&self) -> Option<&str> {
+        match self.state.values("PWD") {
+            Some([value, ..]) => value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str()),
+            _ if self.tags.has(Tag::Elsewhere) => None,
+            _ => self.scene.cwd,
+        }
+    }
+
+    /// The surroundings at this point of the script.
+    pub(super) fn scene_now(&self) -> Scene<'_> {
+        Scene { cwd: self.cwd(), ..self.scene }
+    }
+
+    /// `cd` with these words.
+    pub(super) fn change_folder(&mut self, folder: Option<&Arg>) {
+        let target = match folder {
+            None => Arg::literal(self.scene.home()),
+            Some(arg) if arg.text == "-" => {
+                self.variable("OLDPWD").into_iter().next().unwrap_or_default()
+            }
+            Some(arg) => {
+                arg.saying(place::absolute(&arg.text, &self.scene_now()))
+            }
+        };
+        let old = self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal);
+        self.state.set("OLDPWD", vec![old]);
+        self.state.set("PWD", vec![target]);
+    }
+
+    fn key(&self, path: &str) -> String {
+        place::absolute(path, &self.scene_now())
+    }
+
+    /// Remembers what a script wrote to a file.
+    pub(super) fn wrote(&mut self, path: &Arg, content: Stream, kind: FactKind) {
+        if !path.is_known() || path.glob {
+            return;
+        }
+        let key = self.key(&path.text);
+        if key.starts_with("/dev/") && !key.starts_with("/dev/shm/") {
+            return;
+        }
+        let file = match (kind, self.state.files.remove(&key)) {
+            (FactKind::Append, Some(before)) => {
+                let content = super::output::concat(before.content, content);
+                File { content, whole: before.whole }
+            }
+            // What the file held before is not known, but what was added is still worth reading.
+            (FactKind::Append, None) => File { content, whole: false },
+            _ => File { content, whole: true },
+        };
+        self.state.files.insert(key, file);
+    }
+
+    /// Remembers that a script made a file or folder without telling what is in it.
+    pub(super) fn made(&mut self, path: &Arg, taint: Tags) {
+        self.wrote(path, Stream::unknown(taint), FactKind::Write);
+    }
+
+    /// Forgets a file that is gone.
+    pub(super) fn moved_away(&mut self, path: &str) {
+        if !self.state.files.is_empty() {
+            let key = self.key(path);
+            self.state.files.remove(&key);
+        }
+    }
+
+    /// Whether this very script made the file, or the folder it is in.
+    pub(super) fn made_here(&self, path: &str) -> bool {
+        if self.state.files.is_empty() {
+            return false;
+        }
+        let key = self.key(path);
+        let mut folder = key.as_str();
+        loop {
+            if self.state.files.get(folder).is_some_and(|file| file.whole) {
+                return true;
+            }
+            match folder.rsplit_once('/') {
+                Some((above, _)) if !above.is_empty() => folder = above,
+                _ => return false,
+            }
+        }
+    }
+
+    /// What is known of a file's content.
+    pub(super) fn content_of(&self, path: &Arg) -> Stream {
+        if let Some(file) = self.state.files.get(&self.key(&path.text)) {
+            let content = file.content.clone();
+            return Stream { taint: content.taint.with(Tag::Local), ..content };
+        }
+        let tags = place::locate(&path.text, &self.scene_now());
+        let mut taint = Tags::of(&[Tag::Local]).and(path.taint.without(Tag::Created));
+        for tag in [Tag::Secret, Tag::Accounts, Tag::History] {
+            if tags.has(tag) {
+                taint = taint.with(Tag::Secret);
+            }
+        }
+        Stream::unknown(taint)
+    }
+
+    /// A file that a command takes as its input.
+    pub(super) fn read_file(&mut self, path: &Arg) -> Stream {
+        if let Some(stream) = &path.stream {
+            return (**stream).clone();
+        }
+        self.note_path(FactKind::Read, path, Tags::NONE);
+        self.content_of(path)
+    }
+}

@@ -1,0 +1,152 @@
+//! `find` and its kin: what is found, what is done to it.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::value::{Arg, Stream};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// Tests that do not narrow down what is found.
+const NOT_FILTERS: &[&str] = &[
+    "-delete", "-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-depth", "-d", "-mount",
+    "-xdev", "-follow", "-P", "-L", "-H", "-maxdepth", "-mindepth", "-ignore_readdir_race",
+    "-warn", "-nowarn", "-a", "-o", "-and", "-or", "-ls", "-type",
+];
+
+impl Walker<'_> {
+    /// Follows `find`.
+    pub(super) fn find(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Stream {
+        let words = args.words();
+        let starts = |word: &Arg| word.text.starts_with('-') || matches!(word.text.as_str(), "(" | "!" | ",");
+        let leading = words
+            .iter()
+            .take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-d") || word.text.starts_with("-O"))
+            .count();
+        let after = words.get(leading..).unwrap_or_default();
+        let count = after.iter().take_while(|word| !starts(word)).count();
+        let mut roots = after.get(..count).unwrap_or_default().to_vec();
+        let tests = after.get(count..).unwrap_or_default();
+        if roots.is_empty() {
+            roots.push(Arg { span, ..Arg::literal(".") });
+        }
+        let filtered = tests.iter().any(|test| {
+            test.text.starts_with('-') && test.text.len() > 1 && !NOT_FILTERS.contains(&test.text.as_str())
+                || test.text == "!"
+        });
+        self.secret_names(&roots, tests, span);
+        let found: Vec<Arg> = roots.iter().map(|root| found_below(root, filtered)).collect();
+        self.find_actions(&roots, &found, filtered, tests);
+        let listed = found.iter().map(|arg| format!("{}\n", arg.text)).collect::<String>();
+        Stream::known(listed, Tags::of(&[Tag::Unknown]))
+    }
+
+    fn find_actions(&mut self, roots: &[Arg], found: &[Arg], filtered: bool, tests: &[Arg]) {
+        let mut rest = tests;
+        while let [test, tail @ ..] = rest {
+            rest = tail;
+            match test.text.as_str() {
+                "-delete" => {
+                    let tags = Tags::of(&[Tag::Recursive, Tag::Many, Tag::Forced]);
+                    let targets = if filtered { found } else { roots };
+                    for target in targets {
+                        let target = Arg { span: test.span, ..target.clone() };
+                        self.note_path(FactKind::Delete, &target, tags);
+                    }
+                }
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let end = tail
+                        .iter()
+                        .position(|word| word.text == ";" || word.text == "+")
+                        .unwrap_or(tail.len());
+                    let command = tail.get(..end).unwrap_or_default();
+                    rest = tail.get(end + 1..).unwrap_or_default();
+                    for target in found {
+                        let args = command.iter().map(|word| put(word, target)).collect();
+                        self.run(args, Stream::empty());
+                    }
+                }
+                "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
+                    if let Some(file) = tail.first() {
+                        self.note_path(FactKind::Write, file, Tags::of(&[Tag::Created]));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Looking for keys and credentials all over the machine.
+    fn secret_names(&mut self, roots: &[Arg], tests: &[Arg], span: Option<Span>) {
+        let scene = self.scene_now();
+        let outside = roots.iter().any(|root| !place::locate(&root.text, &scene).has(Tag::Workspace));
+        let secret_root = roots.iter().any(|root| place::locate(&root.text, &scene).has(Tag::Secret));
+        let named = tests.windows(2).find_map(|pair| match pair {
+            [test, name] if matches!(test.text.as_str(), "-name" | "-iname" | "-path" | "-wholename") => {
+                let name = name.text.trim_matches('*').trim_matches('/');
+                place::locate(&format!("/x/{name}"), &scene).has(Tag::Secret).then(|| name.to_owned())
+            }
+            _ => None,
+        });
+        let subject = match named {
+            Some(name) if outside => name,
+            _ if secret_root => "a folder of credentials".to_owned(),
+            _ => return,
+        };
+        self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
+    }
+
+    /// `grep -r password /`.
+    pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        const WORDS: &[&str] = &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
+        let Some((pattern, roots)) = args.operands().split_first() else { return };
+        let wanted = pattern.text.to_ascii_lowercase();
+        if !WORDS.iter().any(|word| wanted.contains(word)) {
+            return;
+        }
+        let scene = self.scene_now();
+        let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot]);
+        if roots.iter().any(|root| place::locate(&root.text, &scene).any(wide)) {
+            self.note(Fact::new(FactKind::SecretSearch, pattern.text.clone()).at(span));
+        }
+    }
+
+    /// `fd PATTERN -x cmd`.
+    pub(super) fn fd(&mut self, args: &Arguments<'_>, _span: Option<Span>) -> Option<Stream> {
+        let words = args.words();
+        let at = words
+            .iter()
+            .position(|word| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"))?;
+        let mut command: Vec<Arg> = words.get(at + 1..).unwrap_or_default().to_vec();
+        let found = Arg { glob: true, ..Arg::unknown(Tags::NONE) };
+        if command.iter().any(|word| word.text.contains("{}")) {
+            command = command.iter().map(|word| put(word, &found)).collect();
+        } else {
+            command.push(found);
+        }
+        Some(self.run(command, Stream::empty()))
+    }
+}
+
+/// What is found below a folder: the folder itself first, unless something narrows it down.
+fn found_below(root: &Arg, filtered: bool) -> Arg {
+    if filtered {
+        let text = format!("{}/{UNKNOWN}", root.text.trim_end_matches('/'));
+        Arg { glob: true, ..root.saying(text) }
+    } else {
+        Arg { glob: true, ..root.clone() }
+    }
+}
+
+fn put(word: &Arg, found: &Arg) -> Arg {
+    if !word.text.contains("{}") {
+        return word.clone();
+    }
+    Arg {
+        text: word.text.replace("{}", &found.text),
+        taint: word.taint.and(found.taint),
+        glob: true,
+        ..word.clone()
+    }
+}

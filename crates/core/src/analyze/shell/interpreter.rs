@@ -1,0 +1,305 @@
+//! Programs that run source text: from an option, an operand, a file or standard input.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::{Code, Runs};
+use super::value::{Arg, Stream};
+use crate::action::Language;
+use crate::analyze::{self, Analysis, UNKNOWN};
+use crate::fact::{Fact, FactKind, Tag};
+use crate::verdict::Span;
+
+/// What kind of unseen code this is, when it cannot be read from here.
+pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
+    let hidden = match &content.text {
+        None => true,
+        Some(text) => {
+            // A whole command that is not known, not just a word of one.
+            let trimmed = text.trim();
+            trimmed.starts_with(UNKNOWN) && trimmed.chars().all(|char| char == UNKNOWN || char.is_whitespace())
+        }
+    };
+    let taint = content.taint;
+    match hidden {
+        true if taint.has(Tag::Fetched) => Some(FactKind::RemoteCode),
+        true if taint.has(Tag::Decoded) => Some(FactKind::DecodedCode),
+        true => Some(FactKind::UnknownCode),
+        false => None,
+    }
+}
+
+impl Walker<'_> {
+    /// Follows an interpreter.
+    pub(super) fn interpret(
+        &mut self,
+        name: &str,
+        runs: &Runs,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Stream {
+        let sources = args.values(runs.source);
+        if !sources.is_empty() {
+            let mut out = Stream::empty();
+            for source in sources {
+                let content = Stream::known(source.text.clone(), source.taint);
+                let at = source.span.or(span);
+                let outer = self.state.positional.clone();
+                self.state.positional = script_arguments(args, &source);
+                out = self.run_text(runs.language, &content, at, stdin);
+                self.state.positional = outer;
+            }
+            return out;
+        }
+        let at = usize::from(runs.language == Code::Sql);
+        if runs.operand
+            && let Some(source) = args.operands().get(at)
+        {
+            let content = Stream::known(source.text.clone(), source.taint);
+            return self.run_text(runs.language, &content, source.span.or(span), stdin);
+        }
+        let file = args.operands().first().filter(|file| file.text != "-" && runs.file);
+        match file {
+            Some(file) => self.run_file(name, runs.language, file, args, stdin),
+            None if runs.stdin && !stdin.from_caller && !args.has_any(&["--version", "-V", "-m"]) => {
+                self.run_text(runs.language, stdin, span, &Stream::empty())
+            }
+            None => Stream::unknown(stdin.taint),
+        }
+    }
+
+    fn run_file(
+        &mut self,
+        name: &str,
+        language: Code,
+        file: &Arg,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+    ) -> Stream {
+        if matches!(file.text.as_str(), "/dev/stdin" | "/proc/self/fd/0") {
+            return self.run_text(language, stdin, file.span, &Stream::empty());
+        }
+        if let Some(stream) = &file.stream {
+            let content = (**stream).clone();
+            return self.run_text(language, &content, file.span, stdin);
+        }
+        let content = self.content_of(file);
+        let known_here = self.made_here(&file.text) || content.text.is_some();
+        if known_here || content.taint.has(Tag::Fetched) {
+            let outer = self.state.positional.replace(
+                args.operands().iter().skip(1).map(|arg| (*arg).clone()).collect(),
+            );
+            let out = self.run_text(language, &content, file.span, stdin);
+            self.state.positional = outer;
+            return out;
+        }
+        if !file.is_known() && file.text.starts_with(UNKNOWN) && file.taint.has(Tag::Fetched) {
+            self.note(Fact::new(FactKind::RemoteCode, name).at(file.span));
+        }
+        Stream::unknown(stdin.taint)
+    }
+
+    /// Follows source text in any language.
+    pub(super) fn run_text(
+        &mut self,
+        language: Code,
+        content: &Stream,
+        span: Option<Span>,
+        stdin: &Stream,
+    ) -> Stream {
+        if let Some(kind) = unseen(content) {
+            let subject = match language {
+                Code::Shell => "shell",
+                Code::Python => "python",
+                Code::Javascript => "javascript",
+                Code::Perl => "perl",
+                Code::Ruby => "ruby",
+                Code::Sql => "sql",
+                Code::Other => "code",
+            };
+            if language != Code::Sql || kind != FactKind::UnknownCode {
+                self.note(Fact::new(kind, subject).tagged(content.taint.without(Tag::Created)).at(span));
+            }
+            return Stream::unknown(content.taint);
+        }
+        let text = content.text.clone().unwrap_or_default();
+        let language = match language {
+            Code::Shell => return self.child_script(&text, span, stdin.clone()),
+            Code::Python => Language::Python,
+            Code::Javascript => Language::Javascript,
+            Code::Perl => Language::Perl,
+            Code::Ruby => Language::Ruby,
+            Code::Sql => Language::Sql,
+            Code::Other => {
+                self.shell_calls_in(&text, span);
+                return Stream::unknown(stdin.taint);
+            }
+        };
+        let scene = self.scene_now().deeper();
+        let found = analyze::code::analyze(language, &text, None, &scene);
+        self.merge(found, span);
+        Stream::unknown(stdin.taint.and(content.taint))
+    }
+
+    /// Takes over what another analyzer found in a text inside this one.
+    pub(super) fn merge(&mut self, found: Analysis, span: Option<Span>) {
+        let shown = if self.nested { self.shown_at } else { span };
+        for fact in found.facts {
+            // Writing rows is what a database client is for; losing them is not.
+            if fact.kind != FactKind::SqlWrite {
+                self.note(fact.at(shown));
+            }
+        }
+        self.analysis
+            .commands
+            .extend(found.commands.into_iter().map(|command| analyze::Invocation { span: shown, ..command }));
+    }
+
+    /// Looks through a language we have no analyzer for: calls that start a shell, and the strings
+    /// they are given.
+    pub(super) fn shell_calls_in(&mut self, text: &str, span: Option<Span>) {
+        const CALLS: &[&str] = &[
+            "system", "exec", "execute", "popen", "shell_exec", "passthru", "proc_open", "spawn",
+            "do shell script", "shell-command", "shell", "start-process", "|getline", "execv",
+        ];
+        for call in CALLS {
+            for (at, _) in text.match_indices(call) {
+                let after = text.get(at + call.len()..).unwrap_or_default();
+                let after = after.trim_start_matches(|char: char| char == '(' || char.is_whitespace());
+                if let Some(string) = first_string(after) {
+                    self.child_script(&string, span, Stream::caller());
+                }
+            }
+        }
+        // An editor's `:!cmd`, a debugger's `!cmd`.
+        if let Some((before, command)) = text.split_once('!')
+            && before.len() <= 16
+            && before.chars().all(|char| char.is_ascii_alphanumeric() || ": %.,$".contains(char))
+        {
+            self.child_script(command, span, Stream::caller());
+        }
+        for part in text.split('`').skip(1).step_by(2) {
+            self.child_script(part, span, Stream::caller());
+        }
+    }
+
+    /// `awk 'BEGIN { system("…") }'`, `print | "cmd"`, `print > "file"`.
+    pub(super) fn awk(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        let script = match args.values(&["-e", "--source"]).first() {
+            Some(script) => script.text.clone(),
+            None if args.has_any(&["-f", "--file"]) => return,
+            None => args.operand(0).unwrap_or_default().to_owned(),
+        };
+        if script.contains("system") || script.contains("getline") {
+            self.shell_calls_in(&script, span);
+        }
+        for piped in script.split('|').skip(1) {
+            let piped = piped.trim_start_matches('&').trim_start();
+            if let Some(command) = first_string(piped) {
+                self.child_script(&command, span, Stream::caller());
+            }
+        }
+        if script.contains("print") {
+            for target in script.split('>').skip(1) {
+                if let Some(path) = first_string(target.trim_start_matches('>').trim_start())
+                    && path.starts_with('/')
+                {
+                    let path = Arg { span, ..Arg::literal(path) };
+                    self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
+                }
+            }
+        }
+    }
+
+    /// `sed 's/x/y/e'`, `sed '1e cmd'`, `sed 'w file'`, `sed -i … FILE`.
+    pub(super) fn sed(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        let given = args.values(&["-e", "--expression"]);
+        let by_option = !given.is_empty() || args.has_any(&["-f", "--file"]);
+        let scripts: Vec<String> = if by_option {
+            given.into_iter().map(|arg| arg.text).collect()
+        } else {
+            args.operand(0).map(str::to_owned).into_iter().collect()
+        };
+        for script in &scripts {
+            self.sed_script(script, span);
+        }
+        let files = args.operands().get(usize::from(!by_option)..).unwrap_or_default();
+        let in_place = args.words().iter().any(|word| {
+            word.text == "--in-place"
+                || word.text.starts_with("--in-place=")
+                || (word.text.starts_with("-i") || (word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('i')))
+        });
+        for file in files.iter().filter(|file| !file.text.is_empty()) {
+            let kind = if in_place { FactKind::Append } else { FactKind::Read };
+            self.note_path(kind, file, crate::fact::Tags::NONE);
+        }
+    }
+
+    fn sed_script(&mut self, script: &str, span: Option<Span>) {
+        for line in script.split(['\n', ';']) {
+            let command = line.trim_start_matches(|char: char| {
+                char.is_ascii_digit() || ",$! ".contains(char)
+            });
+            if let Some(shell) = command.strip_prefix("e ") {
+                self.note(Fact::new(FactKind::ShellEscape, "sed e").at(span));
+                self.child_script(shell, span, Stream::caller());
+            }
+            if let Some(path) = command.strip_prefix("w ").or_else(|| command.strip_prefix("W ")) {
+                let path = Arg { span, ..Arg::literal(path.trim()) };
+                self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
+            }
+            if let Some(flags) = substitute_flags(command) {
+                if flags.contains('e') {
+                    self.note(Fact::new(FactKind::ShellEscape, "sed s///e").at(span));
+                }
+                if let Some((_, path)) = flags.split_once("w ") {
+                    let path = Arg { span, ..Arg::literal(path.trim()) };
+                    self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
+                }
+            }
+        }
+    }
+}
+
+/// What `bash -c SCRIPT name a b` puts into `$1`, `$2`.
+fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<Vec<Arg>> {
+    let at = args.words().iter().position(|word| word == source)?;
+    Some(args.words().get(at + 2..).unwrap_or_default().to_vec())
+}
+
+/// The flags of `s/a/b/flags`.
+fn substitute_flags(command: &str) -> Option<&str> {
+    let rest = command.strip_prefix('s')?;
+    let mark = rest.chars().next().filter(|char| !char.is_alphanumeric() && !char.is_whitespace())?;
+    let mut escaped = false;
+    let mut marks = 0;
+    for (at, char) in rest.char_indices() {
+        match char {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            char if char == mark => {
+                marks += 1;
+                if marks == 3 {
+                    return rest.get(at + char.len_utf8()..);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A string literal at the start of the text.
+fn first_string(text: &str) -> Option<String> {
+    let open = text.chars().next().filter(|char| matches!(char, '"' | '\''))?;
+    let mut out = String::new();
+    let mut chars = text.chars().skip(1);
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => out.extend(chars.next()),
+            char if char == open => return Some(out),
+            char => out.push(char),
+        }
+    }
+    None
+}

@@ -1,0 +1,190 @@
+//! Programs that talk to the network: what they fetch, what they send.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::value::{Arg, Stream};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// Whether what this program prints comes from the network.
+pub(super) fn fetches(name: &str) -> bool {
+    matches!(
+        name,
+        "curl" | "wget" | "http" | "https" | "xh" | "lynx" | "w3m" | "links" | "elinks" | "aria2c"
+            | "fetch" | "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "dig" | "nslookup"
+    )
+}
+
+const DATA: &[&str] = &[
+    "-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json",
+    "-F", "--form", "--post-data", "--body-data",
+];
+
+impl Walker<'_> {
+    /// `curl` and its kin. Returns what it prints.
+    pub(super) fn http_client(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Option<Stream> {
+        self.sent_by_http(args, stdin, span);
+        let method = args.value(&["-X", "--request", "--method"]);
+        let deletes = method.is_some_and(|method| method.text.eq_ignore_ascii_case("delete"))
+            || (matches!(name, "http" | "https" | "xh")
+                && args.operand(0).is_some_and(|word| word.eq_ignore_ascii_case("delete")));
+        if deletes {
+            let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
+            self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
+        }
+        for word in args.words() {
+            if is_metadata(&word.text) {
+                self.note(Fact::new(FactKind::SecretSearch, word.text.clone()).at(word.span.or(span)));
+            }
+        }
+        self.saved(name, args)
+    }
+
+    /// Local data that goes out with the request.
+    fn sent_by_http(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
+        for file in args.values(&["-T", "--upload-file", "--post-file", "--body-file"]) {
+            if file.text == "-" {
+                self.sends_stream(stdin, span);
+            } else {
+                self.sends_file(&file);
+            }
+        }
+        for value in args.values(DATA) {
+            let path = value.text.strip_prefix('@').or_else(|| {
+                value.text.split_once("=@").or_else(|| value.text.split_once("=<")).map(|(_, path)| path)
+            });
+            match path.map(|path| path.split(';').next().unwrap_or(path)) {
+                Some("-") => self.sends_stream(stdin, span),
+                Some(path) => self.sends_file(&value.saying(path)),
+                None if value.taint.any(Tags::of(&[Tag::Local])) => {
+                    let subject = place::shown(&value.text).into_owned();
+                    self.note(Fact::new(FactKind::Send, subject).tagged(value.taint).at(value.span));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn sends_stream(&mut self, stdin: &Stream, span: Option<Span>) {
+        if stdin.from_caller {
+            return;
+        }
+        let taint = stdin.taint.without(Tag::Created);
+        if taint.has(Tag::Local) {
+            self.note(Fact::new(FactKind::Send, "what is piped into it").tagged(taint).at(span));
+        }
+    }
+
+    fn sends_file(&mut self, file: &Arg) {
+        if let Some(stream) = &file.stream {
+            let stream = (**stream).clone();
+            return self.sends_stream(&stream, file.span);
+        }
+        self.note_path(FactKind::Send, file, Tags::of(&[Tag::Local]));
+    }
+
+    /// Where the answer goes: a file this script now has, or standard output.
+    fn saved(&mut self, name: &str, args: &Arguments<'_>) -> Option<Stream> {
+        let fetched = Tags::of(&[Tag::Fetched]);
+        let output = match name {
+            "wget" if args.words().iter().any(|word| word.text.ends_with("O-")) => {
+                Some(Arg::literal("-"))
+            }
+            "wget" => args.value(&["-O", "--output-document"]),
+            _ => args.value(&["-o", "--output"]),
+        };
+        match output {
+            Some(file) if file.text == "-" || file.text == "/dev/stdout" => Some(Stream::unknown(fetched)),
+            Some(file) => {
+                self.note_path(FactKind::Write, &file, Tags::NONE);
+                self.wrote(&file, Stream::unknown(fetched), FactKind::Write);
+                Some(Stream::empty())
+            }
+            None => {
+                let remote_name = name == "wget" || args.has_any(&["-O", "--remote-name"]);
+                if !remote_name {
+                    return Some(Stream::unknown(fetched));
+                }
+                for url in args.operands() {
+                    let path = url.text.split(['?', '#']).next().unwrap_or_default();
+                    let file = place::base_name(path);
+                    if !file.is_empty() && !file.contains(UNKNOWN) && path.contains('/') {
+                        self.wrote(&url.saying(file), Stream::unknown(fetched), FactKind::Write);
+                    }
+                }
+                Some(Stream::empty())
+            }
+        }
+    }
+
+    /// `nc`, `socat`…: what is fed in goes out; `-e` gives the other side a shell.
+    pub(super) fn raw_network(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        let runs = args.words().iter().any(|word| {
+            let text = word.text.as_str();
+            let upper = text.to_ascii_uppercase();
+            upper.starts_with("EXEC:")
+                || upper.starts_with("SYSTEM:")
+                || upper.contains(",EXEC:")
+                || (name != "socat"
+                    && name != "telnet"
+                    && (text == "-e" || text == "-c" || text == "--exec" || text == "--sh-exec"
+                        || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('e'))))
+        });
+        if runs {
+            self.note(Fact::new(FactKind::ReverseShell, name).at(span));
+        }
+        if !stdin.from_caller && (stdin.taint.has(Tag::Local) || stdin.taint.has(Tag::Secret)) {
+            self.note(Fact::new(FactKind::Send, name).tagged(stdin.taint.without(Tag::Created)).at(span));
+        }
+    }
+
+    /// `scp`, `rsync`…: local files to another machine.
+    pub(super) fn copies_over_network(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        let operands = match (name, args.operands()) {
+            ("rclone", [_, rest @ ..]) => rest,
+            (_, operands) => operands,
+        };
+        let Some((target, sources)) = operands.split_last() else { return };
+        if place::is_remote(&target.text) {
+            for source in sources.iter().filter(|source| !place::is_remote(&source.text)) {
+                self.note_path(FactKind::Send, source, Tags::NONE);
+            }
+        } else if !target.text.is_empty() && sources.iter().any(|source| place::is_remote(&source.text)) {
+            self.note_path(FactKind::Write, target, Tags::NONE);
+        } else if name == "rsync" && args.words().iter().any(|word| word.text.starts_with("--delete") || word.text == "--del") {
+            self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
+        } else if name == "rsync" {
+            for source in sources {
+                self.note_path(FactKind::Read, source, Tags::NONE);
+            }
+            self.note_path(FactKind::Write, target, Tags::NONE);
+            if args.has("--remove-source-files") {
+                for source in sources {
+                    self.note_path(FactKind::Move, source, Tags::of(&[Tag::Many]));
+                }
+            }
+        }
+        let _ = span;
+    }
+}
+
+/// Addresses at which cloud machines hand out their credentials.
+fn is_metadata(text: &str) -> bool {
+    ["169.254.169.254", "metadata.google.internal", "169.254.170.2", "100.100.100.200", "[fd00:ec2::254]"]
+        .iter()
+        .any(|address| text.contains(address))
+}

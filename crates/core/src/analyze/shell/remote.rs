@@ -1,0 +1,44 @@
+//! Scheduled jobs, and the guard seen from an agent's shell.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::Code;
+use super::value::Stream;
+use crate::fact::{Fact, FactKind};
+use crate::verdict::Span;
+
+impl Walker<'_> {
+    /// `crontab FILE`, `… | crontab -`, `crontab -r`.
+    pub(super) fn crontab(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
+        if args.has("-l") {
+            return;
+        }
+        let subject = if args.has("-r") { "removes every job" } else { "crontab" };
+        self.note(Fact::new(FactKind::Schedule, subject).at(span));
+        if args.operand(0) == Some("-")
+            && let Some(text) = &stdin.text
+        {
+            for line in text.lines() {
+                let command = line.split_whitespace().skip(5).collect::<Vec<_>>().join(" ");
+                if !command.is_empty() {
+                    let content = Stream::known(command, stdin.taint);
+                    self.run_text(Code::Shell, &content, span, &Stream::empty());
+                }
+            }
+        }
+    }
+
+    /// Our own commands: looking is fine, deciding or changing is not.
+    pub(super) fn guard(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        let words: Vec<&str> = args.operands().iter().map(|arg| arg.text.as_str()).collect();
+        let looks = matches!(
+            words.as_slice(),
+            [] | ["check" | "explain" | "schema" | "completions" | "man" | "doctor" | "redact" | "help", ..]
+                | ["rules" | "config" | "approvals" | "sessions" | "audit", "list" | "show" | "check" | "test" | "verify" | "watch", ..]
+        );
+        if !looks {
+            let subject = format!("countersign {}", words.join(" "));
+            self.note(Fact::new(FactKind::GuardCommand, subject).at(span));
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! One command: choose the values its variables can have, expand, look through wrappers, note.
+
+use shuck_ast::{
+    Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word, WordPart,
+    WordPartNode,
+};
+
+use super::arguments::Arguments;
+use super::catalogue::{self, Program};
+use super::value::{Arg, Stream};
+use super::wrapper::Inner;
+use super::{MOST_DEPTH, Walker};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// A command with more combinations of possible values than this is looked at with the rest unknown.
+const MOST_CHOICES: usize = 24;
+
+impl Walker<'_> {
+    pub(super) fn simple(&mut self, src: &str, simple: &SimpleCommand, stdin: Stream) -> Stream {
+        if self.state.is_ambiguous() {
+            self.each_choice(src, simple, &stdin)
+        } else {
+            self.simple_once(src, simple, stdin)
+        }
+    }
+
+    /// Once for every combination of values that the variables it names can have.
+    fn each_choice(&mut self, src: &str, simple: &SimpleCommand, stdin: &Stream) -> Stream {
+        let text = simple.span.slice(src);
+        let mut names = Vec::new();
+        let mut combinations = 1_usize;
+        let mut candidates: Vec<_> = self
+            .state
+            .ambiguous()
+            .filter(|(name, _)| *name == "PWD" || text.contains(name))
+            .map(|(name, values)| (name.to_owned(), values.to_vec()))
+            .collect();
+        candidates.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, values) in candidates {
+            if combinations.saturating_mul(values.len()) > MOST_CHOICES {
+                self.state.set(&name, vec![Arg::unknown(Tags::of(&[Tag::Unknown]))]);
+                continue;
+            }
+            combinations *= values.len();
+            names.push((name, values));
+        }
+        let mut after: Vec<Vec<Vec<Arg>>> = vec![Vec::new(); names.len()];
+        let mut taint = Tags::NONE;
+        let mut text = None;
+        for choice in 0..combinations {
+            let mut rest = choice;
+            for (name, values) in &names {
+                if let Some(value) = values.get(rest % values.len()) {
+                    self.state.set(name, value.clone());
+                }
+                rest /= values.len();
+            }
+            let out = self.simple_once(src, simple, stdin.clone());
+            taint = taint.and(out.taint);
+            text = out.text.filter(|_| combinations == 1);
+            for ((name, _), after) in names.iter().zip(&mut after) {
+                for value in self.state.values(name).unwrap_or_default() {
+                    if !after.contains(value) {
+                        after.push(value.clone());
+                    }
+                }
+            }
+        }
+        for ((name, _), values) in names.iter().zip(after) {
+            if !values.is_empty() {
+                self.state.set_any(name, values);
+            }
+        }
+        Stream { text, taint, from_caller: false }
+    }
+
+    fn simple_once(&mut self, src: &str, simple: &SimpleCommand, stdin: Stream) -> Stream {
+        let assigned: Vec<_> = simple
+            .assignments
+            .iter()
+            .map(|assignment| (assignment, self.assigned(src, assignment)))
+            .collect();
+        let mut args = Vec::with_capacity(simple.args.len() + 1);
+        self.word_into(src, &simple.name, &mut args);
+        if let [name] = args.as_mut_slice() {
+            name.one_word = simple.name.is_fully_double_quoted();
+            name.variable = plain_variable(&simple.name);
+        }
+        for word in &simple.args {
+            self.word_into(src, word, &mut args);
+        }
+        let lasting = args.is_empty();
+        for (assignment, words) in assigned {
+            let name = assignment.target.name.as_str();
+            let span = self.span(assignment.span);
+            self.variable_that_runs(name, words.first(), span);
+            if lasting {
+                self.assign(assignment, words);
+            }
+        }
+        match lasting {
+            // `$(<file)` and `<file` alone print the file.
+            true if simple.assignments.is_empty() && !stdin.from_caller => stdin,
+            true => Stream::empty(),
+            false => self.run(args, stdin),
+        }
+    }
+
+    /// What an assignment gives its variable.
+    pub(super) fn assigned(&mut self, src: &str, assignment: &Assignment) -> Vec<Arg> {
+        match &assignment.value {
+            AssignmentValue::Scalar(word) => vec![self.one(src, word)],
+            AssignmentValue::Compound(array) => {
+                let mut words = Vec::new();
+                for element in &array.elements {
+                    self.word_into(src, &element.value().word, &mut words);
+                }
+                words
+            }
+        }
+    }
+
+    pub(super) fn assign(&mut self, assignment: &Assignment, words: Vec<Arg>) {
+        let name = assignment.target.name.as_str();
+        if assignment.target.subscript.is_some() {
+            let mut all = self.variable(name);
+            all.extend(words);
+            self.state.set(name, all);
+        } else if assignment.append {
+            let mut all = self.variable(name);
+            match (&assignment.value, all.last_mut(), words.first()) {
+                (AssignmentValue::Scalar(_), Some(last), Some(more)) => {
+                    last.text.push_str(&more.text);
+                    last.taint = last.taint.and(more.taint);
+                }
+                _ => all.extend(words),
+            }
+            self.state.set(name, all);
+        } else {
+            self.state.set(name, words);
+        }
+    }
+
+    /// Runs a command given by its words.
+    pub(super) fn run(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        let Some(first) = args.first() else { return Stream::empty() };
+        if self.depth >= MOST_DEPTH || self.fuel == 0 {
+            self.note(Fact::new(FactKind::Bound, "too deep or too long to follow").at(first.span));
+            return Stream::unknown(Tags::NONE);
+        }
+        self.fuel -= 1;
+        self.depth += 1;
+        let out = self.run_inside(args, stdin);
+        self.depth -= 1;
+        out
+    }
+
+    fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
+        let Some(first) = args.first() else { return Stream::empty() };
+        if !first.is_known() && !self.names_a_local_file(first) {
+            if let Some(assumed) = self.assumed_program(&args) {
+                return self.run(assumed, stdin);
+            }
+            return self.unknown_command(&args, &stdin);
+        }
+        let name = place::base_name(&first.text).to_owned();
+        if self.state.functions.contains_key(&first.text) {
+            return self.call(&name, args, stdin);
+        }
+        if let Some(alias) = self.state.aliases.get(&first.text).cloned() {
+            let span = first.span;
+            let mut line = alias;
+            for arg in args.iter().skip(1) {
+                line.push(' ');
+                line.push_str(&quote(&arg.text));
+            }
+            self.state.aliases.remove(&name);
+            return self.nested_script(&line, span, stdin);
+        }
+        if first.text == name
+            && let Some(out) = self.builtin(&name, &args, &stdin)
+        {
+            return out;
+        }
+        if let Some(out) = self.own_script(first, &args, &stdin) {
+            return out;
+        }
+        let program = catalogue::program(&name);
+        if let Some(wrap) = program.and_then(|program| program.wraps.as_ref()) {
+            match self.unwrap(&name, wrap, program, &args, &stdin) {
+                Inner::Command { args, tags, stdin } => {
+                    return self.with_tags(tags, |walker| walker.run(args, stdin));
+                }
+                Inner::Done(out) => return out,
+                Inner::Nothing => {}
+            }
+        }
+        self.program(&name, program, &args, &stdin)
+    }
+
+    /// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
+    fn names_a_local_file(&self, word: &Arg) -> bool {
+        word.text.split_once(UNKNOWN).is_some_and(|(known, _)| {
+            known.contains('/') && !known.starts_with('/') && !known.starts_with("..")
+        })
+    }
+
+    /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
+    fn assumed_program(&mut self, args: &[Arg]) -> Option<Vec<Arg>> {
+        let first = args.first().filter(|first| first.text.chars().eq([UNKNOWN]))?;
+        let variable = first.variable.as_deref()?;
+        let name = variable.rsplit('_').next().unwrap_or(variable).to_ascii_lowercase();
+        let program = catalogue::program(&name)?;
+        let harmless = program.own_verbs
+            && program.wraps.is_none()
+            && program.runs.is_none()
+            && !program.does.iter().any(|effect| effect.fact == FactKind::Delete);
+        if !harmless {
+            return None;
+        }
+        self.note(Fact::new(FactKind::AssumedCommand, variable).at(first.span));
+        let mut assumed = args.to_vec();
+        if let Some(first) = assumed.first_mut() {
+            *first = Arg { span: first.span, ..Arg::literal(name) };
+        }
+        Some(assumed)
+    }
+
+    /// A single unknown program, called with a long option that no program which deletes, writes
+    /// or interprets would accept.
+    fn is_plain_call(args: &[Arg]) -> bool {
+        const UNDERSTOOD: &[&str] = &[
+            "--recursive", "--force", "--no-preserve-root", "--one-file-system", "--dir", "--verbose",
+            "--remove", "--zero", "--parents", "--command", "--eval", "--exec", "--execute", "--run",
+            "--call", "--print", "--login", "--posix", "--rcfile", "--init-file", "--init-command",
+            "--expression", "--file", "--output", "--target-directory", "--delete",
+        ];
+        matches!(args, [first, option, ..]
+            if first.one_word
+                && option.is_known()
+                && option.text.starts_with("--")
+                && option.text.len() > 2
+                && !UNDERSTOOD.iter().any(|known| known.starts_with(option.text.split('=').next().unwrap_or_default())))
+            && !args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
+    }
+
+    fn unknown_command(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
+        if let Some(first) = args.first() {
+            let kind = match first.taint {
+                taint if taint.has(Tag::Fetched) => FactKind::RemoteCode,
+                taint if taint.has(Tag::Decoded) => FactKind::DecodedCode,
+                _ if Self::is_plain_call(args) => FactKind::AssumedCommand,
+                _ => FactKind::UnknownCommand,
+            };
+            self.note(Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span));
+        }
+        Stream::unknown(stdin.taint.and(super::expand::taint_of(args)))
+    }
+
+    /// A file this script has written or fetched, now run by its name.
+    fn own_script(&mut self, first: &Arg, args: &[Arg], stdin: &Stream) -> Option<Stream> {
+        if !first.text.contains('/') || !self.made_here(&first.text) {
+            return None;
+        }
+        let content = self.content_of(first);
+        let outer = self.state.positional.replace(args.iter().skip(1).cloned().collect());
+        let out = self.run_text(super::catalogue::Code::Shell, &content, first.span, stdin);
+        self.state.positional = outer;
+        Some(out)
+    }
+
+    /// A program that is not a wrapper: notes it and what it does.
+    fn program(
+        &mut self,
+        name: &str,
+        program: Option<&'static Program>,
+        args: &[Arg],
+        stdin: &Stream,
+    ) -> Stream {
+        let words = args.get(1..).unwrap_or_default();
+        let arguments = Arguments::new(words, program);
+        let span = whole_span(args);
+        let asks_help = super::verb::asks_for_help(&arguments);
+        if !asks_help {
+            let shown = if self.nested { self.shown_at } else { span };
+            self.analysis.commands.push(arguments.invocation(name, shown));
+        }
+        self.effects(name, program, &arguments, asks_help, span);
+        if asks_help {
+            return Stream::unknown(Tags::NONE);
+        }
+        if let Some(first) = args.first() {
+            self.program_from_temp(first);
+        }
+        if let Some(out) = self.special(name, &arguments, stdin, span) {
+            return out;
+        }
+        if let Some(runs) = program.and_then(|program| program.runs.as_ref()) {
+            return self.interpret(name, runs, &arguments, stdin, span);
+        }
+        if program.is_none_or(|program| !program.own_verbs) {
+            self.general_verbs(name, &arguments, span);
+        }
+        self.output(name, &arguments, stdin)
+    }
+
+    /// A program that somebody put into a temporary folder.
+    fn program_from_temp(&mut self, first: &Arg) {
+        if first.text.starts_with('/') {
+            if place::locate(&first.text, &self.scene_now()).has(Tag::Temp) {
+                self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
+            }
+        }
+    }
+
+    /// Programs whose words have a grammar of their own.
+    fn special(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Option<Stream> {
+        match name {
+            "find" | "gfind" => Some(self.find(args, span)),
+            "fd" | "fdfind" => self.fd(args, span),
+            "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" => {
+                self.http_client(name, args, stdin, span)
+            }
+            "nc" | "ncat" | "netcat" | "socat" | "telnet" => {
+                self.raw_network(name, args, stdin, span);
+                None
+            }
+            "scp" | "rsync" | "sftp" | "rclone" => {
+                self.copies_over_network(name, args, span);
+                None
+            }
+            "git" => {
+                self.git(args, span);
+                None
+            }
+            "chmod" | "chown" | "chgrp" => {
+                self.permissions(name, args);
+                None
+            }
+            "crontab" => {
+                self.crontab(args, stdin, span);
+                None
+            }
+            "grep" | "egrep" | "rg" | "ag" | "ack" | "zgrep" => {
+                self.greps_for_secrets(args, span);
+                None
+            }
+            "sed" | "gsed" => {
+                self.sed(args, span);
+                None
+            }
+            "awk" | "gawk" | "mawk" | "nawk" => {
+                self.awk(args, span);
+                None
+            }
+            "countersign" => {
+                self.guard(args, span);
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The variable that a word consists of.
+fn plain_variable(word: &Word) -> Option<Box<str>> {
+    let parts = match word.parts.as_slice() {
+        [WordPartNode { kind: WordPart::DoubleQuoted { parts, .. }, .. }] => parts.as_slice(),
+        parts => parts,
+    };
+    match parts {
+        [WordPartNode { kind: WordPart::Variable(name), .. }] => Some(name.as_str().into()),
+        [WordPartNode { kind: WordPart::Parameter(parameter), .. }] => match parameter.bourne()? {
+            BourneParameterExpansion::Access { reference } if reference.subscript.is_none() => {
+                Some(reference.name.as_str().into())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// From the first word to the last.
+pub(super) fn whole_span(args: &[Arg]) -> Option<Span> {
+    let [start, _] = args.first()?.span?;
+    let [_, end] = args.last()?.span?;
+    Some([start, end.max(start)])
+}
+
+/// A word as it must be written so that a shell reads it as just that.
+pub(super) fn quote(text: &str) -> String {
+    let plain = |char: char| char.is_alphanumeric() || "_-./=:@%+,~*?[]{}".contains(char);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,144 @@
+//! What a script has done so far: variables, functions, aliases, files.
+//!
+//! A variable can have several possible values (one per branch that set it). A command that uses
+//! it is looked at once for each.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+use super::value::{Arg, Stream};
+use crate::fact::{Tag, Tags};
+
+/// More possible values than this are one unknown value.
+const MOST_VALUES: usize = 8;
+
+/// The possible values of a variable; an array has several words in each.
+type Values = Vec<Vec<Arg>>;
+
+/// What a script has done so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    variables: HashMap<String, Values>,
+    pub(super) functions: HashMap<String, Rc<Function>>,
+    pub(super) aliases: HashMap<String, String>,
+    /// What the script wrote where, by absolute path.
+    pub(super) files: HashMap<String, File>,
+    /// `$1`, `$2`…, when known.
+    pub(super) positional: Option<Vec<Arg>>,
+}
+
+/// A state that a subshell can start from for the price of a counter: copied when first changed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedState(Rc<State>);
+
+impl SharedState {
+    /// Whether nothing has changed since the other was taken from it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for SharedState {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for SharedState {
+    fn deref_mut(&mut self) -> &mut State {
+        Rc::make_mut(&mut self.0)
+    }
+}
+
+/// What a script wrote to a file.
+#[derive(Debug, Clone)]
+pub(super) struct File {
+    pub(super) content: Stream,
+    /// All of it, not only something added: deleting it loses nothing that was there before.
+    pub(super) whole: bool,
+}
+
+/// A function's body, kept as text and read again at each call.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) body: String,
+    pub(super) called: std::cell::Cell<bool>,
+}
+
+impl State {
+    /// The possible values of a variable.
+    pub(super) fn values(&self, name: &str) -> Option<&[Vec<Arg>]> {
+        self.variables.get(name).map(Vec::as_slice)
+    }
+
+    /// Sets a variable to one value.
+    pub(super) fn set(&mut self, name: &str, words: Vec<Arg>) {
+        self.variables.insert(name.to_owned(), vec![words]);
+    }
+
+    /// Sets a variable to one of several values.
+    pub(super) fn set_any(&mut self, name: &str, values: Values) {
+        self.variables.insert(name.to_owned(), capped(values));
+    }
+
+    /// Forgets a variable.
+    pub(super) fn unset(&mut self, name: &str) {
+        self.variables.remove(name);
+    }
+
+    /// Every variable with more than one possible value.
+    pub(super) fn ambiguous(&self) -> impl Iterator<Item = (&str, &[Vec<Arg>])> {
+        self.variables
+            .iter()
+            .filter(|(_, values)| values.len() > 1)
+            .map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+
+    /// Whether any variable has more than one possible value.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.variables.values().any(|values| values.len() > 1)
+    }
+
+    /// Takes in that another branch may have run instead.
+    pub(super) fn join(&mut self, other: &Self) {
+        for (name, theirs) in &other.variables {
+            match self.variables.get_mut(name) {
+                Some(ours) if ours == theirs => {}
+                Some(ours) => {
+                    for value in theirs {
+                        if !ours.contains(value) {
+                            ours.push(value.clone());
+                        }
+                    }
+                    *ours = capped(std::mem::take(ours));
+                }
+                None => {
+                    self.variables.insert(name.clone(), theirs.clone());
+                }
+            }
+        }
+        for (name, function) in &other.functions {
+            self.functions.entry(name.clone()).or_insert_with(|| Rc::clone(function));
+        }
+        for (path, content) in &other.files {
+            self.files.entry(path.clone()).or_insert_with(|| content.clone());
+        }
+    }
+}
+
+fn capped(values: Values) -> Values {
+    if values.len() <= MOST_VALUES {
+        return values;
+    }
+    // The most dangerous possibility must not get lost in the crowd: keep the shortest paths,
+    // which reach furthest, and say that there are more.
+    let taint = values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
+    let mut values = values;
+    values.sort_by_key(|words| words.first().map_or(0, |arg| arg.text.len()));
+    values.truncate(MOST_VALUES - 1);
+    values.push(vec![Arg::unknown(taint)]);
+    values
+}

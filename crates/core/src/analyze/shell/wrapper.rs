@@ -1,0 +1,351 @@
+//! Programs that start another command: where that command begins, by the catalogue.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::builtin::join;
+use super::catalogue::{Code, Program, Wrap};
+use super::run::{quote, whole_span};
+use super::value::{Arg, Stream};
+use crate::analyze::UNKNOWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+
+/// What a wrapper starts.
+pub(super) enum Inner {
+    /// A command given by its words.
+    Command { args: Vec<Arg>, tags: Tags, stdin: Stream },
+    /// Already followed.
+    Done(Stream),
+    /// Nothing: look at it as a program of its own.
+    Nothing,
+}
+
+impl Walker<'_> {
+    /// Looks through a wrapper.
+    pub(super) fn unwrap(
+        &mut self,
+        name: &str,
+        wrap: &Wrap,
+        program: Option<&Program>,
+        args: &[Arg],
+        stdin: &Stream,
+    ) -> Inner {
+        let values = program.map_or(&[][..], |program| program.values);
+        let words = args.get(1..).unwrap_or_default();
+        let mut tags = Tags::NONE;
+        if wrap.elevates {
+            tags = tags.with(Tag::Elevated);
+        }
+        if wrap.elsewhere {
+            tags = tags.with(Tag::Elsewhere);
+        }
+        let mut rest = words;
+        if !wrap.after.is_empty() {
+            match after_subcommand(words, wrap.after, values) {
+                Some(after) => rest = after,
+                None => return Inner::Nothing,
+            }
+        }
+        if let Some(script) = self.wrapped_script(rest, wrap) {
+            return self.follow_script(&script, tags, args, stdin);
+        }
+        let Some(command) = self.command_words(name, rest, wrap, values) else {
+            return Inner::Nothing;
+        };
+        self.remember_wrapper(name, args, command);
+        if name == "docker" || name == "podman" || name == "nerdctl" {
+            self.mounts(rest, args);
+        }
+        if wrap.appends {
+            return self.with_input(name, words, command, stdin, tags);
+        }
+        if command.is_empty() {
+            return self.without_command(name, wrap, tags, args, stdin);
+        }
+        if wrap.joins {
+            let line = join(command);
+            return self.follow_script(&line, tags, args, stdin);
+        }
+        Inner::Command { args: command.to_vec(), tags, stdin: stdin.clone() }
+    }
+
+    /// Rules may also speak about the wrapper itself.
+    fn remember_wrapper(&mut self, name: &str, args: &[Arg], command: &[Arg]) {
+        let own = args.len().saturating_sub(command.len());
+        let words = args.get(1..own).unwrap_or_default();
+        let span = if self.nested { self.shown_at } else { whole_span(args) };
+        self.analysis.commands.push(Arguments::new(words, None).invocation(name, span));
+    }
+
+    fn follow_script(&mut self, script: &Arg, tags: Tags, args: &[Arg], stdin: &Stream) -> Inner {
+        let content = Stream::known(script.text.clone(), script.taint);
+        let span = whole_span(args);
+        Inner::Done(self.with_tags(tags, |walker| {
+            walker.run_text(Code::Shell, &content, span, stdin)
+        }))
+    }
+
+    /// The script given by an option such as `-c`.
+    fn wrapped_script(&self, words: &[Arg], wrap: &Wrap) -> Option<Arg> {
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            if word.text == "--" {
+                return None;
+            }
+            for option in wrap.script {
+                if word.text == *option || is_cluster_ending(&word.text, option) {
+                    return rest.next().cloned();
+                }
+                if let Some(value) = word.text.strip_prefix(option).and_then(|r| r.strip_prefix('=')) {
+                    return Some(word.saying(value));
+                }
+            }
+        }
+        None
+    }
+
+    /// The words of the command itself.
+    fn command_words<'w>(
+        &mut self,
+        name: &str,
+        words: &'w [Arg],
+        wrap: &Wrap,
+        values: &[&str],
+    ) -> Option<&'w [Arg]> {
+        let mut rest = words;
+        let mut skip = wrap.skip;
+        let mut options_end = false;
+        while let [first, tail @ ..] = rest {
+            let text = first.text.as_str();
+            if !options_end && text == "--" {
+                options_end = true;
+            } else if !options_end && text.starts_with('-') && text.len() > 1 {
+                if name == "env" && self.split_string(text, tail) {
+                    return Some(&[]);
+                }
+                if values.iter().any(|value| *value == text || is_cluster_ending(text, value)) {
+                    rest = tail.get(1..).unwrap_or_default();
+                    continue;
+                }
+            } else if wrap.assigns && is_assignment(text) {
+                let (variable, value) = text.split_once('=').unwrap_or((text, ""));
+                let value = first.saying(value);
+                self.variable_that_runs(variable, Some(&value), first.span);
+            } else if skip > 0 {
+                skip -= 1;
+            } else {
+                return Some(rest);
+            }
+            rest = tail;
+        }
+        Some(&[])
+    }
+
+    /// `env -S 'rm -rf /'`.
+    fn split_string(&mut self, option: &str, rest: &[Arg]) -> bool {
+        let line = if option == "-S" || option == "--split-string" || is_cluster_ending(option, "-S") {
+            rest.first().cloned()
+        } else {
+            option
+                .strip_prefix("--split-string=")
+                .or_else(|| option.strip_prefix("-S"))
+                .map(Arg::literal)
+        };
+        let Some(line) = line else { return false };
+        let content = Stream::known(line.text.clone(), line.taint);
+        self.run_text(Code::Shell, &content, line.span, &Stream::caller());
+        true
+    }
+
+    /// `sudo -s`, `su`, `chroot /x` without a command: a shell that reads what it is fed.
+    fn without_command(
+        &mut self,
+        name: &str,
+        wrap: &Wrap,
+        tags: Tags,
+        args: &[Arg],
+        stdin: &Stream,
+    ) -> Inner {
+        let opens_shell = wrap.elevates
+            && (name == "su"
+                || args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell")));
+        if opens_shell || wrap.joins {
+            if stdin.from_caller {
+                return Inner::Nothing;
+            }
+            let span = whole_span(args);
+            return Inner::Done(self.with_tags(tags, |walker| {
+                walker.run_text(Code::Shell, stdin, span, &Stream::empty())
+            }));
+        }
+        Inner::Nothing
+    }
+
+    /// `xargs` and `parallel`: words come from standard input, or after `:::`.
+    fn with_input(
+        &mut self,
+        name: &str,
+        options: &[Arg],
+        command: &[Arg],
+        stdin: &Stream,
+        tags: Tags,
+    ) -> Inner {
+        let mut command = command.to_vec();
+        let mut given = None;
+        if let Some(at) = command.iter().position(|arg| arg.text == ":::" || arg.text == "::::") {
+            let mut after = command.split_off(at).into_iter();
+            given = after.next().map(|mark| {
+                if mark.text == ":::" { after.collect::<Vec<_>>() } else { vec![Arg::unknown(Tags::NONE)] }
+            });
+        }
+        let inputs = given.unwrap_or_else(|| words_of(stdin));
+        let own = options.len().saturating_sub(command.len());
+        let mark = placeholder(name, options.get(..own).unwrap_or(options));
+        let placed = mark.as_deref().is_some_and(|mark| command.iter().any(|arg| arg.text.contains(mark)));
+        if command.is_empty() {
+            command.push(Arg::literal("echo"));
+        }
+        match mark.filter(|_| placed) {
+            Some(mark) => {
+                let with = inputs.first().cloned().unwrap_or_default();
+                for arg in &mut command {
+                    if arg.text.contains(&mark) {
+                        arg.text = arg.text.replace(&mark, &with.text);
+                        arg.taint = arg.taint.and(with.taint);
+                    }
+                }
+            }
+            None => command.extend(inputs),
+        }
+        let is_line = name == "parallel" && command.len() == 1;
+        if is_line || (name == "parallel" && command.iter().any(|arg| arg.text.contains(['|', ';', '&']))) {
+            let line = join(&command);
+            return self.follow_script(&line, tags, &command, &Stream::empty());
+        }
+        Inner::Command { args: command, tags, stdin: Stream::empty() }
+    }
+
+    /// Host folders that a container can write to.
+    fn mounts(&mut self, words: &[Arg], args: &[Arg]) {
+        let span = whole_span(args);
+        for (at, word) in words.iter().enumerate() {
+            let text = word.text.as_str();
+            if matches!(text, "--privileged" | "--pid=host" | "--userns=host" | "--cap-add=ALL" | "--cap-add=SYS_ADMIN")
+            {
+                self.note(Fact::new(FactKind::ShellEscape, text).tagged(Tags::of(&[Tag::Elevated])).at(span));
+            }
+            let mount = match text {
+                "-v" | "--volume" | "--mount" => words.get(at + 1).map(|next| next.text.as_str()),
+                _ => text.strip_prefix("--volume=").or_else(|| text.strip_prefix("--mount=")),
+            };
+            let Some(host) = mount.and_then(host_side) else { continue };
+            let found = crate::place::locate(host, &self.scene_now());
+            let exposes = found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts]))
+                || host.ends_with("docker.sock");
+            if exposes && found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts, Tag::System])) {
+                let subject = format!("mounts {host} into a container");
+                self.note(Fact::new(FactKind::ShellEscape, subject).tagged(found).at(span));
+            }
+        }
+    }
+}
+
+/// `-v HOST:CONTAINER`, `--mount type=bind,source=HOST,…`.
+fn host_side(mount: &str) -> Option<&str> {
+    if mount.contains("source=") || mount.contains("src=") {
+        return mount
+            .split(',')
+            .find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
+    }
+    mount.split_once(':').map(|(host, _)| host).filter(|host| host.starts_with(['/', '~', '.']))
+}
+
+/// The words after a subcommand such as `exec`.
+fn after_subcommand<'w>(words: &'w [Arg], wanted: &[&str], values: &[&str]) -> Option<&'w [Arg]> {
+    let mut rest = words;
+    // A few words of noun may stand before the verb: `docker compose exec`, `docker container run`.
+    let mut nouns = 0;
+    while let [first, tail @ ..] = rest {
+        let text = first.text.as_str();
+        if wanted.contains(&text) {
+            return Some(tail);
+        }
+        if text.starts_with('-') {
+            let takes_value = values.contains(&text);
+            rest = if takes_value { tail.get(1..).unwrap_or_default() } else { tail };
+            continue;
+        }
+        nouns += 1;
+        if nouns > 1 {
+            return None;
+        }
+        rest = tail;
+    }
+    None
+}
+
+fn is_cluster_ending(word: &str, option: &str) -> bool {
+    let (Some(cluster), Some(letter)) = (word.strip_prefix('-'), option.strip_prefix('-')) else {
+        return false;
+    };
+    letter.len() == 1
+        && !cluster.starts_with('-')
+        && cluster.ends_with(letter)
+        && cluster.chars().all(|char| char.is_ascii_alphabetic())
+}
+
+/// `NAME=value`.
+pub(super) fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|char: char| char.is_ascii_digit())
+            && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+    })
+}
+
+/// What `xargs -I X` or `parallel` replaces.
+fn placeholder(name: &str, options: &[Arg]) -> Option<String> {
+    let mut found = (name == "parallel").then(|| "{}".to_owned());
+    for (at, option) in options.iter().enumerate() {
+        match option.text.as_str() {
+            "-I" | "--replace" => {
+                found = options.get(at + 1).map(|next| next.text.clone()).or(Some("{}".to_owned()));
+            }
+            "-i" => found = Some("{}".to_owned()),
+            text => {
+                if let Some(mark) = text
+                    .strip_prefix("-I")
+                    .or_else(|| text.strip_prefix("-i"))
+                    .or_else(|| text.strip_prefix("--replace="))
+                {
+                    found = Some(mark.to_owned());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The words that would be read from a stream.
+fn words_of(stdin: &Stream) -> Vec<Arg> {
+    const MOST: usize = 256;
+    let taint = stdin.taint;
+    match &stdin.text {
+        Some(text) => {
+            let mut words: Vec<_> = text
+                .split_whitespace()
+                .take(MOST)
+                .map(|word| Arg { text: word.to_owned(), taint, ..Arg::default() })
+                .collect();
+            if words.len() == MOST {
+                words.push(Arg::unknown(taint.with(Tag::Many)));
+            }
+            words
+        }
+        None => vec![Arg { glob: true, ..Arg::unknown(taint) }],
+    }
+}
+
+/// A command line from words, each written so that the shell reads it as one.
+pub(super) fn line_of(words: &[Arg]) -> String {
+    words.iter().map(|word| quote(&word.text)).collect::<Vec<_>>().join(" ").replace('\0', &UNKNOWN.to_string())
+}

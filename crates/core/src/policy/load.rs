@@ -1,0 +1,316 @@
+//! Configuration files become a policy.
+//!
+//! What a file may not say is passed over with a notice; what it says wrongly is an error.
+
+use crate::context::Context;
+use crate::policy::config::{self, Source, Sources};
+use crate::policy::error::{ConfigError, Notice};
+use crate::policy::layer::{Deaf, Layer, Rank, Ruling};
+use crate::policy::spot::{self, To};
+use crate::policy::subject::{LEVELS, Subject, reach};
+use crate::policy::{Policy, Profile, known, own};
+use crate::rule;
+use crate::verdict::{Category, Finding, RiskLevel, Verdict};
+
+impl Policy {
+    /// Makes a policy of the configuration files there are. Reads no file itself.
+    ///
+    /// # Errors
+    /// A file is not YAML of the expected shape, names a rule, option or profile that does not
+    /// exist, has a pattern that does not compile, or a rule whose examples do not behave. The
+    /// caller then keeps the gate closed.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let files = [
+            (Rank::Organisation, &sources.organisation),
+            (Rank::User, &sources.user),
+            (Rank::Project, &sources.project),
+        ];
+        let mut drafts = Vec::new();
+        for (rank, source) in files {
+            if let Some(source) = source {
+                drafts.push(Draft { layer: config::read(rank, source)?, source });
+            }
+        }
+        let own = own_ids(&drafts);
+        for draft in &drafts {
+            config::check_names(&draft.layer, draft.source, &own)?;
+        }
+        let policy = Self::of(drafts);
+        for layer in &policy.layers {
+            let source = match layer.rank {
+                Rank::Organisation => &sources.organisation,
+                Rank::User => &sources.user,
+                Rank::Project => &sources.project,
+            };
+            if let Some(source) = source {
+                own::check_examples(layer, source, &policy)?;
+            }
+        }
+        Ok(policy)
+    }
+
+    fn of(mut drafts: Vec<Draft<'_>>) -> Self {
+        let mut policy = Self::default();
+        let mut notices = Vec::new();
+        settle_profile(&mut drafts, &mut policy, &mut notices);
+        settle_asking(&mut drafts, &mut notices);
+        settle_timeout(&mut drafts, policy.profile, &mut notices);
+        for draft in drafts {
+            // Against the layers before it, which are in the policy by now.
+            policy.find_unheard(&draft, &mut notices);
+            policy.sensitive_paths.extend(draft.layer.sensitive_paths.iter().cloned());
+            policy.layers.push(draft.layer);
+        }
+        policy.notices = notices;
+        policy
+    }
+
+    /// Notices for entries of a file that will not be followed.
+    fn find_unheard(&self, draft: &Draft<'_>, notices: &mut Vec<Notice>) {
+        for (words, verdict) in &draft.layer.overrides {
+            if let Some(why) = self.unheard(&draft.layer, words, *verdict) {
+                let text = format!("`{words}: {}` is ignored{why}", verdict.as_str());
+                notices.push(draft.notice(&[To::Key("overrides"), To::Key(words)], text));
+            }
+        }
+        for (name, verdict) in &draft.layer.options {
+            let option = self.profile.options.iter().find(|option| option.name == name);
+            let Some(rule) = option.and_then(|option| option.rules.first()) else { continue };
+            let ruling = self.before(Subject::Rule(rule), None);
+            if let Err(deaf) = draft.layer.would_follow(&ruling, *verdict) {
+                let text = format!("`{name}: {}` is ignored: {}", verdict.as_str(), deaf.why());
+                notices.push(draft.notice(&[To::Key("options"), To::Key(name)], text));
+            }
+        }
+    }
+
+    /// Why an entry is not followed, for the first subject on which it is not.
+    fn unheard(&self, layer: &Layer, words: &str, verdict: Verdict) -> Option<String> {
+        let exact = !words.ends_with('*');
+        for rule in rule::rules() {
+            if reach(words, Subject::Rule(&rule.id)).is_none() {
+                continue;
+            }
+            if rule.hard {
+                // A family may well hold hard blocks: they stay, and nobody is surprised.
+                if exact && verdict < Verdict::Block {
+                    return Some(format!(": {} is a hard block", rule.id));
+                }
+                continue;
+            }
+            let finding = finding(&rule.id, rule.category, rule.verdict, rule.risk);
+            let ruling = self.before(Subject::Rule(&rule.id), Some(&finding));
+            if let Err(deaf) = layer.would_follow(&ruling, verdict) {
+                return Some(ignored(deaf, &rule.id, exact));
+            }
+        }
+        let kinds = known::KINDS.iter().map(|kind| Subject::Kind(kind));
+        let risks = LEVELS.iter().map(|level| Subject::Risk(*level));
+        kinds.chain(risks).filter(|subject| reach(words, *subject).is_some()).find_map(|subject| {
+            let deaf = layer.would_follow(&self.before(subject, None), verdict).err()?;
+            Some(ignored(deaf, &subject.to_string(), exact))
+        })
+    }
+
+    /// What the layers so far make of a subject.
+    pub(super) fn before<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        finding: Option<&Finding>,
+    ) -> Ruling<'a> {
+        let mut ruling = self.ruling(self.profile, &Context::default(), subject, finding);
+        for layer in &self.layers {
+            layer.hear(self.profile, std::slice::from_mut(&mut ruling));
+        }
+        ruling
+    }
+}
+
+/// A layer together with the text it was read from.
+struct Draft<'a> {
+    layer: Layer,
+    source: &'a Source,
+}
+
+impl Draft<'_> {
+    fn notice(&self, path: &[To<'_>], text: String) -> Notice {
+        let spot = spot::find(&self.source.text, path);
+        Notice { file: self.source.name.clone(), line: spot.line, column: spot.column, text }
+    }
+}
+
+fn ignored(deaf: Deaf, subject: &str, exact: bool) -> String {
+    let whom = if exact { String::new() } else { format!(" for {subject}") };
+    format!("{whom}: {}", deaf.why())
+}
+
+fn finding(id: &str, category: Category, verdict: Verdict, risk: RiskLevel) -> Finding {
+    Finding {
+        rule: id.to_owned(),
+        category,
+        risk,
+        verdict,
+        reason: String::new(),
+        span: None,
+        instead: None,
+        hard: false,
+    }
+}
+
+fn own_ids(drafts: &[Draft<'_>]) -> Vec<String> {
+    let rules = drafts.iter().flat_map(|draft| &draft.layer.rules).map(|rule| rule.id.to_string());
+    rules.chain(drafts.iter().map(|draft| draft.layer.pattern_id())).collect()
+}
+
+/// The organisation's profile, else the user's. A project cannot choose: profiles have no order,
+/// so any other one could be the laxer.
+fn settle_profile(drafts: &mut [Draft<'_>], policy: &mut Policy, notices: &mut Vec<Notice>) {
+    let mut settled = false;
+    for draft in drafts {
+        let Some(profile) = draft.layer.profile else { continue };
+        if !settled && draft.layer.rank < Rank::Project {
+            policy.profile = profile;
+            settled = true;
+        } else if profile.name != policy.profile.name {
+            draft.layer.profile = None;
+            let deaf = deaf(draft.layer.rank);
+            let text = format!("`profile: {}` is ignored: {}", profile.name, deaf.why());
+            notices.push(draft.notice(&[To::Key("profile")], text));
+        }
+    }
+}
+
+/// Leaves `enabled: false` only in the one file that decides it.
+fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
+    let mut off_in: Option<usize> = None;
+    let mut insisted = false;
+    for at in 0..drafts.len() {
+        let Some(draft) = drafts.get_mut(at) else { continue };
+        match (draft.layer.enabled, draft.layer.rank) {
+            (Some(true), rank) => {
+                insisted |= rank == Rank::Organisation;
+                if let Some(off) = off_in.take().and_then(|off| drafts.get_mut(off)) {
+                    off.layer.enabled = None;
+                }
+            }
+            (Some(false), rank) if rank == Rank::Project || insisted => {
+                draft.layer.enabled = None;
+                let text = format!("`enabled: false` is ignored: {}", deaf(rank).why());
+                notices.push(draft.notice(&[To::Key("safety"), To::Key("enabled")], text));
+            }
+            (Some(false), _) => {
+                if let Some(off) = off_in.replace(at).and_then(|off| drafts.get_mut(off)) {
+                    off.layer.enabled = None;
+                }
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// A project may shorten the wait, not lengthen it: silence is a refusal.
+fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec<Notice>) {
+    let mut longest = profile.approval_timeout;
+    for draft in drafts {
+        let Some(seconds) = draft.layer.approval_timeout else { continue };
+        if draft.layer.rank == Rank::Project && seconds > longest {
+            draft.layer.approval_timeout = None;
+            let text = format!("`approval_timeout: {seconds}` is ignored: {}", Deaf::Project.why());
+            notices.push(draft.notice(&[To::Key("safety"), To::Key("approval_timeout")], text));
+        } else {
+            longest = seconds;
+        }
+    }
+}
+
+const fn deaf(rank: Rank) -> Deaf {
+    match rank {
+        Rank::Project => Deaf::Project,
+        Rank::Organisation | Rank::User => Deaf::Organisation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::testing::load;
+
+    fn notices(texts: [&str; 3]) -> Vec<String> {
+        load(texts).unwrap().notices().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_project_may_not_say_is_told_with_its_place() {
+        let file = "profile: coding-agent\nsafety:\n  enabled: false\n  approval_timeout: 9999\n\
+                    overrides:\n  effect.doubt.*: allow\noptions:\n  recoverable: allow\n";
+        let told = notices(["", "", file]);
+        assert_eq!(
+            told,
+            [
+                ".countersign.yaml:3:3: `enabled: false` is ignored: a project file may only tighten",
+                ".countersign.yaml:4:3: `approval_timeout: 9999` is ignored: a project file may only \
+                 tighten",
+                ".countersign.yaml:6:3: `effect.doubt.*: allow` is ignored for \
+                 effect.doubt.unparsed: a project file may only tighten",
+                ".countersign.yaml:8:3: `recoverable: allow` is ignored: a project file may only \
+                 tighten",
+            ]
+        );
+        let policy = load(["", "", file]).unwrap();
+        assert!(policy.settings().enabled);
+        assert_eq!(policy.approval_timeout(), 120);
+    }
+
+    #[test]
+    fn a_project_that_tightens_is_heard_without_a_word() {
+        let file = "safety:\n  enabled: true\n  approval_timeout: 30\n  sensitive_paths: [infra]\n\
+                    overrides: {'*': block, kind.shell: confirm, risk.low: warn}\n\
+                    options: {regenerable: confirm}\n";
+        assert_eq!(notices(["", "safety: {enabled: false}", file]), Vec::<String>::new());
+        let policy = load(["", "safety: {enabled: false}", file]).unwrap();
+        assert!(policy.settings().enabled);
+        assert_eq!(policy.approval_timeout(), 30);
+        assert_eq!(policy.sensitive_paths(), ["infra"]);
+    }
+
+    #[test]
+    fn the_user_hears_what_the_organisation_has_settled() {
+        let organisation = "safety: {enabled: true}\noverrides: {effect.doubt.unparsed: confirm}";
+        let user = "safety: {enabled: false}\noverrides: {effect.doubt.unparsed: allow}";
+        let told = notices([organisation, user, ""]);
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|notice| notice.contains("the organisation has settled this")));
+    }
+
+    #[test]
+    fn a_hard_block_named_by_itself_is_told_and_in_a_family_is_not() {
+        let told = notices(["", "overrides: {effect.doubt.malformed: allow}", ""]);
+        assert_eq!(
+            told,
+            ["user.yaml:1:13: `effect.doubt.malformed: allow` is ignored: effect.doubt.malformed \
+              is a hard block"]
+        );
+        assert_eq!(notices(["", "overrides: {effect.doubt.*: allow}", ""]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_last_trusted_word_on_asking_holds() {
+        let enabled = |files| load(files).unwrap().settings().enabled;
+        let (on, off) = ("safety: {enabled: true}", "safety: {enabled: false}");
+        assert!(!enabled(["", off, ""]));
+        assert!(!enabled([off, "", ""]));
+        assert!(!enabled([off, off, ""]));
+        assert!(enabled([off, on, ""]));
+        assert!(enabled([on, off, ""]));
+        assert!(enabled([off, off, on]));
+        assert!(enabled(["", "", off]));
+    }
+
+    #[test]
+    fn the_user_waits_as_long_as_they_like_and_the_project_no_longer() {
+        let timeout = |files: [&str; 3]| load(files).unwrap().approval_timeout();
+        let wait = |seconds: u32| format!("safety: {{approval_timeout: {seconds}}}");
+        assert_eq!(timeout(["", &wait(600), &wait(300)]), 300);
+        assert_eq!(timeout(["", &wait(600), &wait(900)]), 600);
+        assert_eq!(timeout(["", "", ""]), 120);
+    }
+}

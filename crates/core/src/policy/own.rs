@@ -1,0 +1,220 @@
+//! Rules a configuration brings along: rows in the shape of the built-in ones.
+
+use std::collections::BTreeMap;
+
+use crate::context::Context;
+use crate::judge::judge;
+use crate::policy::config::{Place, Source};
+use crate::policy::error::{ConfigError, Problem, did_you_mean};
+use crate::policy::layer::{Layer, PATTERN, Rank};
+use crate::policy::spot::To;
+use crate::policy::{Policy, example};
+use crate::row::Row;
+use crate::rule::{Rule, RuleError};
+
+/// Makes rules of the rows.
+pub(crate) fn read(
+    rank: Rank,
+    rows: BTreeMap<String, Row>,
+    at: Place<'_>,
+) -> Result<Vec<Rule>, ConfigError> {
+    let mut rules = Vec::with_capacity(rows.len());
+    for (key, row) in rows {
+        let path = [To::Key("rules"), To::Key(&key)];
+        if !is_key(&key) || key == PATTERN {
+            let hint = "use small letters, digits and `-`, and not `custom-pattern`";
+            return Err(at.error(&path, Problem::RuleName(key.clone()), hint));
+        }
+        if row.hard {
+            let [rules, rule] = path;
+            let hint = "`verdict: block` is the strictest a configured rule can be";
+            let path = [rules, rule, To::Key("hard")];
+            return Err(at.error(&path, Problem::HardRule(key.clone()), hint));
+        }
+        let id = format!("{}.{key}", rank.as_str());
+        match Rule::from_row(id, row.clone()) {
+            Ok(rule) if !rule.title.trim().is_empty() => rules.push(rule),
+            Ok(_) => return Err(missing(&key, "title", at)),
+            Err(problem) => return Err(bad_rule(&key, &row, problem, at)),
+        }
+    }
+    Ok(rules)
+}
+
+fn is_key(key: &str) -> bool {
+    let plain = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+    !key.is_empty() && key.chars().all(plain)
+}
+
+fn missing(key: &str, field: &'static str, at: Place<'_>) -> ConfigError {
+    let problem = Problem::Value { field, problem: "is missing" };
+    let hint = format!("every rule says its `{field}`; see `countersign config init`");
+    at.error(&[To::Key("rules"), To::Key(key)], problem, &hint)
+}
+
+/// Points at the word that is wrong, where one is.
+fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigError {
+    let mut path = vec![To::Key("rules"), To::Key(key)];
+    let mut hint = "`countersign rules show` prints a built-in rule to start from".to_owned();
+    if let RuleError::Unknown { what, word } = &problem {
+        if word.is_empty() {
+            return missing(key, what, at);
+        }
+        let lists = [
+            ("fact", row.fact.words()),
+            ("where", &row.places),
+            ("with", &row.with),
+            ("without", &row.without),
+        ];
+        let list = lists.iter().find(|(_, words)| words.contains(word));
+        if let Some((field, words)) = list.filter(|_| matches!(*what, "fact" | "tag")) {
+            path.push(To::Key(field));
+            path.extend(words.iter().position(|known| known == word).map(To::Item));
+        } else {
+            path.push(To::Key(what));
+        }
+        hint = did_you_mean(example::nearest_word(what, word), &example::words_of(what));
+    }
+    at.error(&path, Problem::Rule { key: key.to_owned(), problem }, &hint)
+}
+
+/// Runs the examples of a file's rules through `judge` itself.
+pub(crate) fn check_examples(
+    layer: &Layer,
+    source: &Source,
+    policy: &Policy,
+) -> Result<(), ConfigError> {
+    let context = example::context();
+    for rule in &layer.rules {
+        let key = rule.id.split_once('.').map_or(&*rule.id, |(_, key)| key);
+        for (list, examples, wanted) in
+            [("hits", &rule.hits, true), ("misses", &rule.misses, false)]
+        {
+            for (index, text) in examples.iter().enumerate() {
+                if fires(rule, text, policy, &context) == wanted {
+                    continue;
+                }
+                let problem = RuleError::Example {
+                    list,
+                    example: text.to_string(),
+                    problem: if wanted { "does not match" } else { "matches" },
+                };
+                let path = [To::Key("rules"), To::Key(key), To::Key(list), To::Item(index)];
+                let problem = Problem::Rule { key: key.to_owned(), problem };
+                return Err(Place(source).error(&path, problem, EXAMPLE_HINT));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fires(rule: &Rule, text: &str, policy: &Policy, context: &Context) -> bool {
+    let judgement = judge(&example::action(text), policy, context);
+    judgement.findings.iter().any(|finding| finding.rule == rule.id)
+}
+
+const EXAMPLE_HINT: &str = "change the rule or the example until they agree";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::testing::{load, shell};
+
+    /// The error of a user's file, and its hint.
+    fn error(text: &str) -> (String, String) {
+        let error = load(["", text, ""]).unwrap_err();
+        (error.to_string(), error.hint)
+    }
+
+    const RULE: &str = "rules:\n  nul:\n    title: Holds a NUL\n    fact: malformed\n    \
+                        risk: high\n    verdict: block\n    category: not_understood\n";
+
+    /// What is replaced by what in a sound rule, what is said about it, and the hint if it matters.
+    const BROKEN: &[(&str, &str, &str, &str)] = &[
+        ("high", "hihg", "user.yaml:5:5: rule `nul`: unknown risk `hihg`", "did you mean `high`?"),
+        (
+            "fact: malformed",
+            "fact: [read, malfored]",
+            "user.yaml:4:18: rule `nul`: unknown fact `malfored`",
+            "did you mean `malformed`?",
+        ),
+        (
+            "risk: high",
+            "risk: high\n    with: [symlnk]",
+            "user.yaml:6:12: rule `nul`: unknown tag `symlnk`",
+            "did you mean `symlink`?",
+        ),
+        (
+            "    risk: high\n",
+            "",
+            "user.yaml:2:3: `risk` is missing",
+            "every rule says its `risk`; see `countersign config init`",
+        ),
+        (
+            "    title: Holds a NUL\n",
+            "",
+            "user.yaml:2:3: `title` is missing",
+            "every rule says its `title`; see `countersign config init`",
+        ),
+        ("nul:", "Nul:", "user.yaml:2:3: bad rule name `Nul`", ""),
+        ("nul:", "custom-pattern:", "user.yaml:2:3: bad rule name `custom-pattern`", ""),
+        (
+            "risk: high",
+            "hard: true\n    risk: high",
+            "user.yaml:5:5: rule `nul` cannot be hard",
+            "`verdict: block` is the strictest a configured rule can be",
+        ),
+        (
+            "    fact: malformed\n",
+            "",
+            "user.yaml:2:3: rule `nul`: a rule needs `program` or `fact`",
+            "",
+        ),
+        (
+            "    misses: [ls]\n",
+            "",
+            "user.yaml:2:3: rule `nul`: a rule needs at least one example under `hits` and one \
+             under `misses`",
+            "",
+        ),
+    ];
+
+    #[test]
+    fn a_rule_is_checked_word_by_word() {
+        let sound = format!("{RULE}    hits: [\"ls \\0\"]\n    misses: [ls]\n");
+        assert!(load(["", &sound, ""]).is_ok());
+        for (from, to, message, hint) in BROKEN {
+            let (said, hinted) = error(&sound.replace(from, to));
+            assert_eq!(said, *message);
+            assert!(hint.is_empty() || *hint == hinted, "{hinted}");
+            assert!(!hinted.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_example_that_does_not_behave_is_named_with_its_place() {
+        let text = format!("{RULE}    hits:\n      - \"ls \\0\"\n      - ls\n    misses: [ls]\n");
+        let (message, hint) = error(&text);
+        assert_eq!(message, "user.yaml:10:9: rule `nul`: example `ls` under `hits` does not match");
+        assert_eq!(hint, "change the rule or the example until they agree");
+        let text = format!("{RULE}    hits: [\"ls \\0\"]\n    misses: [ls, \"pwd \\0\"]\n");
+        let (message, _) = error(&text);
+        assert!(message.starts_with("user.yaml:9:18: rule `nul`: example `pwd "), "{message}");
+        assert!(message.ends_with("under `misses` matches"), "{message}");
+    }
+
+    #[test]
+    fn a_configured_rule_finds_under_its_layers_name() {
+        let text = format!("{RULE}    hits: [\"ls \\0\"]\n    misses: [ls]\n");
+        for (files, id) in [
+            ([text.as_str(), "", ""], "organisation.nul"),
+            (["", text.as_str(), ""], "user.nul"),
+            (["", "", text.as_str()], "project.nul"),
+        ] {
+            let policy = load(files).unwrap();
+            let judgement = judge(&shell("ls \0"), &policy, &Context::default());
+            assert!(judgement.findings.iter().any(|finding| finding.rule == id), "{id}");
+            assert_eq!(policy.settings().rules, [id]);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Profiles: one policy file per kind of agent, compiled in.
+//!
+//! Adding one is adding `profiles/<name>.yaml`; nothing in code asks which profile this is.
+
+use crate::context::Mode;
+use crate::policy::subject::{Subject, closest, reach};
+use crate::verdict::{Category, Finding, RiskLevel, Verdict};
+
+include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
+
+/// What a policy is when nobody has configured one.
+pub(crate) static DEFAULT: &Profile = &CODING_AGENT;
+
+/// One built-in profile.
+#[derive(Debug)]
+pub struct Profile {
+    /// The name configurations and contexts use.
+    pub name: &'static str,
+    /// Whom it is for.
+    pub title: &'static str,
+    /// Rule families that are on; hard blocks are on everywhere.
+    pub families: &'static [&'static str],
+    /// What nothing lowers.
+    pub always: Always,
+    /// Verdicts that differ from the rules' own.
+    pub verdicts: &'static [(&'static str, Verdict)],
+    /// More of them in explore mode.
+    pub explore: &'static [(&'static str, Verdict)],
+    /// More of them in task mode.
+    pub task: &'static [(&'static str, Verdict)],
+    /// Named settings, each for a few rules.
+    pub options: &'static [Choice],
+    /// Seconds until silence is a refusal.
+    pub approval_timeout: u32,
+}
+
+/// What nothing lowers, besides the hard blocks.
+#[derive(Debug)]
+pub struct Always {
+    /// These ask at least.
+    pub rules: &'static [&'static str],
+    /// Findings of these keep their verdict.
+    pub categories: &'static [Category],
+    /// From this risk on, a person is asked at least.
+    pub risk: Option<RiskLevel>,
+}
+
+/// A named setting of a profile.
+#[derive(Debug)]
+pub struct Choice {
+    /// What configurations call it.
+    pub name: &'static str,
+    /// What holds when no configuration sets it.
+    pub verdict: Verdict,
+    /// The rules whose verdict it is.
+    pub rules: &'static [&'static str],
+}
+
+impl Profile {
+    /// Every built-in profile.
+    #[must_use]
+    pub fn all() -> &'static [&'static Self] {
+        PROFILES
+    }
+
+    /// The profile with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PROFILES.iter().copied().find(|profile| profile.name == name)
+    }
+
+    /// The option that speaks for this rule.
+    pub(crate) fn option_for(&self, subject: Subject<'_>) -> Option<&'static Choice> {
+        self.options
+            .iter()
+            .find(|option| option.rules.iter().any(|words| reach(words, subject).is_some()))
+    }
+
+    /// What this profile says about a subject, and by which of its entries.
+    pub(crate) fn word(
+        &self,
+        subject: Subject<'_>,
+        mode: Option<Mode>,
+    ) -> Option<(&'static str, Verdict)> {
+        let in_mode = match mode {
+            Some(Mode::Explore) => self.explore,
+            Some(Mode::Task) | None => self.task,
+        };
+        closest(in_mode, subject)
+            .or_else(|| closest(self.verdicts, subject))
+            .or_else(|| self.option_for(subject).map(|option| (option.name, option.verdict)))
+    }
+
+    /// Whether this profile lets nothing lower its verdict on this.
+    pub(crate) fn holds(&self, subject: Subject<'_>, finding: Option<&Finding>) -> bool {
+        self.asks_always(subject)
+            || finding.is_some_and(|finding| self.always.categories.contains(&finding.category))
+    }
+
+    /// Whether this profile always wants a person to agree to this.
+    pub(crate) fn asks_always(&self, subject: Subject<'_>) -> bool {
+        let risky = match (subject, self.always.risk) {
+            (Subject::Risk(level), Some(from)) => level >= from,
+            _ => false,
+        };
+        risky || self.always.rules.iter().any(|words| reach(words, subject).is_some())
+    }
+
+    /// Drops findings of families that are off, and says how many. Hard blocks and configured
+    /// rules are never off.
+    pub(crate) fn leave_out(&self, findings: &mut Vec<Finding>) -> usize {
+        if matches!(self.families, ["*"]) {
+            return 0;
+        }
+        let before = findings.len();
+        findings.retain(|finding| {
+            finding.hard
+                || ["organisation.", "user.", "project."]
+                    .iter()
+                    .any(|layer| finding.rule.starts_with(layer))
+                || self
+                    .families
+                    .iter()
+                    .any(|words| reach(words, Subject::Rule(&finding.rule)).is_some())
+        });
+        before.saturating_sub(findings.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::known;
+    use crate::policy::testing::{bare_profile, finding};
+
+    #[test]
+    fn the_default_is_the_coding_agent() {
+        assert_eq!(DEFAULT.name, "coding-agent");
+        assert!(Profile::named("coding-agent").is_some());
+        assert!(Profile::named("Coding-Agent").is_none());
+    }
+
+    #[test]
+    fn profiles_name_only_what_exists() {
+        for profile in Profile::all() {
+            let verdicts = [profile.verdicts, profile.explore, profile.task].concat();
+            let words = verdicts
+                .iter()
+                .map(|(words, _)| words)
+                .chain(profile.families)
+                .chain(profile.always.rules);
+            for words in words {
+                assert_eq!(known::check(words, &[]), Ok(()), "{}", profile.name);
+            }
+        }
+    }
+
+    /// The rules of the two options come with the family `effect.files`.
+    #[test]
+    fn options_name_rules_that_exist() {
+        if known::check("effect.files.*", &[]).is_err() {
+            return;
+        }
+        for option in Profile::all().iter().flat_map(|profile| profile.options) {
+            assert!(option.verdict <= Verdict::Confirm, "{}", option.name);
+            for words in option.rules {
+                assert_eq!(known::check(words, &[]), Ok(()), "{}", option.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_family_that_is_off_finds_nothing_but_hard_blocks() {
+        let quiet = Profile { families: &["effect.doubt.*"], ..bare_profile() };
+        let mut findings: Vec<_> =
+            ["shell.x.hard", "shell.x.soft", "effect.doubt.unparsed", "user.a"]
+                .into_iter()
+                .map(|id| finding(id, Verdict::Block))
+                .collect();
+        findings[0].hard = true;
+        assert_eq!(quiet.leave_out(&mut findings), 1);
+        assert!(findings.iter().all(|finding| finding.rule != "shell.x.soft"));
+        assert_eq!(DEFAULT.leave_out(&mut findings), 0);
+    }
+}

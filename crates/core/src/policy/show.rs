@@ -1,0 +1,114 @@
+//! What a policy comes to, for `countersign config show`.
+
+use serde::Serialize;
+
+use crate::policy::Policy;
+use crate::policy::layer::By;
+use crate::policy::profile::Choice;
+use crate::policy::subject::Subject;
+
+/// What holds after all files are read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Settings {
+    /// The profile.
+    pub profile: String,
+    /// The files, most trusted first.
+    pub files: Vec<String>,
+    /// Whether anyone is asked at all.
+    pub enabled: bool,
+    /// Seconds until silence is a refusal.
+    pub approval_timeout: u32,
+    /// Regular expressions over shell commands.
+    pub custom_patterns: Vec<String>,
+    /// Paths that ask before they are changed.
+    pub sensitive_paths: Vec<String>,
+    /// The profile's named settings.
+    pub options: Vec<Setting>,
+    /// Verdicts that differ from the rules' own.
+    pub overrides: Vec<Setting>,
+    /// What always asks.
+    pub always: Vec<String>,
+    /// The ids of configured rules.
+    pub rules: Vec<String>,
+}
+
+/// One named verdict, and who set it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// What it is about.
+    pub name: String,
+    /// What it is set to.
+    pub verdict: crate::verdict::Verdict,
+    /// `profile`, `organisation`, `user` or `project`.
+    pub layer: String,
+}
+
+impl Policy {
+    /// What holds after all files are read.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let layers = &self.layers;
+        Settings {
+            profile: self.profile.name.to_owned(),
+            files: layers.iter().map(|layer| layer.file.clone()).collect(),
+            enabled: layers.iter().all(|layer| layer.enabled != Some(false)),
+            approval_timeout: self.approval_timeout(),
+            custom_patterns: layers
+                .iter()
+                .filter_map(|layer| layer.patterns.as_ref())
+                .flat_map(|patterns| patterns.texts().iter().cloned())
+                .collect(),
+            sensitive_paths: self.sensitive_paths.clone(),
+            options: self.shown_options(),
+            overrides: self.shown_overrides(),
+            always: layers.iter().flat_map(|layer| layer.always.iter().cloned()).collect(),
+            rules: layers
+                .iter()
+                .flat_map(|layer| &layer.rules)
+                .map(|rule| rule.id.to_string())
+                .collect(),
+        }
+    }
+
+    /// Seconds until silence is a refusal.
+    #[must_use]
+    pub fn approval_timeout(&self) -> u32 {
+        let set = self.layers.iter().rev().find_map(|layer| layer.approval_timeout);
+        set.unwrap_or(self.profile.approval_timeout)
+    }
+
+    fn shown_options(&self) -> Vec<Setting> {
+        let options = self.profile.options.iter();
+        let rule_of =
+            |option: &'static Choice| option.rules.first().map(|rule| (option.name, rule));
+        options
+            .filter_map(rule_of)
+            .map(|(name, rule)| {
+                let ruling = self.before(Subject::Rule(rule), None);
+                let layer = match ruling.by {
+                    By::Entry(layer, _) => layer.rank.as_str(),
+                    _ => "profile",
+                };
+                Setting { name: name.to_owned(), verdict: ruling.verdict, layer: layer.to_owned() }
+            })
+            .collect()
+    }
+
+    fn shown_overrides(&self) -> Vec<Setting> {
+        let of_profile = self.profile.verdicts.iter().map(|(name, verdict)| Setting {
+            name: (*name).to_owned(),
+            verdict: *verdict,
+            layer: "profile".to_owned(),
+        });
+        let of_files = self.layers.iter().flat_map(|layer| {
+            layer.overrides.iter().map(|(name, verdict)| Setting {
+                name: name.clone(),
+                verdict: *verdict,
+                layer: layer.rank.as_str().to_owned(),
+            })
+        });
+        of_profile.chain(of_files).collect()
+    }
+}

@@ -1,0 +1,121 @@
+//! What a verdict can be about, and the words by which profiles and configurations name it.
+//!
+//! | written | means |
+//! |---|---|
+//! | `shell.git.force-push` | one rule |
+//! | `shell.git.*` | a family and everything below it |
+//! | `*` | every rule |
+//! | `kind.file_write` | every action of a kind, with findings or without |
+//! | `risk.high` | every action whose risk is this or worse |
+
+use std::fmt;
+
+use crate::verdict::{RiskLevel, Verdict};
+
+/// What a verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject<'a> {
+    /// A finding, by the id of its rule.
+    Rule(&'a str),
+    /// The action's kind.
+    Kind(&'a str),
+    /// The action's level of risk.
+    Risk(RiskLevel),
+    /// A profile that does not exist was asked for.
+    UnknownProfile(&'a str),
+}
+
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(id) => f.write_str(id),
+            Self::Kind(kind) => write!(f, "kind.{kind}"),
+            Self::Risk(level) => write!(f, "risk.{}", level.as_str()),
+            Self::UnknownProfile(name) => write!(f, "profile {name}"),
+        }
+    }
+}
+
+/// How closely these words name the subject, if they do; the closest entry of a layer holds.
+pub(crate) fn reach(words: &str, subject: Subject<'_>) -> Option<usize> {
+    match subject {
+        Subject::Rule(id) => match words.strip_suffix('*') {
+            Some(family) if family.is_empty() || family.ends_with('.') => {
+                id.starts_with(family).then_some(family.len())
+            }
+            _ => (words == id).then_some(usize::MAX),
+        },
+        Subject::Kind(kind) => (words.strip_prefix("kind.") == Some(kind)).then_some(0),
+        Subject::Risk(level) => {
+            let from = level_named(words.strip_prefix("risk.")?)?;
+            (from <= level).then_some(from as usize)
+        }
+        Subject::UnknownProfile(_) => None,
+    }
+}
+
+/// The entry that names the subject most closely.
+pub(crate) fn closest<'a, K: AsRef<str>>(
+    entries: &'a [(K, Verdict)],
+    subject: Subject<'_>,
+) -> Option<(&'a str, Verdict)> {
+    entries
+        .iter()
+        .filter_map(|(words, verdict)| {
+            let words = words.as_ref();
+            reach(words, subject).map(|reach| (reach, words, *verdict))
+        })
+        .max_by_key(|(reach, ..)| *reach)
+        .map(|(_, words, verdict)| (words, verdict))
+}
+
+/// The levels that can be named.
+pub(crate) const LEVELS: &[RiskLevel] =
+    &[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High, RiskLevel::Critical];
+
+pub(crate) fn level_named(name: &str) -> Option<RiskLevel> {
+    LEVELS.iter().copied().find(|level| level.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_entry_holds() {
+        let entries = [
+            ("*", Verdict::Warn),
+            ("shell.*", Verdict::Block),
+            ("shell.git.*", Verdict::Confirm),
+            ("shell.git.push", Verdict::Allow),
+        ];
+        let verdict = |id| closest(&entries, Subject::Rule(id)).map(|(_, verdict)| verdict);
+        assert_eq!(verdict("shell.git.push"), Some(Verdict::Allow));
+        assert_eq!(verdict("shell.git.clean"), Some(Verdict::Confirm));
+        assert_eq!(verdict("shell.github.x"), Some(Verdict::Block));
+        assert_eq!(verdict("effect.files.x"), Some(Verdict::Warn));
+    }
+
+    #[test]
+    fn a_star_stands_only_after_a_dot() {
+        assert_eq!(reach("shell.git*", Subject::Rule("shell.git.push")), None);
+        assert_eq!(reach("shell", Subject::Rule("shell.git.push")), None);
+    }
+
+    #[test]
+    fn a_level_of_risk_means_this_or_worse() {
+        let entries = [("risk.medium", Verdict::Warn), ("risk.critical", Verdict::Block)];
+        let verdict = |level| closest(&entries, Subject::Risk(level)).map(|(_, verdict)| verdict);
+        assert_eq!(verdict(RiskLevel::Low), None);
+        assert_eq!(verdict(RiskLevel::High), Some(Verdict::Warn));
+        assert_eq!(verdict(RiskLevel::Critical), Some(Verdict::Block));
+    }
+
+    #[test]
+    fn rules_kinds_and_risks_do_not_mix() {
+        assert_eq!(reach("*", Subject::Kind("shell")), None);
+        assert_eq!(reach("*", Subject::Risk(RiskLevel::High)), None);
+        assert_eq!(reach("kind.shell", Subject::Kind("shell")), Some(0));
+        assert_eq!(reach("kind.shell", Subject::Rule("kind.shell")), Some(usize::MAX));
+    }
+}
