@@ -20,7 +20,7 @@ pub fn analyze(
             Analysis { commands: Vec::new(), facts: sql::facts(source, dialect, scene) }
         }
         Language::Python | Language::Javascript | Language::Perl | Language::Ruby => {
-            Analysis::default()
+            script::analyze(language, source, scene)
         }
     }
 }

@@ -68,6 +68,12 @@ pub fn facts(sql: &str, dialect: Option<&str>, scene: &Scene<'_>) -> Vec<Fact> {
     reader.facts
 }
 
+/// Whether this text is SQL rather than something else.
+#[must_use]
+pub fn is_statement(text: &str) -> bool {
+    guess::looks_like_sql(text)
+}
+
 /// Reads one statement after the other.
 struct Reader<'a> {
     flavour: Flavour,

@@ -45,12 +45,16 @@ pub(super) enum Effect {
     Decode(Coding),
     /// A character from its number.
     Character,
+    /// A number from its character.
+    CodePoint,
     /// A function of every item of a list.
     Map,
     /// Joins the items of the second argument by the first, or the other way round.
     Join,
     /// Fills a format.
     Format,
+    /// Takes the first item off a list.
+    Shift,
     /// Looks up a member by its name.
     GetMember,
     /// Loads a module by its name.
@@ -148,8 +152,6 @@ pub(super) enum Effect {
     Capture,
     /// Every process of the machine.
     Processes,
-    /// Switches the machine off.
-    PowerOff,
     /// Schedules something.
     Schedule,
     /// Runs its block for ever.

@@ -144,6 +144,8 @@ pub(super) enum Operator {
     Format,
     /// `*`, or `x` in Perl.
     Repeat,
+    Subtract,
+    Xor,
     /// Yes or no.
     Compare,
     /// `|`: joins maps in Python.

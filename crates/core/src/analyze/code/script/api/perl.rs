@@ -78,6 +78,8 @@ fn values(name: &str) -> Option<Effect> {
         "uncompress" | "Compress::Zlib::uncompress" | "memGunzip" => Effect::Decode(Coding::Packed),
         "uri_unescape" | "URI::Escape::uri_unescape" => Effect::Decode(Coding::Percent),
         "chr" => Effect::Character,
+        "ord" => Effect::CodePoint,
+        "shift" | "pop" => Effect::Shift,
         "map" | "grep" => Effect::Map,
         "join" => Effect::Join,
         "sprintf" => Effect::Format,
@@ -97,7 +99,7 @@ fn values(name: &str) -> Option<Effect> {
         "readdir" => Effect::List,
         "print" | "printf" | "say" => Effect::Print,
         "length" | "defined" | "exists" | "index" | "sleep" | "time" | "md5_hex" | "sha256_hex"
-        | "exit" | "die" | "warn" | "stat" | "lstat" | "int" | "ord" | "mkdir" | "close"
+        | "exit" | "die" | "warn" | "stat" | "lstat" | "int" | "mkdir" | "close"
         | "mkpath" | "make_path" | "select" => Effect::Clean,
         "getpwent" | "getspnam" => Effect::FindSecrets,
         _ => return None,

@@ -91,8 +91,8 @@ fn processes(name: &str) -> Option<Effect> {
         "os.fork" | "os.forkpty" | "pty.fork" => Effect::Fork,
         "threading.Thread" | "multiprocessing.Process" | "_thread.start_new_thread"
         | "thread.start_new_thread" | "threading.Timer" | "multiprocessing.Pool" => Effect::Start,
-        "os.kill" | "os.killpg" | "signal.pthread_kill" | "psutil.Process" => Effect::Kill,
-        "psutil.process_iter" | "psutil.pids" => Effect::Processes,
+        "os.kill" | "os.killpg" | "signal.pthread_kill" => Effect::Kill,
+        "psutil.process_iter" | "psutil.pids" | "psutil.Process" => Effect::Processes,
         "os.dup2" => Effect::Redirect,
         _ => return None,
     })
@@ -184,6 +184,7 @@ fn values(name: &str) -> Option<Effect> {
         | "base64.b85decode" | "base64.a85decode" | "binascii.a2b_uu"
         | "cryptography.fernet.Fernet.decrypt" => Effect::Decode(Coding::Packed),
         "chr" | "unichr" => Effect::Character,
+        "ord" => Effect::CodePoint,
         "map" => Effect::Map,
         "str" | "bytes" | "bytearray" | "unicode" | "repr" | "memoryview" | "io.StringIO"
         | "io.BytesIO" | "textwrap.dedent" | "shlex.join" | "ascii" | "contextlib.closing"

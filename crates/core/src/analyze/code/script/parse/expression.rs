@@ -133,10 +133,11 @@ impl Parser<'_> {
             }
             "<<" if self.language == Language::Ruby => Infix::Binary(Operator::Add, BITS),
             "|" => Infix::Binary(Operator::Merge, BITS),
-            "&" | "^" | "<<" | ">>" | ">>>" | ".." | "..." => Infix::Binary(Operator::Other, BITS),
+            "^" => Infix::Binary(Operator::Xor, BITS),
+            "&" | "<<" | ">>" | ">>>" | ".." | "..." => Infix::Binary(Operator::Other, BITS),
             "+" => Infix::Binary(Operator::Add, SUM),
             "." if perl => Infix::Binary(Operator::Add, SUM),
-            "-" => Infix::Binary(Operator::Other, SUM),
+            "-" => Infix::Binary(Operator::Subtract, SUM),
             "*" => Infix::Binary(Operator::Repeat, PRODUCT),
             "/" => Infix::Binary(Operator::Divide, PRODUCT),
             "%" => Infix::Binary(Operator::Format, PRODUCT),
