@@ -173,6 +173,15 @@ impl Args {
         Self { list: list.cloned().collect() }
     }
 
+    /// Functions of libraries among the arguments.
+    fn apis(&self) -> Vec<Rc<str>> {
+        let name = |value: &Value| match &value.shape {
+            Shape::Api(name) => Some(Rc::clone(name)),
+            _ => None,
+        };
+        self.positional().filter_map(name).collect()
+    }
+
     fn closures(&self) -> Vec<Value> {
         let closure = |value: &Value| matches!(value.shape, Shape::Closure(..));
         self.list.iter().map(|arg| &arg.value).filter(|value| closure(value)).cloned().collect()

@@ -3,11 +3,12 @@
 use super::{Coding, Effect};
 
 pub(super) const PREFIXES: &[(&str, &str)] = &[
+    (".", ""),
     ("Kernel.", ""),
     ("Object.", ""),
     ("Process.fork", "fork"),
     ("Process.exec", "exec"),
-    ("IO::File", "File"),
+    ("IO.File", "File"),
     ("Shellwords.escape", "String"),
 ];
 
@@ -27,7 +28,7 @@ fn files(name: &str) -> Option<Effect> {
         "FileUtils.rm_r" | "FileUtils.rm_rf" | "FileUtils.rmtree" | "FileUtils.remove_dir"
         | "FileUtils.remove_entry" | "FileUtils.remove_entry_secure" | "FileUtils.safe_rmtree"
         | "FileUtils.remove_file" => Effect::DeleteTree,
-        "File.open" | "File.new" | "open" | "Zlib::GzipReader.open" | "IO.open" | "IO.sysopen" => {
+        "File.open" | "File.new" | "open" | "Zlib.GzipReader.open" | "IO.open" | "IO.sysopen" => {
             Effect::Open
         }
         "File.read" | "File.readlines" | "IO.read" | "IO.readlines" | "File.foreach" | "IO.foreach"
@@ -61,7 +62,7 @@ fn processes(name: &str) -> Option<Effect> {
         "Process.kill" => Effect::Kill,
         "loop" => Effect::Loop,
         "eval" | "instance_eval" | "class_eval" | "module_eval" | "binding.eval" | "TOPLEVEL_BINDING.eval"
-        | "RubyVM::InstructionSequence.eval" => Effect::Eval,
+        | "RubyVM.InstructionSequence.eval" => Effect::Eval,
         "load" => Effect::RunFile,
         "Marshal.load" | "YAML.load" | "YAML.unsafe_load" | "Psych.load" => Effect::Unpickle,
         "send" | "public_send" | "__send__" | "method" => Effect::GetMember,
@@ -71,26 +72,26 @@ fn processes(name: &str) -> Option<Effect> {
 
 fn network(name: &str) -> Option<Effect> {
     Some(match name {
-        "Net::HTTP.get" | "Net::HTTP.get_response" | "URI.open" | "HTTParty.get" | "RestClient.get"
+        "Net.HTTP.get" | "Net.HTTP.get_response" | "URI.open" | "HTTParty.get" | "RestClient.get"
         | "Faraday.get" | "HTTP.get" | "OpenURI.open_uri" | "Excon.get" => Effect::Fetch,
-        "Net::HTTP.post" | "Net::HTTP.post_form" | "HTTParty.post" | "RestClient.post"
+        "Net.HTTP.post" | "Net.HTTP.post_form" | "HTTParty.post" | "RestClient.post"
         | "Faraday.post" | "HTTP.post" | "HTTParty.put" | "RestClient.put" | "Excon.post" => {
             Effect::Post
         }
-        "Net::HTTP::Post.new" | "Net::HTTP::Put.new" => Effect::MakeRequest,
+        "Net.HTTP.Post.new" | "Net.HTTP.Put.new" => Effect::MakeRequest,
         "Socket.new" => Effect::Socket,
         "TCPSocket.new" | "TCPSocket.open" | "Socket.tcp" | "UNIXSocket.new" | "UDPSocket.new"
-        | "OpenSSL::SSL::SSLSocket.new" => Effect::Connect,
+        | "OpenSSL.SSL.SSLSocket.new" => Effect::Connect,
         "TCPServer.new" | "TCPServer.open" | "Socket.tcp_server_loop" | "UNIXServer.new" => {
             Effect::Listen
         }
-        "Net::HTTP.new" | "Net::HTTP.start" | "Net::FTP.new" | "Net::FTP.open" | "Net::SMTP.start"
-        | "Net::SMTP.new" | "Mail.deliver" | "Net::SFTP.start" | "Net::SCP.start"
-        | "Faraday.new" | "Aws::S3::Client.new" | "Aws::S3::Resource.new" => Effect::Sender,
-        "SQLite3::Database.new" | "SQLite3::Database.open" => Effect::Database("sqlite"),
-        "PG.connect" | "PG::Connection.new" | "PG::Connection.open" => Effect::Database("postgres"),
-        "Mysql2::Client.new" => Effect::Database("mysql"),
-        "ActiveRecord::Base.connection" | "Sequel.connect" => Effect::Database("generic"),
+        "Net.HTTP.new" | "Net.HTTP.start" | "Net.FTP.new" | "Net.FTP.open" | "Net.SMTP.start"
+        | "Net.SMTP.new" | "Mail.deliver" | "Net.SFTP.start" | "Net.SCP.start"
+        | "Faraday.new" | "Aws.S3.Client.new" | "Aws.S3.Resource.new" => Effect::Sender,
+        "SQLite3.Database.new" | "SQLite3.Database.open" => Effect::Database("sqlite"),
+        "PG.connect" | "PG.Connection.new" | "PG.Connection.open" => Effect::Database("postgres"),
+        "Mysql2.Client.new" => Effect::Database("mysql"),
+        "ActiveRecord.Base.connection" | "Sequel.connect" => Effect::Database("generic"),
         _ => return None,
     })
 }
@@ -100,7 +101,7 @@ fn values(name: &str) -> Option<Effect> {
         "Base64.decode64" | "Base64.strict_decode64" | "Base64.urlsafe_decode64" => {
             Effect::Decode(Coding::Base64)
         }
-        "Zlib::Inflate.inflate" | "Zlib.inflate" | "Zlib.gunzip" => Effect::Decode(Coding::Packed),
+        "Zlib.Inflate.inflate" | "Zlib.inflate" | "Zlib.gunzip" => Effect::Decode(Coding::Packed),
         "CGI.unescape" | "URI.decode_www_form_component" => Effect::Decode(Coding::Percent),
         "File.join" | "Pathname.new" | "Pathname" | "URI.join" => Effect::JoinPath,
         "File.expand_path" | "File.absolute_path" | "File.realpath" => Effect::ExpandHome,
@@ -123,7 +124,7 @@ fn values(name: &str) -> Option<Effect> {
         }
         "format" | "sprintf" => Effect::Format,
         "require" | "require_relative" | "exit" | "abort" | "sleep" | "rand" | "File.exist?" | "at_exit"
-        | "File.file?" | "File.directory?" | "File.size" | "Dir.exist?" | "Digest::SHA256.hexdigest"
+        | "File.file?" | "File.directory?" | "File.size" | "Dir.exist?" | "Digest.SHA256.hexdigest"
         | "FileUtils.mkdir_p" | "Dir.mkdir" | "FileUtils.mkdir" | "raise" | "Integer" => Effect::Clean,
         "Etc.passwd" | "Etc.getpwnam" => Effect::FindSecrets,
         "proc" | "lambda" | "Proc.new" | "define_method" | "catch" | "trap" | "Signal.trap"

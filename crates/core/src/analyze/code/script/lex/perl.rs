@@ -151,7 +151,7 @@ fn word(scan: &mut Scan<'_>) -> bool {
         return true;
     }
     let key = scan.rest().trim_start_matches([' ', '\t']).starts_with("=>");
-    let subscript = scan.peek() == Some(b'}') && scan.last() == Some(&Kind::Mark("{"));
+    let subscript = scan.peek() == Some(b'}') && after_subscript(scan);
     let member = scan.last() == Some(&Kind::Mark("->"));
     if key || subscript {
         scan.push_text(vec![Part::Text(text.to_owned())], Quote::Plain, start);
@@ -166,6 +166,19 @@ fn word(scan: &mut Scan<'_>) -> bool {
     }
     scan.push_name(start);
     false
+}
+
+/// Behind the `{` of `$x{` or `->{`, not of a block.
+fn after_subscript(scan: &Scan<'_>) -> bool {
+    let before = match scan.last_two() {
+        (Some(before), Some(brace)) if brace.kind == Kind::Mark("{") && !brace.spaced => before,
+        _ => return false,
+    };
+    match &before.kind {
+        Kind::Name(name) => name.starts_with(['$', '@', '%']),
+        Kind::Mark(mark) => matches!(*mark, "->" | "]" | "}"),
+        _ => false,
+    }
 }
 
 /// `q{…}`, `qq|…|`, `qw(…)`, `m#…#`, `s/…/…/e`; whether it was one.
@@ -327,7 +340,13 @@ fn handle(scan: &mut Scan<'_>) {
     let close = scan.rest().bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'\n' | b';'));
     match close {
         Some(close) if scan.peek_at(close) == Some(b'>') && scan.peek_at(1) != Some(b'=') => {
-            let parts = vec![Part::Code(start + 1, start + close)];
+            let inside = scan.slice(start + 1, start + close);
+            let handle = inside.trim_start_matches('$').bytes().all(is_word);
+            let parts = if handle {
+                vec![Part::Code(start + 1, start + close)]
+            } else {
+                vec![Part::Text(inside.to_owned())]
+            };
             scan.advance(close + 1);
             scan.push_text(parts, Quote::Handle, start);
         }

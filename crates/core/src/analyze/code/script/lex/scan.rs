@@ -131,6 +131,15 @@ impl<'a> Scan<'a> {
         self.tokens.list.last().map(|token| &token.kind)
     }
 
+    /// The last token but one, and the last.
+    pub(super) fn last_two(&self) -> (Option<&Token>, Option<&Token>) {
+        match &*self.tokens.list {
+            [.., before, last] => (Some(before), Some(last)),
+            [last] => (None, Some(last)),
+            [] => (None, None),
+        }
+    }
+
     /// How many tokens there are.
     pub(super) fn count(&self) -> usize {
         self.tokens.list.len()

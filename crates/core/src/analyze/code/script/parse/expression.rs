@@ -190,8 +190,11 @@ impl Parser<'_> {
                 let operand = self.expression(POWER);
                 return match mark {
                     "!" | "-" | "+" | "~" => {
-                        if matches!(self.step(operand), Some(StepKind::Number(_))) && mark == "+" {
-                            operand
+                        if let Some(StepKind::Number(number)) = self.step(operand)
+                            && matches!(mark, "+" | "-")
+                        {
+                            let number = if mark == "-" { number.saturating_neg() } else { *number };
+                            self.emit(StepKind::Number(number))
                         } else if mark == "!" {
                             self.unknown()
                         } else {

@@ -105,7 +105,8 @@ impl Parser<'_> {
                 self.skip();
                 let from = self.input.at;
                 let begin = self.begin(Block::Loop);
-                self.perl_condition();
+                let condition = self.perl_condition();
+                self.perl_topic(condition);
                 return Some(Opened::Loop(begin, from, forever));
             }
             "for" | "foreach" => return Some(self.perl_for()),
@@ -115,23 +116,7 @@ impl Parser<'_> {
                 self.skip();
             }
             "use" | "no" => self.perl_use(),
-            "return" => {
-                self.skip();
-                if !self.perl_ends() {
-                    let value = self.perl_list();
-                    self.emit(StepKind::Return(value));
-                }
-                self.perl_modifiers(None);
-            }
-            _ => {
-                let idle = self.emit(StepKind::Idle);
-                let value = self.perl_list();
-                self.perl_modifiers(Some(idle));
-                // The last value of a sub is what it returns.
-                if self.token().is_none() {
-                    self.emit(StepKind::Return(value));
-                }
-            }
+            _ => self.perl_modified(),
         }
         None
     }
@@ -172,10 +157,7 @@ impl Parser<'_> {
                         parser.skip();
                     }
                 }
-                match *items {
-                    [only] => only,
-                    _ => parser.emit(StepKind::List(items)),
-                }
+                parser.emit(StepKind::List(items))
             });
             let item = self.emit(StepKind::Item(list));
             self.assign(Target::Local(variable), item);
@@ -256,33 +238,75 @@ impl Parser<'_> {
         self.emit(StepKind::List(items))
     }
 
-    /// `… if x`, `… while y`, `… for @z`
-    fn perl_modifiers(&mut self, idle: Option<Ref>) {
-        let word = self.word().to_owned();
-        if MODIFIERS.contains(&&*word) {
-            let forever = matches!(&*word, "while" | "until")
-                && match self.kind_at(1) {
-                    Some(Kind::Number(number)) => *number != Some(0),
-                    Some(Kind::Name(name)) => &**name == "fork",
-                    _ => self.perl_always(1),
-                };
-            self.skip();
-            let over = self.perl_list();
-            if let Some(idle) = idle {
-                let block = match &*word {
-                    "if" | "unless" => Block::Maybe,
-                    _ if forever => Block::Endless,
-                    _ => Block::Loop,
-                };
-                self.patch(idle, block);
-                if matches!(&*word, "for" | "foreach") {
-                    let item = self.emit(StepKind::Item(over));
-                    self.assign(Target::Name("$_".into()), item);
-                }
-                self.finish();
-            }
+    /// A statement with what may stand behind it: `… if x`, `… while y`, `… for @z`. That comes
+    /// first, because it runs first.
+    fn perl_modified(&mut self) {
+        let end = self.input.end;
+        let start = self.input.at;
+        let ends = |kind: &Kind| kind.is(";") || kind.name().is_some_and(|name| MODIFIERS.contains(&name));
+        let stop = self.find(end, ends).unwrap_or(end);
+        let modifier = self.token_at(stop).and_then(|token| token.kind.name()).map(str::to_owned);
+        let Some(word) = modifier else {
+            self.perl_simple();
+            self.accept(";");
+            return;
+        };
+        self.input.at = stop;
+        let forever = matches!(&*word, "while" | "until") && self.perl_forever();
+        self.skip();
+        let block = match &*word {
+            "if" | "unless" => Block::Maybe,
+            _ if forever => Block::Endless,
+            _ => Block::Loop,
+        };
+        self.begin(block);
+        let over = self.perl_list();
+        if matches!(&*word, "for" | "foreach") {
+            let list = self.emit(StepKind::List(vec![over]));
+            let item = self.emit(StepKind::Item(list));
+            self.assign(Target::Name("$_".into()), item);
+        } else {
+            self.perl_topic(Some(over));
         }
+        let after = self.input.at;
+        self.input.at = start;
+        self.within(stop, Self::perl_simple);
+        self.finish();
+        self.input.at = after;
         self.accept(";");
+    }
+
+    fn perl_simple(&mut self) {
+        if self.accept_word("return") {
+            if !self.perl_ends() {
+                let value = self.perl_list();
+                self.emit(StepKind::Return(value));
+            }
+            return;
+        }
+        let value = self.perl_list();
+        // The last value of a sub is what it returns.
+        if self.token().is_none() || self.is(";") && self.kind_at(1).is_none() {
+            self.emit(StepKind::Return(value));
+        }
+    }
+
+    /// On `while`: whether what follows is always true.
+    fn perl_forever(&self) -> bool {
+        match self.kind_at(1) {
+            Some(Kind::Number(number)) => *number != Some(0),
+            Some(Kind::Name(name)) => &**name == "fork",
+            _ => self.perl_always(1),
+        }
+    }
+
+    /// `while (<$file>)` reads into `$_`.
+    fn perl_topic(&mut self, condition: Option<Ref>) {
+        if let Some(condition) = condition
+            && matches!(self.step(condition), Some(StepKind::Line(_)))
+        {
+            self.assign(Target::Name("$_".into()), condition);
+        }
     }
 
     /// Nothing of an argument can stand here.

@@ -46,6 +46,14 @@ impl Runner<'_> {
 
     /// Calls every function among the arguments with this value.
     pub(super) fn call_back(&mut self, args: &Args, value: &Value) {
+        if self.language == Language::Javascript {
+            // `.then(eval)`
+            for name in args.apis() {
+                if api::effect(self.language, &name).is_some() {
+                    self.call_api(&name, &Args::of([value.clone()]), None);
+                }
+            }
+        }
         for closure in args.closures() {
             let Shape::Closure(id, this) = &closure.shape else { continue };
             let params = self.function(*id).map_or(0, |function| function.params.len());

@@ -3,12 +3,21 @@
 use std::rc::Rc;
 
 use super::{Args, Runner, decode};
+use crate::action::Language;
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 
 impl Runner<'_> {
     /// One of the things in a list, a map, a file, a folder.
     pub(super) fn item(&self, list: &Value) -> Value {
         match &list.shape {
+            // Perl's lists have no lists in them.
+            Shape::List(items) if self.language == Language::Perl => {
+                let flat = items.iter().flat_map(|item| match item.items() {
+                    Some(inner) => inner.to_vec(),
+                    None => vec![item.clone()],
+                });
+                Value::any(flat.collect())
+            }
             Shape::List(items) => Value::any(items.to_vec()),
             Shape::Map(pairs) => {
                 Value::any(pairs.iter().map(|(name, _)| Value::text(&**name)).collect())

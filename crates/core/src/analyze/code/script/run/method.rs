@@ -45,6 +45,10 @@ impl Runner<'_> {
             Shape::Closure(..) | Shape::Class(_) | Shape::Instance(_) => {
                 self.function_method(object, name, args, span)
             }
+            Shape::Api(_) if matches!(&**name, "then" | "catch" | "finally") => {
+                self.call_back(args, object);
+                object.clone()
+            }
             Shape::Api(api) => {
                 let full: Rc<str> = format!("{api}.{name}").into();
                 self.call_api(&full, args, span)
@@ -443,6 +447,12 @@ impl Runner<'_> {
             "execute" | "executemany" | "executescript" | "query" | "exec" | "raw" | "do" | "run"
             | "prepare" | "execute_sql" | "exec_query" | "fetch" | "fetchval" | "fetchrow" => {
                 self.query(&args.at(0), "generic", span);
+            }
+            "submit" | "apply_async" | "apply" | "call_soon" | "register" => {
+                let function = args.at(0);
+                if matches!(function.shape, Shape::Closure(..) | Shape::Api(_)) {
+                    return self.call(&function, &args.skip(1), span);
+                }
             }
             "unlink" | "rmtree" if args.count() == 0 => {
                 self.touch(FactKind::Delete, object, Tags::NONE, span);

@@ -111,6 +111,9 @@ impl Runner<'_> {
         if matches!(name, "__dict__" | "default" | "prototype" | "__globals__") {
             return Value::api(api);
         }
+        if self.language == Language::Javascript && matches!(name, "then" | "catch" | "finally") {
+            return Value::member(Value::api(api), &name.into());
+        }
         let full = api::canonical(self.language, &format!("{api}.{name}"));
         match &*full {
             "os.environ" | "process.env" | "os.environb" | "Deno.env" | "Bun.env" => environment(),
@@ -171,6 +174,10 @@ impl Runner<'_> {
         let name = key.known_text();
         match (&object.shape, &key.shape) {
             (Shape::Thing(Thing::Environment), _) => self.variable(key),
+            // Ruby: `Dir["*.rb"]` is a list of names.
+            (Shape::Api(api), _) if &**api == "Dir" && self.language == Language::Ruby => {
+                Value::list(vec![key.clone()])
+            }
             (Shape::Api(api), _) => match name {
                 Some(name) if api.is_empty() => Value::api(&api::canonical(self.language, name)),
                 Some(name) => self.api_member(api, name),
