@@ -1,0 +1,372 @@
+//! Follows a program step by step, with values as far as they are known.
+//!
+//! Every branch is taken, every loop once, every function when it is called and, if it never is,
+//! once at the end with nothing known. Variables are looked up from the inside out along the calls,
+//! which is close enough for short scripts. A budget bounds the whole walk.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::tree::{Block, Function, FunctionId, Program, Target};
+use super::value::{Marks, Shape, Value};
+use crate::action::Language;
+use crate::analyze::Analysis;
+use crate::fact::{Fact, FactKind, Tags};
+use crate::place::Scene;
+use crate::verdict::Span;
+
+mod call;
+mod code;
+mod decode;
+mod effect;
+mod file;
+mod list;
+mod method;
+mod name;
+mod network;
+mod process;
+mod step;
+mod text;
+
+/// Steps that any program may take, and more for each of its own.
+const FUEL: u64 = 200_000;
+const FUEL_PER_STEP: u64 = 8;
+/// Calls in calls that are followed; fewer when already inside other languages.
+const DEEPEST_CALL: usize = 12;
+/// Enough to judge by.
+const MOST_FACTS: usize = 300;
+
+/// What this program would do.
+pub(super) fn analyze(
+    language: Language,
+    source: &str,
+    program: &Program,
+    scene: &Scene<'_>,
+) -> Analysis {
+    let steps: usize = program.functions.iter().map(|function| function.code.len()).sum();
+    let mut runner = Runner {
+        language,
+        source,
+        program,
+        scene: *scene,
+        frames: Vec::new(),
+        attributes: HashMap::new(),
+        stars: Vec::new(),
+        called: HashSet::new(),
+        fuel: FUEL + FUEL_PER_STEP * u64::try_from(steps).unwrap_or(u64::MAX / 16),
+        supposed: false,
+        connected: None,
+        redirected: None,
+        spawned: false,
+        written: HashMap::new(),
+        cwd: None,
+        analysis: Analysis::default(),
+        seen: HashSet::new(),
+    };
+    runner.run();
+    runner.analysis
+}
+
+struct Runner<'a> {
+    language: Language,
+    source: &'a str,
+    program: &'a Program,
+    scene: Scene<'a>,
+    frames: Vec<Frame>,
+    /// Members of all objects, by name alone.
+    attributes: HashMap<Rc<str>, Value>,
+    /// Modules whose names are all known: `from os import *`.
+    stars: Vec<Rc<str>>,
+    called: HashSet<FunctionId>,
+    fuel: u64,
+    /// Nobody called the current function: what is not known stays quiet.
+    supposed: bool,
+    /// Where a raw connection was made.
+    connected: Option<Span>,
+    /// Where the standard streams became a connection.
+    redirected: Option<Span>,
+    /// A program was started.
+    spawned: bool,
+    /// What was written to files, by path.
+    written: HashMap<String, Marks>,
+    /// Where the program went, if it changed its folder.
+    cwd: Option<String>,
+    analysis: Analysis,
+    seen: HashSet<(FactKind, Tags, String)>,
+}
+
+/// One call being followed.
+struct Frame {
+    function: FunctionId,
+    values: Vec<Value>,
+    locals: HashMap<Rc<str>, Value>,
+    result: Option<Value>,
+    blocks: Vec<Region>,
+    /// It forked: doing that again in a call of itself never ends.
+    forked: bool,
+}
+
+/// A block being followed, and what its assignments replaced.
+struct Region {
+    kind: Block,
+    replaced: Vec<(usize, Rc<str>, Value)>,
+}
+
+/// One argument of a call.
+#[derive(Debug, Clone)]
+struct Arg {
+    name: Option<Rc<str>>,
+    value: Value,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone, Default)]
+struct Args {
+    list: Vec<Arg>,
+}
+
+impl Args {
+    fn of(values: impl IntoIterator<Item = Value>) -> Self {
+        Self { list: values.into_iter().map(|value| Arg { name: None, value }).collect() }
+    }
+
+    /// The argument without a name at this place.
+    fn at(&self, place: usize) -> Value {
+        self.positional().nth(place).cloned().unwrap_or_default()
+    }
+
+    fn positional(&self) -> impl Iterator<Item = &Value> {
+        self.list.iter().filter(|arg| arg.name.is_none()).map(|arg| &arg.value)
+    }
+
+    fn count(&self) -> usize {
+        self.positional().count()
+    }
+
+    /// The argument of this name, given by name or in a map.
+    fn named(&self, name: &str) -> Option<Value> {
+        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
+        direct.map(|arg| arg.value.clone()).or_else(|| {
+            self.positional().find_map(|value| value.get(name).cloned())
+        })
+    }
+
+    /// The argument of this name, or the one at this place.
+    fn get(&self, place: usize, name: &str) -> Value {
+        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
+        direct.map_or_else(|| self.at(place), |arg| arg.value.clone())
+    }
+
+    /// Where all arguments come from.
+    fn joined(&self) -> Value {
+        self.list.iter().fold(Value::unknown(), |all, arg| all.with(&arg.value.origin))
+    }
+
+    /// Without the first so many.
+    fn skip(&self, count: usize) -> Self {
+        let mut left = count;
+        let list = self.list.iter().filter(|arg| {
+            let drop = arg.name.is_none() && left > 0;
+            left -= usize::from(drop);
+            !drop
+        });
+        Self { list: list.cloned().collect() }
+    }
+
+    /// Functions of libraries among the arguments.
+    fn apis(&self) -> Vec<Rc<str>> {
+        let name = |value: &Value| match &value.shape {
+            Shape::Api(name) => Some(Rc::clone(name)),
+            _ => None,
+        };
+        self.positional().filter_map(name).collect()
+    }
+
+    fn closures(&self) -> Vec<Value> {
+        let closure = |value: &Value| matches!(value.shape, Shape::Closure(..));
+        self.list.iter().map(|arg| &arg.value).filter(|value| closure(value)).cloned().collect()
+    }
+}
+
+impl<'a> Runner<'a> {
+    fn run(&mut self) {
+        if self.program.functions.is_empty() {
+            return;
+        }
+        self.invoke(0, &Args::default(), None);
+        // What nobody called is looked at for what it would surely do.
+        self.supposed = true;
+        for id in 1..self.program.functions.len() {
+            if !self.called.contains(&id) && !self.is_exhausted() {
+                let this = self.function(id).and_then(|function| function.class.clone());
+                let this = this.map(|class| Value::new(Shape::Instance(class)));
+                self.invoke(id, &Args::default(), this);
+            }
+        }
+        self.supposed = false;
+        if let (Some(span), true) = (self.redirected, self.spawned) {
+            self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
+        }
+        if self.is_exhausted() {
+            self.add(Fact::new(FactKind::Bound, "more steps than are followed"));
+        }
+    }
+
+    const fn is_exhausted(&self) -> bool {
+        self.fuel == 0
+    }
+
+    const fn spend(&mut self, fuel: u64) {
+        self.fuel = self.fuel.saturating_sub(fuel);
+    }
+
+    fn function(&self, id: FunctionId) -> Option<&'a Function> {
+        self.program.functions.get(id)
+    }
+
+    /// Runs a function with these arguments; what it returns.
+    fn invoke(&mut self, id: FunctionId, args: &Args, this: Option<Value>) -> Value {
+        let Some(function) = self.function(id) else { return Value::unknown() };
+        let deepest = DEEPEST_CALL.saturating_sub(usize::from(self.scene.depth)).max(3);
+        let repeated = self.frames.iter().any(|frame| frame.function == id);
+        if repeated && self.frames.iter().any(|frame| frame.function == id && frame.forked) {
+            self.add(Fact::new(FactKind::ForkBomb, &*function.name));
+        }
+        if repeated || self.frames.len() >= deepest + usize::from(self.main_depth()) {
+            return args.joined();
+        }
+        self.called.insert(id);
+        self.spend(4);
+        if self.frames.is_empty() {
+            self.frames.push(Frame::new(id));
+        } else {
+            self.frames.push(Frame::new(id));
+            self.bind(function, args, this);
+        }
+        for (name, id) in &function.declared {
+            let closure = Value::new(Shape::Closure(*id, None));
+            self.set_local(name, closure);
+        }
+        for (at, step) in function.code.iter().enumerate() {
+            if self.is_exhausted() {
+                break;
+            }
+            self.spend(1);
+            let value = self.step(at, step);
+            if let Some(frame) = self.frames.last_mut() {
+                frame.values.push(value);
+            }
+        }
+        if id == 0 {
+            // The variables of the source stay known for what is looked at later.
+            return Value::unknown();
+        }
+        self.frames.pop().and_then(|frame| frame.result).unwrap_or_default()
+    }
+
+    /// The source's own frame stays at the bottom.
+    fn main_depth(&self) -> u8 {
+        u8::from(!self.frames.is_empty())
+    }
+
+    /// Gives the parameters their values.
+    fn bind(&mut self, function: &Function, args: &Args, this: Option<Value>) {
+        let mut given: Vec<Value> = Vec::new();
+        if let Some(this) = this {
+            match self.language {
+                Language::Python | Language::Perl if function.class.is_some() || self.language == Language::Perl => {
+                    given.push(this);
+                }
+                Language::Javascript => self.set_local(&"this".into(), this),
+                _ => {}
+            }
+        }
+        if self.language == Language::Perl {
+            // Names are just more arguments.
+            for arg in &args.list {
+                given.extend(arg.name.as_ref().map(|name| Value::text(&**name)));
+                given.push(arg.value.clone());
+            }
+        } else {
+            given.extend(args.positional().cloned());
+        }
+        let mut given = given.into_iter();
+        for param in &function.params {
+            let name = match &param.target {
+                Target::Local(name) | Target::Name(name) => Some(name),
+                _ => None,
+            };
+            let named = name.and_then(|name| {
+                args.list.iter().find(|arg| arg.name.as_ref() == Some(name))
+            });
+            let value = if param.rest {
+                Value::list(given.by_ref().collect())
+            } else if let Some(arg) = named {
+                arg.value.clone()
+            } else if let Some(value) = given.next() {
+                value
+            } else {
+                Value::new(Shape::Nothing)
+            };
+            match name {
+                Some(name) => self.set_local(name, value),
+                None => self.assign(&param.target, value),
+            }
+        }
+    }
+
+    // --- findings
+
+    /// Adds a fact, once.
+    fn add(&mut self, fact: Fact) {
+        if self.analysis.facts.len() >= MOST_FACTS {
+            return;
+        }
+        if self.seen.insert((fact.kind, fact.tags, fact.subject.clone())) {
+            self.analysis.facts.push(fact);
+        }
+    }
+
+    fn fact(&mut self, kind: FactKind, subject: &str, tags: Tags, span: Option<Span>) {
+        self.add(Fact::new(kind, subject).tagged(tags).at(span));
+    }
+
+    /// Takes over what another analyzer saw in a piece of this source.
+    fn merge(&mut self, found: Analysis, span: Option<Span>) {
+        for fact in found.facts {
+            self.add(fact.at(span));
+        }
+        if self.analysis.commands.len() < MOST_FACTS {
+            let commands = found.commands.into_iter().map(|mut command| {
+                command.span = span;
+                command
+            });
+            self.analysis.commands.extend(commands);
+        }
+    }
+
+    /// Whether the steps here are in a loop that never ends.
+    fn in_endless_loop(&self) -> bool {
+        self.frames.iter().flat_map(|frame| &frame.blocks).any(|region| region.kind == Block::Endless)
+    }
+
+    /// Whether the steps here run only under a condition inside a loop.
+    fn is_picked(&self) -> bool {
+        let regions = || self.frames.iter().flat_map(|frame| &frame.blocks).map(|region| region.kind);
+        let first_loop = regions().position(|kind| kind != Block::Maybe);
+        first_loop.is_some_and(|first| regions().skip(first).any(|kind| kind == Block::Maybe))
+    }
+}
+
+impl Frame {
+    fn new(function: FunctionId) -> Self {
+        Self {
+            function,
+            values: Vec::new(),
+            locals: HashMap::new(),
+            result: None,
+            blocks: Vec::new(),
+            forked: false,
+        }
+    }
+}

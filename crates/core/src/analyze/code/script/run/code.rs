@@ -1,0 +1,125 @@
+//! Text that runs as code.
+
+use super::process::hides;
+use super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::code::script::value::{Marks, Shape, Value};
+use crate::analyze::code::{self};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::verdict::Span;
+
+impl Runner<'_> {
+    /// `eval(code)`
+    pub(super) fn eval(&mut self, text: &Value, span: Option<Span>) -> Value {
+        let given: Vec<_> = text.choices().to_vec();
+        for choice in given {
+            self.judge_source(&choice, "code", span);
+            match &choice.shape {
+                Shape::Text(text) => self.run_code(text, span),
+                Shape::Closure(..) => {
+                    self.call(&choice, &Args::default(), span);
+                }
+                Shape::Nothing | Shape::Api(_) => {}
+                _ if hides(&choice) || is_own_file(&choice) => {}
+                _ => self.unknown(FactKind::UnknownCode, "code", span),
+            }
+        }
+        text.derived()
+    }
+
+    /// Code in a string, one language deeper.
+    fn run_code(&mut self, text: &str, span: Option<Span>) {
+        if self.scene.too_deep() {
+            self.fact(FactKind::Bound, "code", Tags::NONE, span);
+            return;
+        }
+        self.spend(200 + text.len() as u64);
+        let unknown = text.contains(crate::analyze::UNKNOWN);
+        let found = code::analyze(self.language, text, None, &self.scene.deeper());
+        let mut found = found;
+        if unknown {
+            // A template whose gaps are not known: what it says for sure counts, that it is no
+            // whole program does not.
+            found.facts.retain(|fact| {
+                fact.kind != FactKind::Unparsed && !fact.tags.has(Tag::Unknown)
+            });
+        }
+        self.merge(found, span);
+    }
+
+    /// A file that runs as code.
+    pub(super) fn run_file(&mut self, path: &Value, span: Option<Span>) -> Value {
+        let content = self.content(path);
+        if content.has(Marks::FETCHED) || path.has(Marks::FETCHED) {
+            self.fact(FactKind::RemoteCode, "a script", Tags::NONE, span);
+        }
+        content
+    }
+
+    /// Objects rebuilt from bytes run whatever the bytes say.
+    pub(super) fn unpickle(&mut self, bytes: &Value, span: Option<Span>) -> Value {
+        if bytes.has(Marks::FETCHED.and(Marks::RECEIVED)) {
+            self.fact(FactKind::RemoteCode, "serialised objects", Tags::NONE, span);
+        } else if bytes.has(Marks::DECODED) {
+            return bytes.derived();
+        }
+        bytes.derived()
+    }
+
+    /// A module by its name.
+    pub(super) fn import(&self, name: &Value) -> Value {
+        match name.known_text() {
+            Some(text) => {
+                let full = code::script::api::canonical(self.language, text);
+                Value::api(&full)
+            }
+            None => Value::unknown(),
+        }
+    }
+
+    /// `getattr(object, name)`; Ruby's `send(name, …)` calls it as well.
+    pub(super) fn get_member(&mut self, args: &Args, span: Option<Span>) -> Value {
+        if self.language == Language::Ruby {
+            let name = args.at(0);
+            let Some(text) = name.known_text() else { return args.joined() };
+            let callee = self.lookup(&text.as_str().into());
+            return if args.count() > 1 {
+                self.call(&callee, &args.skip(1), span)
+            } else {
+                callee
+            };
+        }
+        let (object, name) = (args.at(0), args.at(1));
+        match name.known_text() {
+            Some(text) => self.member(object, &text.as_str().into()),
+            None => self.index(&object, &name),
+        }
+    }
+
+    /// SQL given to a database.
+    pub(super) fn query(&mut self, statement: &Value, dialect: &str, span: Option<Span>) {
+        for choice in statement.choices() {
+            let Some(text) = choice.known_text() else { continue };
+            if !code::sql::is_statement(text) {
+                continue;
+            }
+            self.spend(500 + text.len() as u64);
+            // What is filled in later stands for a value.
+            let text = text.replace(crate::analyze::UNKNOWN, "x");
+            let facts = code::sql::facts(&text, Some(dialect), &self.scene.deeper());
+            for fact in facts {
+                // Placeholders differ by library, and writing rows is what a database is for.
+                if !matches!(fact.kind, FactKind::Unparsed | FactKind::SqlWrite) {
+                    self.add(fact.at(span));
+                }
+            }
+        }
+    }
+}
+
+/// Content of a file of the project: running it is like running the project.
+fn is_own_file(code: &Value) -> bool {
+    let within = Tags::of(&[Tag::Workspace]);
+    code.has(Marks::FILE)
+        && code.origin.source.as_ref().is_some_and(|source| source.tags.any(within))
+}

@@ -1,0 +1,398 @@
+//! Files: paths, and what happens to what they name.
+
+use std::rc::Rc;
+
+use super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::UNKNOWN;
+use crate::analyze::code::script::value::{Marks, Origin, Shape, Source, Thing, Value};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::place::{self, locate};
+use crate::verdict::Span;
+
+impl<'a> Runner<'a> {
+    /// Where a path of this program is.
+    pub(super) fn located(&self, path: &str) -> Tags {
+        let plain = path.strip_prefix("file://").unwrap_or(path);
+        match &self.cwd {
+            Some(cwd) if !plain.starts_with(['/', '~']) => {
+                locate(&format!("{cwd}/{plain}"), &self.scene)
+            }
+            _ => locate(plain, &self.scene),
+        }
+    }
+
+    /// Adds what happens to the file or files a value names.
+    pub(super) fn touch(&mut self, kind: FactKind, path: &Value, extra: Tags, span: Option<Span>) {
+        if let Shape::List(items) = &path.shape {
+            for item in items.iter() {
+                self.touch_one(kind, item, extra, span);
+            }
+            return;
+        }
+        for choice in path.choices() {
+            self.touch_one(kind, choice, extra, span);
+        }
+    }
+
+    fn touch_one(&mut self, kind: FactKind, path: &Value, extra: Tags, span: Option<Span>) {
+        let text = match &path.shape {
+            Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text)) => {
+                text.to_string()
+            }
+            _ => {
+                if !self.supposed && !path.has(Marks::CREATED) {
+                    let tags = extra.with(Tag::Unknown);
+                    self.fact(kind, "…", tags, span);
+                }
+                return;
+            }
+        };
+        if self.supposed && text.starts_with(UNKNOWN) {
+            return;
+        }
+        let (text, mut tags) = self.place_of(&text, path);
+        if path.has(Marks::WALKED) {
+            tags = tags.with(Tag::Recursive).with(Tag::Many);
+        }
+        let marks = self.written.get(&text).copied();
+        if path.has(Marks::CREATED) || (kind == FactKind::Delete && marks.is_some()) {
+            tags = tags.with(Tag::Created);
+        }
+        if marks.is_some_and(|marks| marks.has(Marks::FETCHED)) {
+            tags = tags.with(Tag::Fetched);
+        }
+        self.fact(kind, &place::shown(&text), tags.and(extra).derived(), span);
+    }
+
+    /// Everything in a folder, filtered: in the workspace that is not the workspace itself.
+    fn place_of(&self, text: &str, path: &Value) -> (String, Tags) {
+        let tags = self.located(text);
+        let all = text == "*" || text.ends_with("/*") || path.has(Marks::WALKED);
+        if all && self.is_picked() && tags.has(Tag::WorkspaceRoot) {
+            return (text.to_owned(), tags.without(Tag::WorkspaceRoot).with(Tag::Many));
+        }
+        (text.to_owned(), tags)
+    }
+
+    /// What reading this path gives.
+    pub(super) fn read(&mut self, path: &Value, span: Option<Span>) -> Value {
+        self.touch(FactKind::Read, path, Tags::NONE, span);
+        self.content(path)
+    }
+
+    /// Content that comes from the files a value names.
+    pub(super) fn content(&self, path: &Value) -> Value {
+        let mut content = Value::from(Marks::FILE);
+        for choice in path.choices() {
+            if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape {
+                let mut marks = Marks::FILE;
+                // Reading back what was fetched is as good as fetching it.
+                let written = self.written.get(text.as_str()).copied().unwrap_or_default();
+                for mark in [Marks::FETCHED, Marks::DECODED] {
+                    if written.has(mark) {
+                        marks = marks.and(mark);
+                    }
+                }
+                let source = Source {
+                    subject: place::shown(text).as_ref().into(),
+                    tags: self.located(text),
+                };
+                content.origin.join(&Origin { marks, source: Some(Rc::new(source)) });
+            }
+        }
+        content
+    }
+
+    /// Writes, and remembers what was written.
+    pub(super) fn write(
+        &mut self,
+        kind: FactKind,
+        path: &Value,
+        content: &Value,
+        span: Option<Span>,
+    ) {
+        self.touch(kind, path, Tags::NONE, span);
+        self.remember(path, content);
+    }
+
+    pub(super) fn remember(&mut self, path: &Value, content: &Value) {
+        const MOST_FILES: usize = 256;
+        for choice in path.choices() {
+            if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape
+                && self.written.len() < MOST_FILES
+            {
+                let known = self.written.entry(text.to_string()).or_default();
+                *known = known.and(content.origin.marks);
+            }
+        }
+    }
+
+    /// `open(path, mode)` in all its spellings; the open file.
+    pub(super) fn open(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let (path, mode) = match self.language {
+            Language::Perl => return self.open_perl(args, span),
+            Language::Python => (args.get(0, "file"), args.get(1, "mode")),
+            _ => (args.at(0), args.at(1)),
+        };
+        if matches!(path.shape, Shape::Thing(Thing::Socket)) || path.has(Marks::SOCKET) {
+            return path;
+        }
+        // Ruby: `open("|command")`.
+        if self.language == Language::Ruby
+            && let Some(text) = path.known_text()
+            && let Some(command) = text.strip_prefix('|')
+        {
+            self.shell(&Value::text(command), span);
+            return Value::from(Marks::OUTPUT);
+        }
+        let is_url = path.known_text().is_some_and(|text| text.contains("://"));
+        if is_url && !path.known_text().is_some_and(|text| text.starts_with("file:")) {
+            return Value::thing(Thing::Response).marked(Marks::FETCHED);
+        }
+        let mode = match &mode.shape {
+            Shape::Text(mode) => mode.to_string(),
+            // `os.open(path, os.O_WRONLY | os.O_CREAT)`
+            Shape::Unknown if args.count() > 1 => "unknown".to_owned(),
+            _ => "r".to_owned(),
+        };
+        let file = self.opened(&path, &mode, span);
+        self.call_back(args, &file);
+        file
+    }
+
+    fn opened(&mut self, path: &Value, mode: &str, span: Option<Span>) -> Value {
+        let writes = mode.starts_with(['w', 'x', 'a']) || mode.contains('+');
+        if mode.starts_with('a') {
+            self.write(FactKind::Append, path, &Value::unknown(), span);
+        } else if mode.starts_with(['w', 'x']) || mode.starts_with("r+") || mode.starts_with("rb+") {
+            let kind = if mode.starts_with('r') { FactKind::Append } else { FactKind::Write };
+            self.write(kind, path, &Value::unknown(), span);
+        } else if mode != "unknown" {
+            self.touch(FactKind::Read, path, Tags::NONE, span);
+        }
+        self.handle(path, !writes)
+    }
+
+    /// An open file: one that is read brings its content along.
+    fn handle(&self, path: &Value, reads: bool) -> Value {
+        let files: Vec<_> = path
+            .choices()
+            .iter()
+            .map(|choice| {
+                let shape = match &choice.shape {
+                    Shape::Text(text) | Shape::Thing(Thing::File(text)) => {
+                        Shape::Thing(Thing::File(Rc::clone(text)))
+                    }
+                    _ => Shape::Unknown,
+                };
+                let file = Value::new(shape);
+                if reads { file.with(&self.content(choice).origin) } else { file }
+            })
+            .collect();
+        Value::any(files)
+    }
+
+    /// Perl: `open(F, "<path")`, `open(my $f, ">", $path)`, `open(P, "-|", "command")`.
+    fn open_perl(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let second = args.at(1);
+        let Some(mode) = second.known_text().map(|text| text.trim().to_owned()) else {
+            return if args.count() > 1 { self.opened(&second, "r", span) } else { Value::unknown() };
+        };
+        if mode.contains('&') {
+            return self.duplicate(&args.at(0), &mode, &args.at(2), span);
+        }
+        if mode == "|-" || mode == "-|" {
+            let command = args.skip(2);
+            return self.program(&command, span);
+        }
+        let piped = mode.strip_prefix('|').or_else(|| mode.strip_suffix('|'));
+        if let Some(command) = piped {
+            self.shell(&Value::text(command.trim()).with(&second.origin), span);
+            return Value::from(Marks::OUTPUT);
+        }
+        let end = mode.find(|char: char| !"+<>".contains(char)).unwrap_or(mode.len());
+        let (mark, rest) = mode.split_at_checked(end).unwrap_or(("", &mode));
+        let rest = rest.trim();
+        let path = if args.count() > 2 { args.at(2) } else { Value::text(rest).with(&second.origin) };
+        let mode = match mark {
+            ">" | "+>" => "w",
+            ">>" | "+>>" => "a",
+            "+<" => "r+",
+            _ => "r",
+        };
+        self.opened(&path, mode, span)
+    }
+
+    /// `open(STDIN, "<&SOCKET")`: the standard streams become something else.
+    fn duplicate(&mut self, stream: &Value, mode: &str, from: &Value, span: Option<Span>) -> Value {
+        let standard = matches!(&stream.shape, Shape::Api(name)
+            if matches!(&**name, "STDIN" | "STDOUT" | "STDERR"))
+            || stream.has(Marks::INPUT);
+        let name: Rc<str> = mode.rsplit(['&', '=']).next().unwrap_or_default().trim().into();
+        let source = if name.is_empty() { from.clone() } else { self.lookup(&name) };
+        let connection = source.has(Marks::SOCKET) || self.connected.is_some();
+        if standard && connection {
+            self.redirected = self.redirected.or(span);
+        }
+        source
+    }
+
+    // --- paths
+
+    pub(super) fn join_paths(&mut self, left: &Value, right: &Value) -> Value {
+        const MOST: usize = 64;
+        let mut results = Vec::new();
+        for a in left.choices() {
+            for b in right.choices() {
+                if results.len() < MOST {
+                    let text = joined(&a.as_part(), &b.as_part(), self.language);
+                    self.spend(text.len() as u64 / 64 + 1);
+                    results.push(Value::text(text).with(&a.origin).with(&b.origin));
+                }
+            }
+        }
+        Value::any(results)
+    }
+
+    /// `os.path.join(a, b, …)`
+    pub(super) fn join_all(&mut self, args: &Args) -> Value {
+        let mut parts = args.positional();
+        let Some(first) = parts.next() else { return Value::text(".") };
+        if args.count() == 1 {
+            return match &first.shape {
+                Shape::Text(_) | Shape::Any(_) => first.clone(),
+                Shape::Thing(Thing::File(path)) => Value::new(Shape::Text(Rc::clone(path))),
+                _ => first.derived(),
+            };
+        }
+        let parts: Vec<_> = parts.cloned().collect();
+        parts.iter().fold(first.clone(), |path, part| self.join_paths(&path, part))
+    }
+
+    /// The folder of a path. Above this very source's folder lies the workspace, as far as anyone
+    /// can tell.
+    pub(super) fn folder_of(&self, path: &Value) -> Value {
+        let folders: Vec<_> = path
+            .choices()
+            .iter()
+            .map(|choice| match &choice.shape {
+                Shape::Text(text) => {
+                    let own = choice.has(Marks::OWN);
+                    let at_top = self.scene.workspace() == Some(text.as_str());
+                    if own && at_top {
+                        return choice.clone();
+                    }
+                    Value::text(folder(text)).with(&choice.origin)
+                }
+                _ => choice.derived(),
+            })
+            .collect();
+        Value::any(folders)
+    }
+
+    pub(super) fn expand_home(&self, path: &Value) -> Value {
+        let home = self.scene.home();
+        let expanded: Vec<_> = path
+            .choices()
+            .iter()
+            .map(|choice| match &choice.shape {
+                Shape::Text(text) => {
+                    let text = match text.strip_prefix('~') {
+                        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                            format!("{home}{rest}")
+                        }
+                        _ => text.replace("$HOME", home).replace("${HOME}", home),
+                    };
+                    Value::text(text).with(&choice.origin)
+                }
+                _ => choice.clone(),
+            })
+            .collect();
+        Value::any(expanded)
+    }
+
+    pub(super) fn change_folder(&mut self, path: &Value) {
+        match path.known_text() {
+            Some(text) => {
+                let base = self.cwd.clone().or_else(|| self.scene.cwd.map(str::to_owned));
+                let from = base.unwrap_or_else(|| UNKNOWN.to_string());
+                let full = if text.starts_with(['/', '~']) {
+                    place::absolute(text, &self.scene)
+                } else {
+                    place::normalize(&format!("{from}/{text}"))
+                };
+                self.cwd = Some(full);
+            }
+            None if !path.has(Marks::OWN.and(Marks::CREATED)) => {
+                self.cwd = Some(UNKNOWN.to_string());
+            }
+            None => {}
+        }
+    }
+
+    /// What is moved and where to.
+    pub(super) fn move_file(&mut self, args: &Args, span: Option<Span>) {
+        let (from, to) = (args.at(0), args.at(1));
+        self.touch(FactKind::Move, &from, Tags::NONE, span);
+        let content = self.content(&from);
+        self.write(FactKind::Write, &to, &content, span);
+    }
+
+    /// What is copied and where to.
+    pub(super) fn copy_file(&mut self, args: &Args, span: Option<Span>) {
+        let (from, to) = (args.at(0), args.at(1));
+        let content = self.read(&from, span);
+        self.write(FactKind::Write, &to, &content, span);
+    }
+
+    /// What a mode lets others do.
+    pub(super) fn mode_tags(mode: &Value) -> Tags {
+        let number = match &mode.shape {
+            Shape::Number(number) => Some(*number),
+            Shape::Text(text) => {
+                if text.contains("o+w") || text.contains("a+w") || text.contains("+rwx") {
+                    return Tags::of(&[Tag::WorldWritable]);
+                }
+                if text.contains("u+s") || text.contains("+s") {
+                    return Tags::of(&[Tag::SetId]);
+                }
+                i64::from_str_radix(text, 8).ok()
+            }
+            _ => None,
+        };
+        let mut tags = Tags::NONE;
+        if let Some(number) = number {
+            if number & 0o2 != 0 {
+                tags = tags.with(Tag::WorldWritable);
+            }
+            if number & 0o6000 != 0 {
+                tags = tags.with(Tag::SetId);
+            }
+        }
+        tags
+    }
+}
+
+/// One path below another.
+fn joined(base: &str, part: &str, language: Language) -> String {
+    // Python and Ruby start over at an absolute path; node and Perl do not.
+    if part.starts_with('/') && matches!(language, Language::Python) || base.is_empty() {
+        return part.to_owned();
+    }
+    if base.starts_with("file:") && part.starts_with('/') {
+        return part.to_owned();
+    }
+    format!("{}/{}", base.trim_end_matches('/'), part.trim_start_matches('/'))
+}
+
+/// The folder of a path.
+pub(super) fn folder(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    match trimmed.rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None if path.starts_with('/') => "/".to_owned(),
+        None => ".".to_owned(),
+    }
+}

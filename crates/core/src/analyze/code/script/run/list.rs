@@ -1,0 +1,149 @@
+//! Lists and maps: their items and methods.
+
+use std::rc::Rc;
+
+use super::{Args, Runner, decode};
+use crate::action::Language;
+use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+
+impl Runner<'_> {
+    /// One of the things in a list, a map, a file, a folder.
+    pub(super) fn item(&self, list: &Value) -> Value {
+        match &list.shape {
+            // Perl's lists have no lists in them.
+            Shape::List(items) if self.language == Language::Perl => {
+                let flat = items.iter().flat_map(|item| match item.items() {
+                    Some(inner) => inner.to_vec(),
+                    None => vec![item.clone()],
+                });
+                Value::any(flat.collect())
+            }
+            Shape::List(items) => Value::any(items.to_vec()),
+            Shape::Map(pairs) => {
+                Value::any(pairs.iter().map(|(name, _)| Value::text(&**name)).collect())
+            }
+            Shape::Any(choices) => {
+                Value::any(choices.iter().map(|choice| self.item(choice)).collect())
+            }
+            // Folder, folders in it, files in it: what `os.walk` gives.
+            Shape::Thing(Thing::Tree(path)) => {
+                let names = || Value::list(vec![Value::text("*").marked(Marks::WALKED)]);
+                let folder = Value::new(Shape::Text(Rc::clone(path))).marked(Marks::WALKED);
+                Value::list(vec![folder, names(), names()]).marked(Marks::WALKED)
+            }
+            Shape::Thing(Thing::Socket) => Value::from(Marks::RECEIVED),
+            Shape::Thing(Thing::Response) => Value::from(Marks::FETCHED),
+            Shape::Thing(Thing::Processes) => list.clone(),
+            // A pattern stands for every name that matches it.
+            Shape::Text(text) if text.contains('*') => list.clone(),
+            _ => list.derived(),
+        }
+    }
+
+    pub(super) fn list_method(
+        &mut self,
+        items: &[Value],
+        object: &Value,
+        name: &str,
+        args: &Args,
+    ) -> Value {
+        match name {
+            "join" => self.join(&args.at(0), object),
+            "map" | "forEach" | "each" | "collect" | "flat_map" | "flatMap" | "filter" | "select"
+            | "reject" | "find" | "some" | "every" | "reduce" | "inject" | "each_with_index"
+            | "each_with_object" | "sort_by" | "any?" | "all?" => {
+                let function = args.closures().pop();
+                function.map_or_else(|| object.clone(), |function| self.mapped(object, &function))
+            }
+            "reverse" | "reversed" => Value::list(items.iter().rev().cloned().collect()),
+            "pop" | "last" => items.last().cloned().unwrap_or_default(),
+            "shift" | "first" | "head" => items.first().cloned().unwrap_or_default(),
+            "concat" => {
+                let more = args.at(0);
+                let more = more.items().unwrap_or_default();
+                Value::list(items.iter().chain(more).cloned().collect())
+            }
+            "pack" => self.pack(items, &args.at(0)),
+            "shelljoin" => Value::new(object.shape.clone()).with(&object.origin),
+            "index" | "count" | "length" | "size" | "includes" | "include?" | "empty?" => {
+                Value::unknown()
+            }
+            _ => object.clone(),
+        }
+    }
+
+    /// `["6869"].pack("H*")`, `[104, 105].pack("c*")`
+    fn pack(&self, items: &[Value], format: &Value) -> Value {
+        let format = format.known_text().map(|text| text.to_string()).unwrap_or_default();
+        let text = match items {
+            [only] => only.known_text().and_then(|text| decode::decode(decode::named(&format)?, text)),
+            _ => None,
+        };
+        let characters = || {
+            items
+                .iter()
+                .map(|item| match item.shape {
+                    Shape::Number(number) => u32::try_from(number).ok().and_then(char::from_u32),
+                    _ => None,
+                })
+                .collect::<Option<String>>()
+        };
+        match text.or_else(characters) {
+            Some(text) => Value::text(text).marked(Marks::DECODED),
+            None => Value::from(Marks::DECODED),
+        }
+    }
+
+    pub(super) fn map_method(
+        &mut self,
+        pairs: &[(Rc<str>, Value)],
+        object: &Value,
+        name: &str,
+        args: &Args,
+    ) -> Value {
+        match name {
+            "get" | "fetch" | "dig" => {
+                let key = args.at(0);
+                let found = key.known_text().and_then(|key| object.get(key));
+                found.cloned().unwrap_or_else(|| args.at(1))
+            }
+            "values" => Value::list(pairs.iter().map(|(_, value)| value.clone()).collect()),
+            "keys" => Value::list(pairs.iter().map(|(name, _)| Value::text(&**name)).collect()),
+            "items" | "each" | "entries" | "each_pair" | "to_a" | "map" => {
+                let items = pairs.iter().map(|(name, value)| {
+                    Value::list(vec![Value::text(&**name), value.clone()])
+                });
+                let list = Value::list(items.collect());
+                match args.closures().pop() {
+                    Some(function) => self.mapped(&list, &function),
+                    None => list,
+                }
+            }
+            "copy" | "dup" | "to_h" => object.clone(),
+            "call" | "run" | "exec" | "send" => self.call_unknown(object, args),
+            _ => {
+                let result = args.joined().with(&object.origin);
+                self.call_back(args, &result);
+                result
+            }
+        }
+    }
+
+    /// The items of a list with a separator between them.
+    pub(super) fn join(&mut self, separator: &Value, list: &Value) -> Value {
+        let Some(items) = list.items() else {
+            return match &list.shape {
+                Shape::Text(_) => list.clone(),
+                _ => list.derived().with(&separator.origin),
+            };
+        };
+        let mut joined = Value::text("").with(&list.origin);
+        for (place, item) in items.iter().enumerate() {
+            if place > 0 && matches!(separator.shape, Shape::Text(_)) {
+                joined = self.concat(joined, separator);
+            }
+            joined = self.concat(joined, item);
+        }
+        joined
+    }
+}

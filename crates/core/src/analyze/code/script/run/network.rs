@@ -1,0 +1,202 @@
+//! The network: what is fetched, and what leaves.
+
+use super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::UNKNOWN;
+use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::verdict::Span;
+
+/// Local data.
+const LOCAL: Marks = Marks::FILE
+    .and(Marks::ENVIRONMENT)
+    .and(Marks::OUTPUT)
+    .and(Marks::CREDENTIAL)
+    .and(Marks::VARIABLE);
+
+/// Options of a request that carry no data of the user's, or carry it on purpose.
+const NO_DATA: &[&str] = &[
+    "headers", "auth", "timeout", "cookies", "verify", "proxies", "cert", "stream", "method", "url",
+    "agent", "httpsAgent", "signal", "context", "cafile", "ca", "key", "hostname", "host", "port",
+    "path", "allow_redirects", "credentials", "mode",
+];
+
+impl Runner<'_> {
+    /// Asks a server; what it answers.
+    pub(super) fn fetch(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let url = args.get(0, "url");
+        // `urlopen(url, data)` sends; so does a request made before.
+        if let Shape::Thing(Thing::Request) = url.shape {
+            self.send(&url, span);
+        }
+        self.send_url(&url, span);
+        let rest = self.body(&args.skip(1));
+        self.send(&rest, span);
+        self.answer(&url, args, span)
+    }
+
+    fn answer(&mut self, url: &Value, args: &Args, span: Option<Span>) -> Value {
+        let subject = url.known_text().map(|text| text.to_string()).unwrap_or_default();
+        if !self.supposed || !subject.is_empty() {
+            let tags = Tags::of(&[Tag::Remote]);
+            self.fact(FactKind::Fetch, &subject.replace(UNKNOWN, "…"), tags, span);
+        }
+        let response = Value::thing(Thing::Response).marked(Marks::FETCHED);
+        self.call_back(args, &response);
+        response
+    }
+
+    /// Sends to a server.
+    pub(super) fn post(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let url = args.get(0, "url");
+        self.send_url(&url, span);
+        let body = match self.language {
+            // `axios.post(url, data, options)`
+            Language::Javascript => self.body(&Args::of([args.at(1)])),
+            _ => self.body(&args.skip(1)),
+        };
+        self.send(&body, span);
+        self.answer(&url, args, span)
+    }
+
+    /// `requests.request("POST", url, …)`, `fetch(url, {method, body})`, `axios({url, data})`.
+    pub(super) fn request(&mut self, args: &Args, span: Option<Span>) -> Value {
+        if self.language == Language::Python {
+            return self.fetch(&args.skip(1), span);
+        }
+        let body = args.named("body").or_else(|| args.named("data"));
+        let url = args.named("url").unwrap_or_else(|| args.at(0));
+        self.send_url(&url, span);
+        match body {
+            Some(body) => self.send(&body, span),
+            None => {
+                let options = args.at(1);
+                if !matches!(options.shape, Shape::Map(_)) {
+                    self.send(&options, span);
+                }
+            }
+        }
+        self.answer(&url, args, span)
+    }
+
+    /// A request that is sent later brings what it would send along.
+    pub(super) fn make_request(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let url = args.get(0, "url");
+        self.send_url(&url, span);
+        let body = self.body(&args.skip(1));
+        let request = Value::thing(Thing::Request).with(&body.origin);
+        if self.language == Language::Javascript {
+            let response = Value::thing(Thing::Response).marked(Marks::FETCHED);
+            self.call_back(args, &response);
+            return Value::thing(Thing::Sender);
+        }
+        request
+    }
+
+    /// What of these arguments would be sent.
+    fn body(&self, args: &Args) -> Value {
+        let mut body = Value::unknown();
+        for arg in &args.list {
+            match (&arg.name, &arg.value.shape) {
+                (Some(name), _) if NO_DATA.contains(&&**name) => {}
+                (None, Shape::Map(pairs)) => {
+                    for (name, value) in pairs.iter() {
+                        if !NO_DATA.contains(&&**name) {
+                            body = body.with(&value.origin);
+                        }
+                    }
+                }
+                (None, Shape::Closure(..)) => {}
+                _ => body = body.with(&arg.value.origin),
+            }
+        }
+        body
+    }
+
+    /// Local data in an address leaves as well: `"https://x/?q=" + content`. An address that is
+    /// itself from a file or variable is just configured.
+    fn send_url(&mut self, url: &Value, span: Option<Span>) {
+        for choice in url.choices() {
+            let Some(text) = choice.known_text() else { continue };
+            let after_host = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+            let query = after_host.is_some_and(|(host, rest)| {
+                !host.contains(UNKNOWN) && rest.contains(UNKNOWN)
+            });
+            let name = text.split_once("://").is_some_and(|(_, rest)| {
+                // Data as a name to look up: `http://<data>.example.com`.
+                rest.starts_with(UNKNOWN) && rest.contains('.')
+            });
+            if query || name {
+                let mut origin = choice.origin.clone();
+                origin.marks = origin.marks.without(Marks::VARIABLE);
+                let data = Value::unknown().with(&origin);
+                self.send(&data, span);
+            }
+        }
+    }
+
+    /// Something leaves the machine; if it is local data that is a fact.
+    pub(super) fn send(&mut self, data: &Value, span: Option<Span>) {
+        if !data.has(LOCAL) {
+            return;
+        }
+        let mut tags = Tags::of(&[Tag::Local]);
+        let mut subject = "local data".to_owned();
+        if let Some(source) = &data.origin.source {
+            tags = tags.and(source.tags);
+            subject = source.subject.to_string();
+        }
+        if data.has(Marks::ENVIRONMENT) {
+            tags = tags.with(Tag::Secret);
+            "the environment".clone_into(&mut subject);
+        }
+        if data.has(Marks::CREDENTIAL) {
+            tags = tags.with(Tag::Secret);
+        }
+        // One variable is how a program is given its own key.
+        let only_variable = !data.has(LOCAL.without(Marks::VARIABLE));
+        if only_variable {
+            return;
+        }
+        self.fact(FactKind::Send, &subject, tags, span);
+    }
+
+    /// Sends the file a path names.
+    pub(super) fn send_file(&mut self, path: &Value, span: Option<Span>) {
+        if path.choices().iter().any(|choice| matches!(choice.shape, Shape::Text(_))) {
+            let content = self.content(path);
+            self.send(&content, span);
+        }
+    }
+
+    /// Stores what a server answers.
+    pub(super) fn retrieve(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let path = args.at(1);
+        let content = Value::from(Marks::FETCHED);
+        self.answer(&args.at(0), args, span);
+        if matches!(path.shape, Shape::Text(_) | Shape::Any(_)) {
+            self.write(FactKind::Write, &path, &content, span);
+        } else if let Some(url) = args.at(0).known_text() {
+            let name = crate::place::base_name(url).to_owned();
+            self.remember(&Value::text(name), &content);
+        }
+        Value::list(vec![path.marked(Marks::FETCHED), Value::unknown()])
+    }
+
+    /// A raw connection.
+    pub(super) fn connect(&mut self, args: &Args, span: Option<Span>) -> Value {
+        self.connected = self.connected.or(span);
+        let socket = socket();
+        self.call_back(args, &socket);
+        match self.language {
+            // `reader, writer = await open_connection(…)`
+            Language::Python if args.count() > 1 => socket,
+            _ => socket,
+        }
+    }
+}
+
+/// A raw connection.
+pub(super) fn socket() -> Value {
+    Value::thing(Thing::Socket).marked(Marks::SOCKET)
+}

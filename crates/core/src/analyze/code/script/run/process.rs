@@ -1,0 +1,277 @@
+//! Programs this program starts.
+
+use super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::{self, UNKNOWN};
+use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::place::{Scene, base_name};
+use crate::verdict::Span;
+
+/// Programs that read commands.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
+
+impl Runner<'_> {
+    /// Runs a command line.
+    pub(super) fn shell(&mut self, command: &Value, span: Option<Span>) -> Value {
+        self.shell_in(command, None, span)
+    }
+
+    /// Runs a command line in a folder.
+    pub(super) fn shell_in(
+        &mut self,
+        command: &Value,
+        folder: Option<&str>,
+        span: Option<Span>,
+    ) -> Value {
+        self.spawned = true;
+        let given: Vec<_> = command.choices().to_vec();
+        for choice in given {
+            self.judge_source(&choice, "a command", span);
+            match &choice.shape {
+                Shape::Text(text) => self.run_text(text, folder, span),
+                Shape::List(_) => {
+                    let text = self.command_line(&choice);
+                    self.run_text(&text, folder, span);
+                }
+                _ if hides(&choice) => {}
+                _ => self.unknown(FactKind::UnknownCode, "a command", span),
+            }
+        }
+        Value::thing(Thing::Process).marked(Marks::OUTPUT)
+    }
+
+    /// Where a command or code comes from may say enough.
+    pub(super) fn judge_source(&mut self, code: &Value, what: &str, span: Option<Span>) {
+        if code.has(Marks::RECEIVED.and(Marks::SOCKET)) {
+            self.fact(FactKind::ReverseShell, what, Tags::NONE, span);
+        } else if code.has(Marks::FETCHED) {
+            self.fact(FactKind::RemoteCode, what, Tags::NONE, span);
+        } else if code.has(Marks::DECODED) {
+            self.fact(FactKind::DecodedCode, what, Tags::NONE, span);
+        }
+    }
+
+    /// Hands a command line to the shell analyzer.
+    fn run_text(&mut self, text: &str, folder: Option<&str>, span: Option<Span>) {
+        if self.scene.too_deep() {
+            self.fact(FactKind::Bound, "a command", Tags::NONE, span);
+            return;
+        }
+        self.spend(200 + text.len() as u64);
+        let folder = folder.or(self.cwd.as_deref()).map(str::to_owned);
+        let mut scene = Scene { cwd: self.scene.cwd, ..self.scene.deeper() };
+        if let Some(folder) = &folder {
+            scene.cwd = Some(folder);
+        }
+        let found = analyze::shell::analyze(text, &scene);
+        for command in &found.commands {
+            self.fetched_program(&command.program, &command.words, span);
+        }
+        if self.supposed {
+            // Nobody runs this: a name that is not known says nothing.
+            let facts = found.facts.into_iter().filter(|fact| {
+                !fact.tags.has(Tag::Unknown)
+                    && !matches!(fact.kind, FactKind::UnknownCommand | FactKind::UnknownCode)
+            });
+            let facts = facts.collect();
+            self.merge(analyze::Analysis { facts, ..found }, span);
+            return;
+        }
+        self.merge(found, span);
+    }
+
+    /// A program, or a script given to an interpreter, that was fetched before.
+    fn fetched_program(&mut self, program: &str, words: &[String], span: Option<Span>) {
+        let fetched = self.written.iter().any(|(path, marks)| {
+            marks.has(Marks::FETCHED)
+                && (base_name(path) == program
+                    || words.iter().any(|word| {
+                        base_name(word) == base_name(path)
+                            && (SHELLS.contains(&program)
+                                || program.starts_with("python")
+                                || ["node", "perl", "ruby", "source", "."].contains(&program))
+                    }))
+        });
+        if fetched {
+            self.fact(FactKind::RemoteCode, program, Tags::NONE, span);
+        }
+    }
+
+    /// `subprocess.run([…])`, `subprocess.run("…", shell=True)`.
+    pub(super) fn spawn(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let command = args.get(0, "args");
+        self.check_streams(args, span);
+        let folder = args.named("cwd");
+        let folder = folder.as_ref().and_then(Value::known_text).map(|text| text.to_string());
+        self.shell_in(&command, folder.as_deref(), span)
+    }
+
+    /// A program whose streams are a connection.
+    pub(super) fn check_streams(&mut self, args: &Args, span: Option<Span>) {
+        if args.joined().has(Marks::SOCKET) {
+            self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
+        }
+    }
+
+    /// `system("rm", "-rf", "/")`, `spawn("rm", ["-rf", "/"])`, `execv(path, [name, …])`.
+    pub(super) fn program(&mut self, args: &Args, span: Option<Span>) -> Value {
+        self.check_streams(args, span);
+        let mut args = args.clone();
+        // Ruby: variables for the program come first.
+        if matches!(args.at(0).shape, Shape::Map(_)) && args.count() > 1 {
+            args = args.skip(1);
+        }
+        let first = args.at(0);
+        if let Shape::Any(_) = first.shape {
+            return self.shell(&first, span);
+        }
+        let words = self.program_words(&args);
+        let folder = args.named("cwd").or_else(|| args.named("chdir"));
+        let folder = folder.as_ref().and_then(Value::known_text).map(|text| text.to_string());
+        let command = match words.as_slice() {
+            [only] => only.clone(),
+            _ => Value::list(words),
+        };
+        self.shell_in(&command, folder.as_deref(), span);
+        let process = Value::thing(Thing::Process).marked(Marks::OUTPUT);
+        self.call_back(&args, &process);
+        process
+    }
+
+    fn program_words(&self, args: &Args) -> Vec<Value> {
+        let first = args.at(0);
+        let mut words = match first.items() {
+            Some(items) => items.to_vec(),
+            None => vec![first],
+        };
+        let by_exec = self.language == Language::Python;
+        for (place, value) in args.positional().enumerate().skip(1) {
+            match &value.shape {
+                Shape::List(items) => {
+                    // `execv(path, [name, …])`: the name again.
+                    let skipped = usize::from(by_exec && place == 1);
+                    words.extend(items.iter().skip(skipped).cloned());
+                }
+                Shape::Map(pairs) => {
+                    // `new Deno.Command("rm", { args: […] })`
+                    let inner = pairs.iter().find(|(name, _)| &**name == "args");
+                    let inner = inner.and_then(|(_, value)| value.items());
+                    words.extend(inner.unwrap_or_default().iter().cloned());
+                }
+                Shape::Closure(..) => {}
+                // `execl(path, name, …)`: the name again.
+                Shape::Text(_) if by_exec && place == 1 => {}
+                _ => words.push(value.clone()),
+            }
+        }
+        words
+    }
+
+    /// Words as a command line, quoted where a shell would take them apart.
+    fn command_line(&mut self, list: &Value) -> String {
+        let mut line = String::new();
+        for item in list.items().unwrap_or_default() {
+            let word = item.as_part();
+            self.spend(word.len() as u64 / 64);
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            let plain = !word.is_empty()
+                && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_./=:,+@%".contains(char) || char == UNKNOWN);
+            if plain {
+                line.push_str(&word);
+            } else {
+                line.push('\'');
+                line.push_str(&word.replace('\'', "'\\''"));
+                line.push('\'');
+            }
+        }
+        line
+    }
+
+    /// A terminal of its own: on a connection that is a remote shell.
+    pub(super) fn terminal(&mut self, args: &Args, span: Option<Span>) -> Value {
+        if self.connected.is_some() {
+            self.fact(FactKind::ReverseShell, "a terminal on a connection", Tags::NONE, span);
+        }
+        self.shell(&args.at(0), span)
+    }
+
+    /// One more process: for ever is too many.
+    pub(super) fn fork(&mut self, args: &Args, span: Option<Span>) -> Value {
+        let itself = args.joined().has(Marks::OWN);
+        if self.in_endless_loop() || (itself && !self.is_picked() && self.language == Language::Javascript) {
+            self.fact(FactKind::ForkBomb, "fork", Tags::NONE, span);
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.forked = true;
+        }
+        self.call_back(args, &Value::unknown());
+        Value::unknown()
+    }
+
+    /// One more thread or process that runs a function.
+    pub(super) fn start(&mut self, args: &Args, span: Option<Span>) -> Value {
+        if self.in_endless_loop() {
+            self.fact(FactKind::ForkBomb, "a process", Tags::NONE, span);
+        }
+        let target = args.named("target").or_else(|| args.closures().pop());
+        let given = args.named("args").unwrap_or_else(|| args.at(1));
+        let given = match given.items() {
+            Some(items) => Args::of(items.to_vec()),
+            None => Args::default(),
+        };
+        match target {
+            Some(target) => self.call(&target, &given, span),
+            None => Value::unknown(),
+        };
+        Value::unknown()
+    }
+
+    /// Signals to processes that are not its own.
+    pub(super) fn kill(&mut self, args: &Args, span: Option<Span>) {
+        let signal_first = matches!(self.language, Language::Perl | Language::Ruby);
+        let victims: Vec<Value> = if signal_first {
+            args.skip(1).positional().cloned().collect()
+        } else {
+            vec![args.at(0)]
+        };
+        // Signal 0 only asks whether the process is there.
+        let signal = args.at(usize::from(!signal_first));
+        if matches!(signal.shape, Shape::Number(0)) {
+            return;
+        }
+        for victim in victims {
+            if victim.has(Marks::OUTPUT.and(Marks::OWN)) {
+                continue;
+            }
+            let everyone = matches!(victim.shape, Shape::Number(-1))
+                || matches!(victim.shape, Shape::Thing(Thing::Processes))
+                || victim.has(Marks::WALKED);
+            let (subject, tags) = match victim.shape {
+                _ if everyone => ("every process".to_owned(), Tags::of(&[Tag::Many])),
+                Shape::Number(number) => (number.to_string(), Tags::NONE),
+                _ if self.supposed => continue,
+                _ => ("…".to_owned(), Tags::of(&[Tag::Unknown])),
+            };
+            self.fact(FactKind::Kill, &subject, tags, span);
+        }
+    }
+
+    /// `dup2(connection, 0)`
+    pub(super) fn redirect(&mut self, args: &Args, span: Option<Span>) {
+        let standard = match args.at(1).shape {
+            Shape::Number(number) => (0..=2).contains(&number),
+            _ => true,
+        };
+        if standard && args.at(0).has(Marks::SOCKET) {
+            self.redirected = self.redirected.or(span);
+        }
+    }
+}
+
+/// Whether [`Runner::judge_source`] has said what there is to say.
+pub(super) const fn hides(code: &Value) -> bool {
+    code.has(Marks::RECEIVED.and(Marks::SOCKET).and(Marks::FETCHED).and(Marks::DECODED))
+}

@@ -1,0 +1,356 @@
+//! What is known about a value: its shape, and where its content comes from.
+
+use std::rc::Rc;
+
+use super::tree::FunctionId;
+use crate::analyze::UNKNOWN;
+use crate::fact::{Tag, Tags};
+
+/// A value as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Value {
+    pub(super) shape: Shape,
+    pub(super) origin: Origin,
+    /// How many values are in one another.
+    depth: u8,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Shape {
+    #[default]
+    Unknown,
+    /// `None`, `null`, `nil`.
+    Nothing,
+    /// Text, bytes or a path; [`UNKNOWN`] stands for what is not known of it.
+    Text(Rc<String>),
+    Number(i64),
+    List(Rc<Vec<Value>>),
+    Map(Rc<Vec<(Rc<str>, Value)>>),
+    /// Something the language or a library provides, by its full name.
+    Api(Rc<str>),
+    /// A member of a value, as long as nobody knows what it is.
+    Member(Rc<Value>, Rc<str>),
+    Closure(FunctionId, Option<Rc<Value>>),
+    Class(Rc<str>),
+    Instance(Rc<str>),
+    Thing(Thing),
+    /// One of these.
+    Any(Rc<Vec<Value>>),
+}
+
+/// A live object of a library.
+#[derive(Debug, Clone)]
+pub(super) enum Thing {
+    /// An open file, by its path.
+    File(Rc<String>),
+    /// A connection that raw bytes travel on.
+    Socket,
+    /// A process this source started.
+    Process,
+    /// A request that has not been sent, with what it would send.
+    Request,
+    /// What came back from a server.
+    Response,
+    /// A connection to a database; in memory only, or for real.
+    Database(Storage, &'static str),
+    /// Something that sends what it is given: mail, uploads.
+    Sender,
+    /// Everything below a folder.
+    Tree(Rc<String>),
+    /// Every process of the machine, or one that is not ours.
+    Processes,
+    /// The process's own variables.
+    Environment,
+}
+
+/// Where a database lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    Memory,
+    Lasting,
+}
+
+/// Where content comes from, as one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks(u16);
+
+impl Marks {
+    pub(super) const NONE: Self = Self(0);
+    /// A local file.
+    pub(super) const FILE: Self = Self(1);
+    /// One environment variable.
+    pub(super) const VARIABLE: Self = Self(2);
+    /// The whole environment.
+    pub(super) const ENVIRONMENT: Self = Self(4);
+    /// An answer from the network.
+    pub(super) const FETCHED: Self = Self(8);
+    /// A raw connection.
+    pub(super) const RECEIVED: Self = Self(16);
+    /// Unpacked or decoded here.
+    pub(super) const DECODED: Self = Self(32);
+    /// The output of a command.
+    pub(super) const OUTPUT: Self = Self(64);
+    /// What the user types or passes.
+    pub(super) const INPUT: Self = Self(128);
+    /// One of all things below a folder.
+    pub(super) const WALKED: Self = Self(256);
+    /// This very source's own place.
+    pub(super) const OWN: Self = Self(512);
+    /// A raw connection itself, or its number.
+    pub(super) const SOCKET: Self = Self(1024);
+    /// Made by this source: a temporary file.
+    pub(super) const CREATED: Self = Self(2048);
+    /// A secret from a key store, a dialog, a password prompt.
+    pub(super) const CREDENTIAL: Self = Self(4096);
+    /// What the machine, its user and its network are called.
+    pub(super) const IDENTITY: Self = Self(8192);
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(super) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Where a value's content comes from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origin {
+    pub(super) marks: Marks,
+    /// For files: which, and what lives there.
+    pub(super) source: Option<Rc<Source>>,
+}
+
+/// A local source of data.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) subject: Rc<str>,
+    pub(super) tags: Tags,
+}
+
+impl Origin {
+    pub(super) const fn of(marks: Marks) -> Self {
+        Self { marks, source: None }
+    }
+
+    /// Both together; the more sensitive source is the one that is named.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.marks = self.marks.and(other.marks);
+        let Some(theirs) = &other.source else { return };
+        let keep = match &self.source {
+            Some(ours) => weight(ours.tags) >= weight(theirs.tags),
+            None => false,
+        };
+        if !keep {
+            self.source = Some(Rc::clone(theirs));
+        }
+    }
+}
+
+/// How much it would matter if content from such a place got out.
+fn weight(tags: Tags) -> u8 {
+    const WORST: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Sensitive, Tag::SignIn]);
+    const BAD: Tags = Tags::of(&[Tag::System, Tag::OtherHome, Tag::Kernel, Tag::Home, Tag::Log]);
+    if tags.any(WORST) {
+        2
+    } else {
+        u8::from(tags.any(BAD))
+    }
+}
+
+/// Most values one variable can be said to have.
+const MOST_CHOICES: usize = 128;
+/// Deeper values are not followed: dropping them would nest as deep.
+const DEEPEST: u8 = 16;
+
+impl Value {
+    pub(super) fn unknown() -> Self {
+        Self::default()
+    }
+
+    pub(super) const fn new(shape: Shape) -> Self {
+        Self { shape, origin: Origin::of(Marks::NONE), depth: 0 }
+    }
+
+    /// A value made of others.
+    fn made_of(shape: impl FnOnce() -> Shape, origin: Origin, depth: u8) -> Self {
+        let shape = if depth > DEEPEST { Shape::Unknown } else { shape() };
+        let depth = if depth > DEEPEST { 0 } else { depth };
+        Self { shape, origin, depth }
+    }
+
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::new(Shape::Text(Rc::new(text.into())))
+    }
+
+    pub(super) fn api(name: &str) -> Self {
+        Self::new(Shape::Api(name.into()))
+    }
+
+    pub(super) const fn thing(thing: Thing) -> Self {
+        Self::new(Shape::Thing(thing))
+    }
+
+    pub(super) fn list(items: Vec<Self>) -> Self {
+        let (origin, depth) = together(items.iter());
+        Self::made_of(|| Shape::List(Rc::new(items)), origin, depth)
+    }
+
+    pub(super) fn map(pairs: Vec<(Rc<str>, Self)>) -> Self {
+        let (origin, depth) = together(pairs.iter().map(|(_, value)| value));
+        Self::made_of(|| Shape::Map(Rc::new(pairs)), origin, depth)
+    }
+
+    /// A member nobody knows, of a value; its content comes from where the value's does.
+    pub(super) fn member(object: Self, name: &Rc<str>) -> Self {
+        let (origin, depth) = together(std::iter::once(&object));
+        Self::made_of(|| Shape::Member(Rc::new(object), Rc::clone(name)), origin, depth)
+    }
+
+    /// A function that belongs to a value.
+    pub(super) fn method(function: FunctionId, object: Self) -> Self {
+        let (_, depth) = together(std::iter::once(&object));
+        let shape = || Shape::Closure(function, Some(Rc::new(object)));
+        Self::made_of(shape, Origin::default(), depth)
+    }
+
+    /// Not known, but from there.
+    pub(super) fn from(marks: Marks) -> Self {
+        Self { shape: Shape::Unknown, origin: Origin::of(marks), depth: 0 }
+    }
+
+    pub(super) fn marked(mut self, marks: Marks) -> Self {
+        self.origin.marks = self.origin.marks.and(marks);
+        self
+    }
+
+    pub(super) fn with(mut self, origin: &Origin) -> Self {
+        self.origin.join(origin);
+        self
+    }
+
+    /// Not known, from wherever this comes from.
+    pub(super) fn derived(&self) -> Self {
+        Self { shape: Shape::Unknown, origin: self.origin.clone(), depth: 0 }
+    }
+
+    pub(super) const fn has(&self, marks: Marks) -> bool {
+        self.origin.marks.has(marks)
+    }
+
+    /// Every value this may be.
+    pub(super) fn choices(&self) -> &[Self] {
+        match &self.shape {
+            Shape::Any(choices) => choices,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// The text, where there is exactly one.
+    pub(super) fn known_text(&self) -> Option<&Rc<String>> {
+        match &self.shape {
+            Shape::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text as part of a longer one: what is not known stands as [`UNKNOWN`].
+    pub(super) fn as_part(&self) -> String {
+        match &self.shape {
+            Shape::Text(text) => text.to_string(),
+            Shape::Number(number) => number.to_string(),
+            Shape::Thing(Thing::File(path)) => path.to_string(),
+            Shape::Any(choices) => choices.first().map(Self::as_part).unwrap_or_default(),
+            _ => String::from(UNKNOWN),
+        }
+    }
+
+    /// This or that.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (&self.shape, &other.shape) {
+            (Shape::Nothing | Shape::Unknown, _) => other.with(&self.origin),
+            (_, Shape::Nothing | Shape::Unknown) => self.with(&other.origin),
+            (Shape::Number(_), Shape::Number(_)) => Self::unknown(),
+            (Shape::Text(ours), Shape::Text(theirs)) if ours == theirs => self.with(&other.origin),
+            (Shape::Api(ours), Shape::Api(theirs)) if ours == theirs => self,
+            (Shape::Closure(ours, _), Shape::Closure(theirs, _)) if ours == theirs => other,
+            (Shape::Instance(ours), Shape::Instance(theirs)) if ours == theirs => self,
+            (Shape::Thing(ours), Shape::Thing(theirs)) if ours.is_like(theirs) => {
+                self.with(&other.origin)
+            }
+            _ => Self::any(self.choices().iter().chain(other.choices()).cloned().collect()),
+        }
+    }
+
+    /// One of these.
+    pub(super) fn any(mut choices: Vec<Self>) -> Self {
+        let (origin, depth) = together(choices.iter());
+        // What would be cut off is better something harmless than a path from the root.
+        if choices.len() > MOST_CHOICES {
+            choices.sort_by_key(|choice| !choice.as_part().starts_with(['/', '~']));
+        }
+        choices.truncate(2 * MOST_CHOICES);
+        let mut texts: Vec<Rc<String>> = Vec::new();
+        choices.retain(|choice| match &choice.shape {
+            Shape::Nothing => false,
+            Shape::Text(text) if texts.contains(text) => false,
+            Shape::Text(text) => {
+                texts.push(Rc::clone(text));
+                true
+            }
+            _ => true,
+        });
+        choices.truncate(MOST_CHOICES);
+        match choices.len() {
+            0 => Self { shape: Shape::Unknown, origin, depth: 0 },
+            1 => choices.pop().unwrap_or_default().with(&origin),
+            _ => Self::made_of(|| Shape::Any(Rc::new(choices)), origin, depth),
+        }
+    }
+
+    /// The value under this key of a map.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        match &self.shape {
+            Shape::Map(pairs) => {
+                pairs.iter().rev().find(|(name, _)| &**name == key).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The items of a list.
+    pub(super) fn items(&self) -> Option<&[Self]> {
+        match &self.shape {
+            Shape::List(items) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+/// Where all of these come from, and how deep something made of them is.
+fn together<'a>(values: impl Iterator<Item = &'a Value>) -> (Origin, u8) {
+    let (mut origin, mut depth) = (Origin::default(), 0);
+    for value in values {
+        origin.join(&value.origin);
+        depth = depth.max(value.depth);
+    }
+    (origin, depth.saturating_add(1))
+}
+
+impl Thing {
+    /// Whether nothing is lost by keeping only one of both.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File(ours), Self::File(theirs)) | (Self::Tree(ours), Self::Tree(theirs)) => {
+                ours == theirs
+            }
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
