@@ -5,7 +5,9 @@
 
 use super::{
     Hits, call, command,
-    fake::{is_blank, is_chosen, is_hex, is_placeholder, is_random, is_reference, is_rich},
+    fake::{
+        is_blank, is_chosen, is_hex, is_placeholder, is_random, is_reference, is_rich, is_uuid,
+    },
     header,
     key::{self, Key},
     prose,
@@ -88,6 +90,9 @@ impl Scan<'_, '_> {
         if text.at(name.end) == b'(' {
             call::find(text, word, name.end, self.hits);
         }
+        if is_in(word, INTRODUCING) {
+            self.introduced(word, name.end);
+        }
         if !is_joined(text, name) {
             return;
         }
@@ -100,7 +105,31 @@ impl Scan<'_, '_> {
             Some(Key::User) => self.user = Some(name.end),
             Some(Key::Authorization) => header::authorization(text, name.end, self.hits),
             Some(Key::Cookie) => header::cookie(text, name.end, self.hits),
+            Some(Key::Token) if call::is_pair(text, name.end) => {
+                call::pair(text, name.end, self.hits)
+            }
             Some(key) => self.value(key, name, &words),
+        }
+    }
+
+    /// `IDENTIFIED BY '…'` of SQL, `ConvertTo-SecureString "…"` of PowerShell.
+    fn introduced(&mut self, word: &str, end: usize) {
+        let text = self.text;
+        if is_any(word, &["by"]) && !contains(text.back(end, 48), "identified") {
+            return;
+        }
+        let mut start = text.run_within(end, Class::SPACE, 8);
+        if text.has_any_case(start, "-string ") {
+            start += 8;
+        }
+        let Some(value) =
+            value::read(text, start, Joint::Space, false).filter(|value| value.quoted)
+        else {
+            return;
+        };
+        let given = text.cut(value.start, value.end);
+        if given.len() >= 3 && !is_blank(given) {
+            self.hits.named("password", value.start, value.end);
         }
     }
 
@@ -126,9 +155,12 @@ impl Scan<'_, '_> {
         let fits = self.is_given(value, name, words)
             && match key {
                 Key::Password => self.is_password(value, given, name),
-                Key::Secret => is_secret(value, given),
+                Key::Secret => is_secret(value, given) || self.is_set(value, given, name),
                 Key::Token => is_token(value, given),
                 Key::Vendor => is_vendor(value, given, words),
+                Key::Key => {
+                    is_random(given, 20) && !is_hex(given) && !is_uuid(given) && !is_literal(given)
+                }
                 Key::Account => {
                     given.len() == 12 && given.bytes().all(|byte| byte.is_ascii_digit())
                 }
@@ -151,13 +183,17 @@ impl Scan<'_, '_> {
         match value.joint {
             Joint::Assign | Joint::Colon | Joint::Compare => true,
             Joint::Comma => value.quoted && is_argument(text, name, value),
+            Joint::Default => value.quoted,
             Joint::Call => value.quoted && !key::is_query(words) && !is_verb(words),
             Joint::Tag => text.has(value.end, "</"),
             Joint::Space => {
                 let next = text.at(value.start);
-                let stated = value.quoted && text.before(value.start) != b'`' && !is_verb(words);
+                let spoken = words.len() > 1 || !is_verb(words);
+                let stated = value.quoted && text.before(value.start) != b'`' && spoken;
+                let drawn = is_random(text.cut(value.start, value.end), 20) && spoken;
                 (name.flag && next != b'-')
                     || stated
+                    || drawn
                     || self.is_netrc(name)
                     || is_recipe(text, name.start)
             }
@@ -166,9 +202,20 @@ impl Scan<'_, '_> {
 
     /// `machine … login … password …`
     fn is_netrc(&self, name: Name) -> bool {
-        let from = floor(self.text, name.start.saturating_sub(96));
-        let mut before = self.text.cut(from, name.start).split_whitespace().rev().skip(1);
+        let mut before = self.text.back(name.start, 96).split_whitespace().rev().skip(1);
         is_any(self.text.cut(name.start, name.end), &["password"]) && before.next() == Some("login")
+    }
+
+    /// Whether a secret is set as settings are: `client_secret=…`, `APP_SECRET=…`.
+    fn is_set(&self, value: Value, given: &str, name: Name) -> bool {
+        let whole = self.text.cut(name.start, name.end);
+        let owned = whole.len() > "secret".len() && !whole.contains('.');
+        let set = value.tight && value.joint == Joint::Assign && !value.quoted && owned;
+        set && given.len() >= 8
+            && is_chosen(given)
+            && !is_placeholder(given)
+            && !is_code(self.text, value, given)
+            && !contains(given, "secret")
     }
 
     fn is_password(&self, value: Value, given: &str, name: Name) -> bool {
@@ -238,14 +285,14 @@ fn is_beside(text: Text<'_>, left: Name, right: Name) -> bool {
 /// Whether anything that can join a value follows the name.
 fn is_joined(text: Text<'_>, name: Name) -> bool {
     match text.at(name.end) {
-        b'=' | b':' | b'"' | b'\'' | b'`' | b']' | b'\\' | b'(' | b'>' | b'!' => true,
+        b'=' | b':' | b'"' | b'\'' | b'`' | b']' | b'\\' | b'(' | b'>' | b'!' | b'<' => true,
         b'?' | b'+' => text.at(name.end + 1) == b'=',
         b'\n' | b'\r' => text.has_any_case(text.run_within(name.end, Class::BLANK, 32), "value"),
         b' ' | b'\t' => {
             let next = text.at(text.run_within(name.end, Class::SPACE, 48));
             let joint = matches!(
                 next,
-                b'=' | b':' | b'!' | b'?' | b'+' | b'"' | b'\'' | b'(' | b'v' | b'V'
+                b'=' | b':' | b'!' | b'?' | b'+' | b'|' | b'"' | b'\'' | b'(' | b'v' | b'V' | b'a'
             );
             joint
                 || name.flag
@@ -254,6 +301,11 @@ fn is_joined(text: Text<'_>, name: Name) -> bool {
         }
         _ => false,
     }
+}
+
+words! {
+    /// Words of a language that bring a password in quotes.
+    INTRODUCING = "by convertto-securestring"
 }
 
 words! {
@@ -363,11 +415,6 @@ fn is_selector(given: &str) -> bool {
         && rest.bytes().all(|byte| Class::LOWER.has(byte) || matches!(byte, b'-' | b'_'))
         && rest.contains(['-', '_']))
         || given.contains("[name=")
-}
-
-/// The nearest place at or before this one that starts a character.
-fn floor(text: Text<'_>, index: usize) -> usize {
-    (0..=index).rev().take(4).find(|at| text.0.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]

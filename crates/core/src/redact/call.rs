@@ -4,7 +4,7 @@ use super::{
     Hits,
     fake::{is_blank, is_placeholder},
     key,
-    text::{Text, is_any},
+    text::{Class, Text, is_any},
     words::compare,
 };
 
@@ -46,7 +46,7 @@ pub(super) fn find(text: Text<'_>, name: &str, parenthesis: usize, hits: &mut Hi
     let mut argument = 0;
     while at - parenthesis < REACH && at < text.len() {
         match text.at(at) {
-            b')' => break,
+            b')' | b']' => break,
             b',' => argument += 1,
             quote @ (b'"' | b'\'') => {
                 let Some(end) = text.find(at + 1, 128, &[quote, b'\n']) else { break };
@@ -66,6 +66,27 @@ pub(super) fn find(text: Text<'_>, name: &str, parenthesis: usize, hits: &mut Hi
     if given.len() >= 3 && !is_blank(given) && !named && !given.contains(' ') {
         hits.named("password", *start, *end);
     }
+}
+
+/// Whether a user and a password follow in parentheses: `auth=("ann", "…")`.
+pub(super) fn is_pair(text: Text<'_>, name_end: usize) -> bool {
+    opening(text, name_end).is_some()
+}
+
+/// Masks the password of such a pair.
+pub(super) fn pair(text: Text<'_>, name_end: usize, hits: &mut Hits) {
+    if let Some(opening) = opening(text, name_end) {
+        find(text, "basicauth", opening, hits);
+    }
+}
+
+fn opening(text: Text<'_>, name_end: usize) -> Option<usize> {
+    let joint = text.run_within(name_end, Class::SPACE, 8);
+    let opening = text.run_within(joint + 1, Class::SPACE, 8);
+    let opened = matches!(text.at(joint), b'=' | b':') && matches!(text.at(opening), b'(' | b'[');
+    let quoted = matches!(text.at(opening + 1), b'"' | b'\'');
+    let second = text.find(opening + 2, 64, b"\"'").is_some_and(|quote| text.at(quote + 1) == b',');
+    (opened && quoted && second).then_some(opening)
 }
 
 fn position(name: &str) -> Option<usize> {

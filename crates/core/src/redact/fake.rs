@@ -162,7 +162,7 @@ pub(super) fn is_mixed(value: &str) -> bool {
         letters += usize::from(byte.is_ascii_alphabetic());
         previous = byte;
     }
-    let hex = value.len() >= 32 && is_hex(value) && letters >= 4;
+    let hex = (value.len() >= 32 && is_hex(value) && letters >= 4) || is_uuid(value);
     hex || (letters >= 2 && digits >= 2 && turns * 7 >= value.len())
         || (digits < 2 && letters >= 16 && turns * 4 >= value.len() && !is_camel(value))
 }
@@ -190,6 +190,17 @@ pub(super) fn is_chosen(value: &str) -> bool {
 pub(super) fn is_hex(value: &str) -> bool {
     value.bytes().all(|byte| Class::HEX.has(byte))
         || value.bytes().all(|byte| Class::ANY_HEX.has(byte) && !byte.is_ascii_lowercase())
+}
+
+/// Whether the value has the form of a UUID.
+pub(super) fn is_uuid(value: &str) -> bool {
+    let mut parts = value.split('-');
+    let fits = [8, 4, 4, 4, 12].iter().all(|length| {
+        parts.next().is_some_and(|part| {
+            part.len() == *length && part.bytes().all(|byte| Class::ANY_HEX.has(byte))
+        })
+    });
+    fits && parts.next().is_none()
 }
 
 /// Whether the value is `CapitalisedWordsLikeThese`.

@@ -17,6 +17,8 @@ pub(super) enum Key {
     Secret,
     /// A token or a key: drawn by a machine.
     Token,
+    /// A key of something unknown: only what can be nothing else.
+    Key,
     /// A service whose credentials have no form of their own.
     Vendor,
     /// Who signs in; says that a password nearby is one.
@@ -42,23 +44,24 @@ words! {
 words! {
     /// Parts that add nothing at the end of a name.
     TRAILERS = "\
-    b64 backup base64 default dev development encoded env header live local new old param \
-    plain plaintext prod production raw secondary setting sid stage staging str string test \
-    val value var"
+    b64 backup base base64 default dev development encoded env header live local new old \
+    param plain plaintext prod production raw secondary setting sid stage staging str \
+    string test val value var"
 }
 
 words! {
     PASSWORDS = "\
     adminpass contrasena contraseña dbpass haslo heslo kennwort keypass mailpass mdp \
     motdepasse parola pass passcode passin passout passphrase passwd password passwords \
-    passwort psswd psw pw pwd rootpass salasana senha smtppass sshpass storepass userpass \
-    wachtwoord"
+    passwort psk psswd psw pw pwd rootpass salasana senha smtppass sshpass storepass \
+    userpass wachtwoord wifipass"
 }
 
 words! {
     TOKENS = "\
-    apikey apikeys auth authkey bearer connectionstring credential credentials creds dsn \
-    jwt mnemonic oauth passkey pat psk sas seed sig token tokens totp webhook"
+    apikey apikeys auth authkey authtoken bearer connectionstring credential credentials \
+    creds dsn jsessionid jwt mnemonic oauth passkey pat phpsessid salt sas seed sessid \
+    session sessionid sig token tokens totp webhook"
 }
 
 words! {
@@ -105,6 +108,17 @@ words! {
 }
 
 words! {
+    /// Whose keys open nothing.
+    PLAIN_KEYS = "\
+    answer array attribute b bucket build cache column compose composite config context \
+    dict dictionary entry enum error event field file foreign group hash header hot i18n \
+    index item job json k key lookup map menu message metadata modifier natural node object \
+    option order param parent path property public redis register resource route row s3 \
+    schema search set shortcut slot sort source state store sub tag template text \
+    translation type unique x y"
+}
+
+words! {
     /// The last parts of a vendor's name that may hold a credential.
     VENDOR_ENDS = "api appid code cred id key keys login"
 }
@@ -146,7 +160,7 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
     if is_token(last, owner) {
         return Some(Key::Token);
     }
-    if is_any(last, &["id"]) && is_any(owner, &["account", "reporter"]) {
+    if is_any(last, &["id"]) && is_any(owner, &["account", "reporter", "session"]) {
         return Some(if is_any(owner, &["account"]) { Key::Account } else { Key::Token });
     }
     if is_any(last, &["accountid"]) {
@@ -155,6 +169,9 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
     let vendor = rest.iter().any(|part| is_in(part, VENDORS));
     if vendor && (rest.len() == 1 || is_in(last, VENDOR_ENDS)) {
         return Some(Key::Vendor);
+    }
+    if is_any(last, &["key"]) && !owner.is_empty() && !is_in(owner, PLAIN_KEYS) {
+        return Some(Key::Key);
     }
     is_in(last, USERS).then_some(Key::User)
 }

@@ -14,7 +14,9 @@ const REACH: usize = 96;
 pub(super) fn find(text: Text<'_>, key: Key, name_end: usize, hits: &mut Hits) {
     let found = match key {
         Key::Password => stated(text, name_end).or_else(|| announced(text, name_end)),
-        Key::Secret | Key::Token => announced(text, name_end).or_else(|| beside(text, name_end)),
+        Key::Secret | Key::Token => drawn(text, name_end)
+            .or_else(|| announced(text, name_end))
+            .or_else(|| beside(text, name_end)),
         _ => None,
     };
     if let Some((start, end)) = found {
@@ -30,6 +32,14 @@ fn stated(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
         let verb = VERBS.iter().find(|verb| text.has(at, verb))?;
         told(text, text.run_within(at + verb.len(), Class::SPACE, 4))
     })
+}
+
+/// "API key is x", for an x that a machine drew.
+fn drawn(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
+    let verb = [" is: ", " is ", " was "].iter().find(|verb| text.has(from, verb))?;
+    let start = from + verb.len();
+    let end = text.run_within(start, Class::ANY64, 200);
+    is_random(text.cut(start, end), 16).then_some((start, end))
 }
 
 /// What gives the value.
@@ -77,11 +87,10 @@ fn beside(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
         }
         let end = text.run_within(quote + 1, Class::DOTTED, 200);
         let given = text.cut(quote + 1, end);
-        if given.len() >= 24
-            && text.at(end) == text.at(quote)
-            && is_rich(given)
-            && !is_placeholder(given)
-        {
+        let fallback = ["||", "??", " or "].iter().any(|mark| text.cut(from, quote).contains(mark));
+        let plausible =
+            if fallback { is_random(given, 16) } else { given.len() >= 24 && is_rich(given) };
+        if plausible && text.at(end) == text.at(quote) && !is_placeholder(given) {
             return Some((quote + 1, end));
         }
         at = quote + 1;

@@ -140,7 +140,7 @@ fn telegram_or_sam(text: Text<'_>, colon: usize, hits: &mut Hits) {
     let start = text.run_back(colon, Class::DIGIT, 12);
     let end = text.run_within(colon + 1, Class::URL64, 64);
     let body = text.cut(colon + 1, end);
-    let edge = text.is_edge(start) || text.cut(start.saturating_sub(4), start).ends_with("/bot");
+    let edge = text.is_edge(start) || text.back(start, 4).ends_with("/bot");
     if edge
         && (8..=11).contains(&(colon - start))
         && (33..=38).contains(&body.len())

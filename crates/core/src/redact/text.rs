@@ -105,6 +105,13 @@ impl<'a> Text<'a> {
         self.0.get(start..end).unwrap_or("")
     }
 
+    /// Up to `limit` bytes before that place, from the start of a character on.
+    pub(super) fn back(self, end: usize, limit: usize) -> &'a str {
+        let from = end.saturating_sub(limit);
+        let start = (from..end).take(4).find(|at| self.0.is_char_boundary(*at)).unwrap_or(end);
+        self.cut(start, end)
+    }
+
     /// Where the run of such bytes that starts there ends.
     pub(super) fn run(self, start: usize, class: Class) -> usize {
         self.run_within(start, class, self.len())

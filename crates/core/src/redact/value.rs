@@ -16,6 +16,8 @@ pub(super) enum Joint {
     Compare,
     /// `,` after a quoted name
     Comma,
+    /// `||`, `??`: what holds if nothing else was given
+    Default,
     /// `(`
     Call,
     /// Nothing but space
@@ -91,11 +93,18 @@ fn attribute(text: Text<'_>, closed: usize) -> Option<usize> {
     {
         at += 1;
     }
-    let word =
-        ["value", "content", "defaultvalue"].iter().find(|word| text.has_any_case(at, word))?;
+    if text.has(closed, "</key>") {
+        let tag = text.run_within(closed + 6, Class::BLANK, GAP);
+        return text.has(tag, "<string>").then_some(tag + 8);
+    }
+    let prefix = if text.has(at, "android:") { 8 } else { 0 };
+    let word = ["value", "content", "defaultvalue"]
+        .iter()
+        .find(|word| text.has_any_case(at + prefix, word))?;
     if at == closed || Class::WORD.has(text.before(at)) {
         return None;
     }
+    let at = at + prefix;
     let end = close(text, at + word.len());
     let spaced = text.run_within(end, Class::SPACE, GAP);
     let given = matches!(text.at(spaced), b'=' | b':');
@@ -110,6 +119,7 @@ fn joint(text: Text<'_>, at: usize, quoted_name: bool) -> Option<(Joint, usize)>
         (b'=' | b'!', b'=', b'=') => Some((Joint::Compare, 3)),
         (b'=' | b'!', b'=', _) => Some((Joint::Compare, 2)),
         (b'=', b'>', _) | (b':' | b'?' | b'+', b'=', _) => Some((Joint::Assign, 2)),
+        (b'|', b'|', _) | (b'?', b'?', _) => Some((Joint::Default, 2)),
         (b'=', _, _) => Some((Joint::Assign, 1)),
         (b':', b':' | b'/', _) => None,
         (b':', _, _) => Some((Joint::Colon, 1)),

@@ -3,7 +3,7 @@
 
 use super::{
     Hits,
-    fake::{is_blank, is_flat, is_masked, is_placeholder, is_random},
+    fake::{is_blank, is_chosen, is_flat, is_masked, is_placeholder, is_random},
     text::{Class, Text, ends, is_any},
 };
 
@@ -19,6 +19,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             b'a' if text.has(at, "arn:aws") => resource_name(text, at, hits),
             b'/' if text.has(at, "/api/v1/") => device_token(text, at + 8, hits),
             b's' if text.has(at, "storage.googleapis.com") => bucket(text, at, at + 22, hits),
+            b'@' if text.at(at + 1).is_ascii_digit() => target(text, at, hits),
             b'.' => host(text, at, hits),
             _ => {}
         }
@@ -40,11 +41,12 @@ fn host(text: Text<'_>, dot: usize, hits: &mut Hits) {
 fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
     let start = colon + 3;
     let stop = text
-        .find(start, 512, b"/?# \t\r\n\"'`<>\\,()")
+        .find(start, 512, b"/ \t\r\n\"'`<>\\,()")
         .unwrap_or_else(|| text.len().min(start + 512));
     let authority = text.cut(start, stop);
     let Some((info, host)) = authority.rsplit_once('@') else { return };
-    if host.is_empty() || !text.before(colon).is_ascii_alphanumeric() {
+    let query = info.split(':').next().is_some_and(|user| user.contains(['?', '#', '=']));
+    if host.is_empty() || query || !text.before(colon).is_ascii_alphanumeric() {
         return;
     }
     match info.split_once(':') {
@@ -66,6 +68,27 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
         }
         None if is_random(info, 20) => hits.named("url-token", start, start + info.len()),
         None => {}
+    }
+}
+
+/// `user:password@10.0.0.5`, as tools that sign in to machines take it.
+fn target(text: Text<'_>, at: usize, hits: &mut Hits) {
+    let address = text.cut(at + 1, text.run_within(at + 1, Class::DOTTED, 16));
+    let bytes = address.split('.').filter(|part| part.parse::<u8>().is_ok()).count();
+    let before = text.back(at, 80);
+    let word = before.rsplit([' ', '\t', '\n', '"', '\'']).next().unwrap_or("");
+    let Some((user, password)) =
+        word.rsplit_once(':').filter(|_| bytes == 4 && address.split('.').count() == 4)
+    else {
+        return;
+    };
+    if !user.is_empty()
+        && !user.contains("//")
+        && password.len() >= 4
+        && is_chosen(password)
+        && !is_placeholder(password)
+    {
+        hits.named("password", at - password.len(), at);
     }
 }
 

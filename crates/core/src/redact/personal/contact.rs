@@ -146,10 +146,7 @@ fn national(text: Text<'_>, start: usize, hits: &mut Hits) {
         && !Class::WORD.has(text.at(end))
         && is_told(text, start, start, &words)
     {
-        let near = text.cut(start.saturating_sub(32), start);
-        if !near.is_empty() && is_told(text, start, start, &words) {
-            hits.personal("phone", start, end);
-        }
+        hits.personal("phone", start, end);
     }
 }
 

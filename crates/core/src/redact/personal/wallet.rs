@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         Hits,
-        text::{Class, Text},
+        text::{Class, Text, contains, is_any},
         words::phrases,
     },
     Setting, is_told,
@@ -25,22 +25,20 @@ pub(super) fn find(text: Text<'_>, setting: Setting, hits: &mut Hits) {
         let end = text.run(index, Class::ALNUM);
         if !Class::WORD.has(text.before(index)) && text.at(end) != b'_' && end - index >= 26 {
             word(text, index, end, setting, hits);
+        } else if matches!(end - index, 6 | 8) && is_phrase(text, index, end) {
+            words(text, end, hits);
         }
         index = end;
     }
-    for phrase in [
-        "mnemonic",
-        "Mnemonic",
-        "MNEMONIC",
-        "seed phrase",
-        "Seed phrase",
-        "recovery phrase",
-        "Recovery phrase",
-    ] {
-        for (at, _) in text.0.match_indices(phrase) {
-            words(text, at + phrase.len(), hits);
-        }
-    }
+}
+
+/// Whether the words that restore a wallet are named there.
+fn is_phrase(text: Text<'_>, start: usize, end: usize) -> bool {
+    let word = text.cut(start, end);
+    let before = text.back(start, 10);
+    is_any(word, &["mnemonic"])
+        || (is_any(word, &["phrase"])
+            && ["seed", "recovery", "secret", "backup"].iter().any(|owner| contains(before, owner)))
 }
 
 fn word(text: Text<'_>, start: usize, end: usize, setting: Setting, hits: &mut Hits) {
