@@ -187,7 +187,7 @@ impl Walker<'_> {
     fn set_options(&mut self, words: &[Arg], span: Option<Span>) {
         match words {
             [dashes, rest @ ..] if dashes.text == "--" => {
-                self.state.positional = Some(rest.to_vec());
+                self.state.set_positional(rest.to_vec());
             }
             [off, option, ..] if off.text == "+o" && option.text == "history" => {
                 self.note(Fact::new(FactKind::HistoryOff, "set +o history").at(span));

@@ -181,15 +181,8 @@ impl Walker<'_> {
         if self.state.functions.contains_key(&first.text) {
             return self.call(&name, args, stdin);
         }
-        if let Some(alias) = self.state.aliases.get(&first.text).cloned() {
-            let span = first.span;
-            let mut line = alias;
-            for arg in args.iter().skip(1) {
-                line.push(' ');
-                line.push_str(&quote(&arg.text));
-            }
-            self.state.aliases.remove(&name);
-            return self.nested_script(&line, span, stdin);
+        if self.state.aliases.contains_key(&first.text) {
+            return self.run_alias(&name, &args, stdin);
         }
         if first.text == name
             && let Some(out) = self.builtin(&name, &args, &stdin)
@@ -210,6 +203,20 @@ impl Walker<'_> {
             }
         }
         self.program(&name, program, &args, &stdin)
+    }
+
+    /// The alias's text, followed by the words; inside it the name means the program again.
+    fn run_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
+        let Some(mut line) = self.state.aliases.remove(name) else { return Stream::empty() };
+        let body = line.clone();
+        for arg in args.iter().skip(1) {
+            line.push(' ');
+            line.push_str(&quote(&arg.text));
+        }
+        let span = args.first().and_then(|first| first.span);
+        let out = self.nested_script(&line, span, stdin);
+        self.state.aliases.insert(name.to_owned(), body);
+        out
     }
 
     /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.

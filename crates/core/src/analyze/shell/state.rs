@@ -78,7 +78,12 @@ impl State {
 
     /// Sets a variable to one value.
     pub(super) fn set(&mut self, name: &str, words: Vec<Arg>) {
-        self.variables.insert(name.to_owned(), vec![words]);
+        self.variables.insert(name.to_owned(), vec![bounded(words)]);
+    }
+
+    /// Sets `$1`, `$2`…
+    pub(super) fn set_positional(&mut self, words: Vec<Arg>) {
+        self.positional = Some(bounded(words));
     }
 
     /// Sets a variable to one of several values.
@@ -132,6 +137,18 @@ impl State {
             self.files.entry(path.clone()).or_insert_with(|| content.clone());
         }
     }
+}
+
+/// A list that doubles at every line stops growing here.
+fn bounded(words: Vec<Arg>) -> Vec<Arg> {
+    const MOST_WORDS: usize = 4_096;
+    const MOST_TEXT: usize = 256 * 1024;
+    let text: usize = words.iter().map(|word| word.text.len()).sum();
+    if words.len() <= MOST_WORDS && text <= MOST_TEXT {
+        return words;
+    }
+    let taint = words.iter().fold(Tags::of(&[Tag::Unknown]), |tags, word| tags.and(word.taint));
+    vec![Arg::unknown(taint)]
 }
 
 fn capped(values: Values) -> Values {

@@ -102,7 +102,10 @@ fn word(scan: &mut Scan<'_>) {
         scan.advance(1);
     }
     // `name: value` is a key; `a ? b : c` and `A::B` are not.
-    if scan.peek() == Some(b':') && scan.peek_at(1) != Some(b':') && scan.last() != Some(&Kind::Mark("?")) {
+    if scan.peek() == Some(b':')
+        && scan.peek_at(1) != Some(b':')
+        && scan.last() != Some(&Kind::Mark("?"))
+    {
         let name = scan.slice(start, scan.at).to_owned();
         scan.push_text(vec![Part::Text(name)], Quote::Plain, start);
         let colon = scan.at;
@@ -153,7 +156,9 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
             Some(b'\\') => {
                 scan.advance(1);
                 match scan.peek() {
-                    Some(byte) if !interpolates && byte != close && byte != b'\\' => text.push('\\'),
+                    Some(byte) if !interpolates && byte != close && byte != b'\\' => {
+                        text.push('\\')
+                    }
                     Some(_) if !interpolates => text.extend(scan.take()),
                     _ => scan.escape(&mut text),
                 }
@@ -198,7 +203,8 @@ fn literal(scan: &mut Scan<'_>, byte: u8) -> bool {
             scan.skip_while(|byte| byte.is_ascii_alphabetic());
             scan.push_text(Vec::new(), Quote::Pattern, start);
         }
-        b'?' if operand_expected(scan) && scan.peek_at(1).is_some_and(is_word)
+        b'?' if operand_expected(scan)
+            && scan.peek_at(1).is_some_and(is_word)
             && !scan.peek_at(2).is_some_and(is_word) =>
         {
             scan.advance(1);
