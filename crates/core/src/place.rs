@@ -236,7 +236,14 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if first.contains(['*', '?', '[']) {
         return tag(Tag::Top).with(Tag::System);
     }
-    if let Some(workspace) = scene.workspace().map(clean) {
+    if let Some(device) = path.strip_prefix("/dev/") {
+        return device_zone(device);
+    }
+    if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
+        return tag(Tag::Kernel).with(Tag::Blocked);
+    }
+    // Nobody works in the root: as a workspace it would make everything one's own.
+    if let Some(workspace) = scene.workspace().map(clean).filter(|workspace| workspace != "/") {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
         }
@@ -247,18 +254,12 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
             return tag(Tag::Top);
         }
     }
-    if let Some(device) = path.strip_prefix("/dev/") {
-        return device_zone(device);
-    }
     let home = clean(scene.home());
     if path == home {
         return tag(Tag::HomeRoot).with(Tag::Home);
     }
     if is_below(path, &home) {
         return tag(Tag::Home);
-    }
-    if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
-        return tag(Tag::Kernel).with(Tag::Blocked);
     }
     if marks::TOPS.contains(&path) || is_below(&home, path) {
         return tag(Tag::Top).with(Tag::System);
