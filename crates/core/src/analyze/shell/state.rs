@@ -78,11 +78,12 @@ impl State {
 
     /// Sets a variable to one value.
     pub(super) fn set(&mut self, name: &str, words: Vec<Arg>) {
-        self.variables.insert(name.to_owned(), vec![words]);
+        self.variables.insert(name.to_owned(), vec![short(words)]);
     }
 
     /// Sets a variable to one of several values.
     pub(super) fn set_any(&mut self, name: &str, values: Values) {
+        let values = values.into_iter().map(short).collect();
         self.variables.insert(name.to_owned(), capped(values));
     }
 
@@ -132,6 +133,18 @@ impl State {
             self.files.entry(path.clone()).or_insert_with(|| content.clone());
         }
     }
+}
+
+/// What a variable may hold, in bytes: `a=$a$a` doubles with every line.
+const MOST_VALUE: usize = 64 * 1024;
+
+/// The value, or that it is too long to be followed.
+fn short(words: Vec<Arg>) -> Vec<Arg> {
+    if words.iter().map(|arg| arg.text.len() + 1).sum::<usize>() <= MOST_VALUE {
+        return words;
+    }
+    let taint = words.iter().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
+    vec![Arg::unknown(taint)]
 }
 
 fn capped(values: Values) -> Values {
