@@ -6,7 +6,6 @@ use countersign_core::{Action, Context, Judgement, Policy};
 
 use crate::case::{self, Panicked};
 use crate::facts;
-use crate::shim::Later as _;
 
 /// What would change this verdict, one line each; at least one line.
 ///
@@ -78,6 +77,7 @@ mod tests {
             reason: String::new(),
             span: None,
             instead: None,
+            hard: false,
         });
         Judgement {
             verdict: verdicts.iter().copied().max().unwrap_or_default(),

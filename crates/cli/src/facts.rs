@@ -92,7 +92,7 @@ fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
     let mut folders = vec![place::absolute(".", scene)];
     for command in &analysis.commands {
         if matches!(command.program.as_str(), "cd" | "pushd")
-            && let Some(to) = command.operands.first()
+            && let Some(to) = command.operands().next()
             && folders.len() < MOST_FOLDERS
         {
             let scene = Scene { cwd: folders.last().map(String::as_str), ..*scene };
@@ -290,7 +290,7 @@ mod tests {
         let goes = |to: &str| Invocation {
             program: "cd".to_owned(),
             words: vec![to.to_owned()],
-            operands: vec![to.to_owned()],
+            operands: vec![0],
             span: None,
         };
         let commands = vec![goes("src"), goes("../docs"), goes("/srv")];

@@ -9,11 +9,11 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use countersign_core::policy::{Source, Sources};
 use countersign_core::{Context, Policy};
 
 use crate::around;
 use crate::beneath::Root;
-use crate::shim::{Later as _, Source, Sources};
 
 /// The organisation's file.
 const ORGANISATION: &str = "/etc/countersign/config.yaml";

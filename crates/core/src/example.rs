@@ -8,6 +8,9 @@
 //! sql: DROP TABLE users              sql[mysql]: names the dialect
 //! write: .env                        read: delete: list: likewise
 //! ```
+//!
+//! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
+//! `ignored out: rm -r out`, `sensitive ~/notes: write: ~/notes/x` (the user named it).
 
 use crate::action::{Action, Language};
 use crate::context::Context;
@@ -18,6 +21,7 @@ use crate::rule::{Rule, RuleError};
 /// The action an example stands for.
 #[must_use]
 pub fn example_action(text: &str) -> Action {
+    let (_, text) = surroundings(text, &Context::default());
     text.split_once(": ")
         .and_then(|(prefix, rest)| prefixed(prefix, rest))
         .unwrap_or_else(|| Action::Shell { command: text.to_owned(), cwd: None })
@@ -32,6 +36,14 @@ pub fn example_context() -> Context {
         cwd: Some("/home/user/project".to_owned()),
         ..Context::default()
     }
+}
+
+/// Whether a rule finds something in an example, judged in these surroundings and its own.
+#[must_use]
+pub fn example_matches(rule: &Rule, text: &str, policy: &Policy, context: &Context) -> bool {
+    let (context, _) = surroundings(text, context);
+    let judgement = judge(&example_action(text), policy, &context);
+    judgement.findings.iter().any(|finding| finding.rule == rule.id)
 }
 
 /// Runs every example of one rule.
@@ -51,21 +63,37 @@ pub fn example_failures<'a>(
     let hits = rule
         .hits
         .iter()
-        .filter(|example| !matches(rule, example, policy, context))
+        .filter(|example| !example_matches(rule, example, policy, context))
         .map(|example| failure("hits", example, "does not match"));
     let misses = rule
         .misses
         .iter()
-        .filter(|example| matches(rule, example, policy, context))
+        .filter(|example| example_matches(rule, example, policy, context))
         .map(|example| failure("misses", example, "matches"));
     hits.chain(misses)
 }
 
-fn matches(rule: &Rule, example: &str, policy: &Policy, context: &Context) -> bool {
-    judge(&example_action(example), policy, context)
-        .findings
-        .iter()
-        .any(|finding| finding.rule == rule.id)
+/// What an example says is true around it, and the rest of it.
+fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
+    let mut context = context.clone();
+    let mut rest = text;
+    while let Some((word, path, after)) = given(rest) {
+        match word {
+            "sensitive" => context.sensitive_paths.push(path.to_owned()),
+            "tracked" => context.paths.entry(path.to_owned()).or_default().tracked_clean = true,
+            "ignored" => context.paths.entry(path.to_owned()).or_default().ignored = true,
+            _ => break,
+        }
+        rest = after;
+    }
+    (context, rest)
+}
+
+/// `WORD PATH: REST` in its three parts.
+fn given(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once(": ")?;
+    let (word, path) = before.split_once(' ')?;
+    (!path.contains(' ')).then_some((word, path, rest))
 }
 
 fn failure(list: &'static str, example: &str, problem: &'static str) -> RuleError {
@@ -123,6 +151,19 @@ mod tests {
             Action::FileWrite { path: "notes: final.txt".to_owned(), content: None }
         );
         assert_eq!(example_action("list: /"), Action::FileList { path: "/".to_owned() });
+    }
+
+    #[test]
+    fn what_is_true_around_an_example_stands_before_it() {
+        let text = "tracked src/a: sensitive ~/notes: write: ~/notes/x";
+        let (context, rest) = surroundings(text, &example_context());
+        assert_eq!(rest, "write: ~/notes/x");
+        assert!(context.paths["src/a"].tracked_clean);
+        assert_eq!(context.sensitive_paths, ["~/notes"]);
+        assert_eq!(
+            example_action(text),
+            Action::FileWrite { path: "~/notes/x".to_owned(), content: None }
+        );
     }
 
     #[test]

@@ -290,7 +290,8 @@ impl Tags {
         const BUILD_DOUBTS: Tags =
             Tags::of(&[Tag::Unknown, Tag::WorkspaceRoot, Tag::Symlink, Tag::Elsewhere]);
         let scratch = self.has(Tag::Temp) && !self.any(SCRATCH_DOUBTS);
-        let build = self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
+        let build =
+            self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
         let mut tags = self;
         if scratch || build || self.has(Tag::Created) {
             tags = tags.with(Tag::Regenerable);

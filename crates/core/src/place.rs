@@ -73,7 +73,8 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     }
     let written = absolute(path, scene);
     let mut tags = tags_of(&written, scene);
-    if let Some(facts) = scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
+    if let Some(facts) =
+        scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
     {
         if facts.tracked_clean {
             tags = tags.with(Tag::Tracked);
@@ -230,7 +231,8 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path == "/" || (everything && path.is_empty()) {
         return tag(Tag::Root);
     }
-    if path.starts_with(UNKNOWN) || path.is_empty() {
+    // A step up that normalizing had to leave in leads who knows where.
+    if path.starts_with(UNKNOWN) || path.is_empty() || path.split('/').any(|part| part == "..") {
         return tag(Tag::Unknown);
     }
     // `/[a-z]*` and `/?*` reach every folder there is; `/t*` at least one of them.
@@ -294,9 +296,8 @@ fn is_windows_system(path: &str) -> bool {
 }
 
 fn device_zone(device: &str) -> Tags {
-    const STREAMS: &[&str] = &[
-        "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
-    ];
+    const STREAMS: &[&str] =
+        &["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx"];
     const PERIPHERALS: &[&str] = &[
         "tty", "lp", "usb/lp", "snd", "dsp", "audio", "video", "media", "input", "dri", "kvm",
         "fuse", "net/", "rtc", "hidraw", "console", "vcs", "nst", "st0", "i2c", "spidev", "gpio",

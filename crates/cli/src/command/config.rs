@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
+use countersign_core::policy::STARTER;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,7 +15,6 @@ use crate::around::Around;
 use crate::beneath::Root;
 use crate::exit::Exit;
 use crate::settings::{self, Layer, PROJECT};
-use crate::shim::{Later as _, STARTER};
 use crate::show::one_line;
 
 /// Check, show or start the configuration

@@ -14,7 +14,6 @@ use serde::Serialize;
 use crate::around::Around;
 use crate::exit::Exit;
 use crate::input::{Input, KINDS};
-use crate::shim::Later as _;
 use crate::show::{MOST_FINDINGS, Paint, cut, one_line, visible};
 use crate::{case, change, settings};
 
@@ -226,6 +225,7 @@ mod tests {
             reason: "Does it".to_owned(),
             span: Some(span),
             instead: Some("something else".to_owned()),
+            hard: false,
         }
     }
 

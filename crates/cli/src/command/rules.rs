@@ -13,7 +13,6 @@ use super::explain::{find, word};
 use crate::around::Around;
 use crate::exit::Exit;
 use crate::settings;
-use crate::shim::Later as _;
 use crate::show::one_line;
 
 /// List, show and test the rules

@@ -4,10 +4,10 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use countersign_core::schema;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::shim::schema;
 
 /// Print the JSON Schema of actions, contexts, judgements or the configuration
 #[derive(Debug, Args)]

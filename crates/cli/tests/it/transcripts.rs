@@ -1,4 +1,4 @@
-//! Transcripts: the files of `tests/cli/`, and the `console` blocks of the README.
+//! Transcripts: the files of `tests/cli/`. Those of the README are run by `cargo xtask`.
 //!
 //! ```text
 //! $ countersign check shell 'ls'        a command, run by bash in a sandbox
@@ -38,7 +38,6 @@ fn transcripts_are_what_really_happens() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "txt"))
         .collect();
-    paths.extend(Some(folder.join("../../README.md")).filter(|path| path.exists()));
     paths.sort();
     assert!(!paths.is_empty());
     for path in paths {
@@ -49,9 +48,7 @@ fn transcripts_are_what_really_happens() {
             println!("skipped: {name} has not been blessed yet");
             continue;
         }
-        let markdown = path.extension().is_some_and(|ending| ending == "md");
-        let place = if markdown { Place::ConsoleBlocks } else { Place::Everywhere };
-        let real = replay(&written, name, place);
+        let real = replay(&written, name);
         if real != written {
             if bless {
                 fs::write(&path, real).unwrap();
@@ -71,24 +68,20 @@ fn is_blessed(text: &str) -> bool {
 }
 
 /// The same text with every command's real output.
-fn replay(text: &str, name: &str, place: Place) -> String {
+fn replay(text: &str, name: &str) -> String {
     let sandbox = Sandbox::new(&format!("transcript-{name}"));
     let mut real = String::new();
     let mut lines = text.lines().peekable();
-    let mut inside = place == Place::Everywhere;
     while let Some(line) = lines.next() {
         writeln!(real, "{line}").unwrap();
-        if place == Place::ConsoleBlocks && line.starts_with("```") {
-            inside = line == "```console";
-        }
-        let Some(first) = line.strip_prefix("$ ").filter(|_| inside) else { continue };
+        let Some(first) = line.strip_prefix("$ ") else { continue };
         let mut script = first.to_owned();
         while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
             writeln!(real, "{more}").unwrap();
             write!(script, "\n{}", more.strip_prefix("> ").unwrap_or_default()).unwrap();
         }
         let mut apart = false;
-        while let Some(old) = lines.next_if(|line| !line.starts_with("$ ") && *line != "```") {
+        while let Some(old) = lines.next_if(|line| !line.starts_with("$ ")) {
             apart = old.is_empty();
         }
         real.push_str(&output(&sandbox, &script));
@@ -97,13 +90,6 @@ fn replay(text: &str, name: &str, place: Place) -> String {
         }
     }
     real
-}
-
-/// Where in a file transcripts are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Everywhere,
-    ConsoleBlocks,
 }
 
 fn output(sandbox: &Sandbox, script: &str) -> String {

@@ -6,6 +6,11 @@ use crate::place::Scene;
 
 /// What this source would do.
 #[must_use]
-pub fn analyze(_language: Language, _source: &str, _dialect: Option<&str>, _scene: &Scene<'_>) -> Analysis {
+pub fn analyze(
+    _language: Language,
+    _source: &str,
+    _dialect: Option<&str>,
+    _scene: &Scene<'_>,
+) -> Analysis {
     Analysis::default()
 }

@@ -149,7 +149,9 @@ impl<'a> Walker<'a> {
         }
         let inner = std::mem::replace(&mut self.state, outer);
         if !inner.files.is_empty() {
-            self.state.files.extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
+            self.state
+                .files
+                .extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
         }
     }
 
@@ -222,7 +224,12 @@ impl<'a> Walker<'a> {
     /// A fact about a path.
     fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
-        if path.taint.has(Tag::Created) || self.made_here(&path.text) {
+        // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.
+        let made = path.taint.has(Tag::Created)
+            && found.has(Tag::Temp)
+            && path.text.starts_with("/tmp/")
+            && !path.text.contains("..");
+        if made || self.made_here(&path.text) {
             found = found.with(Tag::Created);
         }
         if path.glob {

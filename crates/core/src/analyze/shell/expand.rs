@@ -251,7 +251,12 @@ impl Walker<'_> {
     }
 
     /// What an expansion gives: one word, or several for `$@` and arrays.
-    pub(super) fn expansion(&mut self, src: &str, kind: &WordPart, part: &WordPartNode) -> Vec<Arg> {
+    pub(super) fn expansion(
+        &mut self,
+        src: &str,
+        kind: &WordPart,
+        part: &WordPartNode,
+    ) -> Vec<Arg> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
             WordPart::Parameter(parameter) => self.parameter(src, parameter),
@@ -331,9 +336,8 @@ fn brace_words(text: &str) -> Option<Vec<String>> {
                 if choices.len() > MOST_WORDS {
                     return None;
                 }
-                waiting.extend(
-                    choices.iter().rev().map(|choice| format!("{before}{choice}{after}")),
-                );
+                waiting
+                    .extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
             }
         }
     }

@@ -10,7 +10,9 @@ impl Walker<'_> {
     /// Where relative paths start now.
     pub(super) fn cwd(&self) -> Option<&str> {
         match self.state.values("PWD") {
-            Some([value, ..]) => value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str()),
+            Some([value, ..]) => {
+                value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str())
+            }
             _ if self.tags.has(Tag::Elsewhere) => None,
             _ => self.scene.cwd,
         }
@@ -28,9 +30,7 @@ impl Walker<'_> {
             Some(arg) if arg.text == "-" => {
                 self.variable("OLDPWD").into_iter().next().unwrap_or_default()
             }
-            Some(arg) => {
-                arg.saying(place::absolute(&arg.text, &self.scene_now()))
-            }
+            Some(arg) => arg.saying(place::absolute(&arg.text, &self.scene_now())),
         };
         let old = self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal);
         self.state.set("OLDPWD", vec![old]);

@@ -164,7 +164,7 @@ impl Walker<'_> {
 
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
-        if !first.is_known() && !self.names_a_local_file(first) {
+        if !first.is_known() && !names_a_local_file(first) {
             if let Some(assumed) = self.assumed_program(&args) {
                 return self.run(assumed, stdin);
             }
@@ -212,13 +212,6 @@ impl Walker<'_> {
         self.program(&name, program, &args, &stdin)
     }
 
-    /// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
-    fn names_a_local_file(&self, word: &Arg) -> bool {
-        word.text.split_once(UNKNOWN).is_some_and(|(known, _)| {
-            known.contains('/') && !known.starts_with('/') && !known.starts_with("..")
-        })
-    }
-
     /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
     fn assumed_program(&mut self, args: &[Arg]) -> Option<Vec<Arg>> {
         let first = args.first().filter(|first| first.text.chars().eq([UNKNOWN]))?;
@@ -244,10 +237,32 @@ impl Walker<'_> {
     /// or interprets would accept.
     fn is_plain_call(args: &[Arg]) -> bool {
         const UNDERSTOOD: &[&str] = &[
-            "--recursive", "--force", "--no-preserve-root", "--one-file-system", "--dir", "--verbose",
-            "--remove", "--zero", "--parents", "--command", "--eval", "--exec", "--execute", "--run",
-            "--call", "--print", "--login", "--posix", "--rcfile", "--init-file", "--init-command",
-            "--expression", "--file", "--output", "--target-directory", "--delete",
+            "--recursive",
+            "--force",
+            "--no-preserve-root",
+            "--one-file-system",
+            "--dir",
+            "--verbose",
+            "--remove",
+            "--zero",
+            "--parents",
+            "--command",
+            "--eval",
+            "--exec",
+            "--execute",
+            "--run",
+            "--call",
+            "--print",
+            "--login",
+            "--posix",
+            "--rcfile",
+            "--init-file",
+            "--init-command",
+            "--expression",
+            "--file",
+            "--output",
+            "--target-directory",
+            "--delete",
         ];
         matches!(args, [first, option, ..]
             if first.one_word
@@ -255,7 +270,10 @@ impl Walker<'_> {
                 && option.text.starts_with("--")
                 && option.text.len() > 2
                 && !UNDERSTOOD.iter().any(|known| known.starts_with(option.text.split('=').next().unwrap_or_default())))
-            && !args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
+            && !args
+                .iter()
+                .skip(1)
+                .any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
     }
 
     fn unknown_command(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
@@ -266,7 +284,9 @@ impl Walker<'_> {
                 _ if Self::is_plain_call(args) => FactKind::AssumedCommand,
                 _ => FactKind::UnknownCommand,
             };
-            self.note(Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span));
+            self.note(
+                Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span),
+            );
         }
         Stream::unknown(stdin.taint.and(super::expand::taint_of(args)))
     }
@@ -320,10 +340,10 @@ impl Walker<'_> {
 
     /// A program that somebody put into a temporary folder.
     fn program_from_temp(&mut self, first: &Arg) {
-        if first.text.starts_with('/') {
-            if place::locate(&first.text, &self.scene_now()).has(Tag::Temp) {
-                self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
-            }
+        if first.text.starts_with('/')
+            && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
+        {
+            self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
         }
     }
 
@@ -339,14 +359,14 @@ impl Walker<'_> {
             "find" | "gfind" => Some(self.find(args, span)),
             "fd" | "fdfind" => self.fd(args, span),
             "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" => {
-                self.http_client(name, args, stdin, span)
+                Some(self.http_client(name, args, stdin, span))
             }
             "nc" | "ncat" | "netcat" | "socat" | "telnet" => {
                 self.raw_network(name, args, stdin, span);
                 None
             }
             "scp" | "rsync" | "sftp" | "rclone" => {
-                self.copies_over_network(name, args, span);
+                self.copies_over_network(name, args);
                 None
             }
             "git" => {
@@ -380,6 +400,14 @@ impl Walker<'_> {
             _ => None,
         }
     }
+}
+
+/// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
+fn names_a_local_file(word: &Arg) -> bool {
+    word.text.split_once(UNKNOWN).is_some_and(|(known, rest)| {
+        let inside = !known.starts_with('/') && !known.contains("..") && !rest.contains("..");
+        inside && known.contains('/')
+    })
 }
 
 /// The variable that a word consists of.

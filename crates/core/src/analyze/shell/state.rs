@@ -153,7 +153,8 @@ fn capped(values: Values) -> Values {
     }
     // The most dangerous possibility must not get lost in the crowd: keep the shortest paths,
     // which reach furthest, and say that there are more.
-    let taint = values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
+    let taint =
+        values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
     let mut values = values;
     values.sort_by_key(|words| words.first().map_or(0, |arg| arg.text.len()));
     values.truncate(MOST_VALUES - 1);
