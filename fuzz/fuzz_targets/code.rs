@@ -2,9 +2,9 @@
 
 #![no_main]
 
+use countersign_core::Action;
 use countersign_core::action::Language;
 use countersign_core::example::example_context;
-use countersign_core::Action;
 use libfuzzer_sys::fuzz_target;
 
 #[path = "../../crates/core/tests/support/invariant.rs"]

@@ -11,8 +11,7 @@ mod invariant;
 
 fuzz_target!(|input: (String, Option<String>, bool)| {
     let (path, cwd, decoded) = input;
-    let context =
-        Context { cwd, paths_will_be_decoded: Some(decoded), ..example_context() };
+    let context = Context { cwd, paths_will_be_decoded: Some(decoded), ..example_context() };
     let verdict = |action: Action| invariant::judged(&action, &context).verdict;
     let list = verdict(Action::FileList { path: path.clone() });
     let write = verdict(Action::FileWrite { path: path.clone(), content: None });

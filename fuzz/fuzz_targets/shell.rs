@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use countersign_core::example::example_context;
 use countersign_core::Action;
+use countersign_core::example::example_context;
 use libfuzzer_sys::fuzz_target;
 
 #[path = "../../crates/core/tests/support/invariant.rs"]

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use countersign_core::context::Mode;
-use countersign_core::example::{example_action, example_context};
-use countersign_core::{Context, Policy, judge, rule};
+use countersign_core::example::{example_context, judge_example};
+use countersign_core::{Context, Policy, rule};
 
 #[test]
 fn every_example_is_judged_as_before() {
@@ -41,7 +41,7 @@ fn table() -> String {
 fn line(example: &str) -> String {
     let judged = |mode| {
         let context = Context { mode: Some(mode), ..example_context() };
-        judge(&example_action(example), &Policy::default(), &context)
+        judge_example(example, &Policy::default(), &context)
     };
     let (task, explore) = (judged(Mode::Task), judged(Mode::Explore));
     let mut rules: Vec<_> = task.findings.iter().map(|finding| finding.rule.as_str()).collect();
