@@ -52,8 +52,17 @@ fn line(example: &str) -> String {
         task.verdict.as_str(),
         explore.verdict.as_str(),
         rules.join(" "),
-        example.replace('\\', "\\\\").replace('\n', "\\n"),
+        example.chars().map(visible).collect::<String>(),
     )
+}
+
+/// On one line, whatever it holds.
+fn visible(char: char) -> String {
+    match char {
+        '\\' => r"\\".to_owned(),
+        char if char.is_control() => char.escape_debug().to_string(),
+        char => char.to_string(),
+    }
 }
 
 /// The lines that are in only one of the two, as a person would read them.
