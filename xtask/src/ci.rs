@@ -47,7 +47,9 @@ pub(crate) fn run_all() -> Result {
     }
     println!("\n=== all {} sections passed in {:.1?} ===", SECTIONS.len(), started.elapsed());
     // Repeated here, because hundreds of lines stand between them and the end.
-    closing.iter().for_each(|line| println!("{}", line.trim()));
+    for line in closing {
+        println!("{}", line.trim());
+    }
     Ok(())
 }
 

@@ -39,7 +39,9 @@ pub(crate) fn run(args: &[&str]) -> Result {
         .collect::<Result<Vec<Tally>>>()?;
     print!("{}", report::files(&tallies));
     if let Some(most) = options.show {
-        tallies.iter().for_each(|tally| print!("{}", report::wrong_rows(tally, most)));
+        for tally in &tallies {
+            print!("{}", report::wrong_rows(tally, most));
+        }
     }
     if options.only.is_some() || options.show.is_some() {
         return Ok(());

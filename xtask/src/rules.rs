@@ -90,11 +90,19 @@ fn examples(examples: &[std::borrow::Cow<'static, str>]) -> String {
 
 /// A code span, whatever is in it: fenced by more backticks than it holds.
 fn code(text: &str) -> String {
-    let text = text.replace('\n', "⏎");
+    let text: String = text.chars().map(visible).collect();
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest + 1);
     let gap = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{gap}{text}{gap}{fence}")
+}
+
+fn visible(char: char) -> String {
+    match char {
+        '\n' => "⏎".to_owned(),
+        char if char.is_control() => char.escape_debug().to_string(),
+        char => char.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +113,7 @@ mod tests {
     fn a_code_span_holds_backticks_and_line_ends() {
         assert_eq!(code("ls"), "`ls`");
         assert_eq!(code("echo `ls`"), "`` echo `ls` ``");
-        assert_eq!(code("a\nb"), "`a⏎b`");
+        assert_eq!(code("a\nb\0"), "`a⏎b\\0`");
     }
 
     #[test]

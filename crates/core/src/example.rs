@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::judge::judge;
 use crate::policy::Policy;
 use crate::rule::{Rule, RuleError};
+use crate::verdict::Judgement;
 
 /// The action an example stands for.
 #[must_use]
@@ -39,11 +40,17 @@ pub fn example_context() -> Context {
     }
 }
 
+/// Judges an example in these surroundings and its own.
+#[must_use]
+pub fn judge_example(text: &str, policy: &Policy, context: &Context) -> Judgement {
+    let (context, _) = surroundings(text, context);
+    judge(&example_action(text), policy, &context)
+}
+
 /// Whether a rule finds something in an example, judged in these surroundings and its own.
 #[must_use]
 pub fn example_matches(rule: &Rule, text: &str, policy: &Policy, context: &Context) -> bool {
-    let (context, _) = surroundings(text, context);
-    let judgement = judge(&example_action(text), policy, &context);
+    let judgement = judge_example(text, policy, context);
     judgement.findings.iter().any(|finding| finding.rule == rule.id)
 }
 

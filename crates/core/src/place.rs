@@ -210,13 +210,17 @@ fn is_windows(path: &str) -> bool {
 
 /// `/x/*` is everything in `/x`; `/x/a*` is a part of it.
 fn split_glob(path: &str) -> (&str, bool) {
-    let Some((folder, last)) = path.rsplit_once('/') else { return (path, path == "*") };
-    let everything = matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*");
-    match (everything, folder) {
-        (true, "") => ("/", true),
-        (true, folder) => (split_glob(folder).0, true),
-        (false, _) => (path, false),
+    let (mut folder, mut everything) = (path, false);
+    while let Some((above, last)) = folder.rsplit_once('/') {
+        if !matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*") {
+            return (folder, everything);
+        }
+        if above.is_empty() {
+            return ("/", true);
+        }
+        (folder, everything) = (above, true);
     }
+    (folder, everything || folder == "*")
 }
 
 fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {

@@ -123,9 +123,9 @@ fn what_bash_takes_and_the_grammar_refuses_is_asked_about() {
         return;
     }
     let agrees = |script: &String| bash_takes(script) == invariant::parses(script);
-    let (agreed, differing): (Vec<_>, Vec<_>) = scripts.iter().partition(|script| agrees(script));
+    let (same, differing): (Vec<_>, Vec<_>) = scripts.iter().partition(|script| agrees(script));
     let count = |list: &[&String]| f64::from(u32::try_from(list.len()).unwrap());
-    let share = count(&agreed) / (count(&agreed) + count(&differing));
+    let share = count(&same) / (count(&same) + count(&differing));
     eprintln!("bash and the grammar agree on {share:.4} of {} scripts", scripts.len());
     for script in differing.into_iter().filter(|script| !invariant::parses(script)) {
         let verdict = invariant::judged(&example_action(script), &example_context()).verdict;

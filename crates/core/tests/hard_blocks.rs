@@ -3,9 +3,13 @@
 //!
 //! `PROPTEST_CASES` sets how many compositions are tried; `cargo xtask soak` tries many.
 
+use std::collections::BTreeMap;
+
 use countersign_core::context::{History, Mode, PathFacts};
+use countersign_core::digest::digest;
 use countersign_core::example::{example_action, example_context};
-use countersign_core::{Action, Context, Policy, Verdict, judge};
+use countersign_core::policy::{Remembered, Session, Source, Sources};
+use countersign_core::{Action, Context, Policy, Verdict, judge, rule};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -66,6 +70,7 @@ proptest! {
         context in contexts(),
     ) {
         let action = Action::Shell { command: command.to_owned(), cwd: None };
+        let policy = remembering(policy, &action, &context);
         let judgement = judge(&action, &policy, &context);
         prop_assert_eq!(judgement.verdict, Verdict::Block, "{} in {:?}", command, context);
     }
@@ -83,6 +88,7 @@ proptest! {
             Action::FileWrite { path: path.clone(), content: None },
             Action::FileDelete { path: path.clone() },
         ] {
+            let policy = remembering(policy.clone(), &action, &context);
             let judgement = judge(&action, &policy, &context);
             prop_assert_eq!(judgement.verdict, Verdict::Block, "{:?} in {:?}", action, context);
         }
@@ -100,10 +106,41 @@ proptest! {
     }
 }
 
-/// What the policy test draws from: the extremes a configuration can reach. Every option that
-/// relaxes something belongs here.
+/// What the policy tests draw from: everything a configuration, a session or an earlier answer
+/// can relax, at its laxest. Every new way to relax something belongs here.
 fn policies() -> impl Strategy<Value = Policy> {
-    Just(Policy::default())
+    let file = || prop::option::of(select(LAX_FILES));
+    (file(), file(), file(), any::<bool>(), any::<bool>()).prop_map(
+        |(organisation, user, project, auto_confirm, autonomous)| {
+            let sources = Sources {
+                organisation: organisation.map(source),
+                user: user.map(source),
+                project: project.map(source),
+            };
+            let policy = Policy::load(&sources).unwrap_or_default();
+            policy.in_session(Session { auto_confirm, autonomous })
+        },
+    )
+}
+
+const LAX_FILES: &[&str] = &[
+    "safety: {enabled: false}",
+    "overrides: {'*': allow}",
+    "overrides: {risk.critical: allow, risk.high: allow, kind.shell: allow, kind.file_write: allow}",
+    "overrides: {'effect.files.*': allow, 'effect.disk.*': allow, 'effect.execution.*': allow}",
+    "options: {recoverable: allow, regenerable: allow}",
+    "safety: {enabled: false, sensitive_paths: [/tmp]}\noverrides: {'*': allow}\n\
+     options: {recoverable: allow, regenerable: allow}",
+];
+
+fn source(text: &str) -> Source {
+    Source { name: "lax.yaml".into(), text: text.into() }
+}
+
+/// The same policy, with somebody's earlier yes to this very action.
+fn remembering(policy: Policy, action: &Action, context: &Context) -> Policy {
+    let rules = rule::rules().iter().map(|rule| rule.id.to_string()).collect();
+    policy.remembering(vec![Remembered { digest: digest(action, context), rules }])
 }
 
 /// Surroundings that might tempt a rule to look away.
@@ -130,14 +167,14 @@ fn contexts() -> impl Strategy<Value = Context> {
                 profile: profile.map(str::to_owned),
                 confidence,
                 history: approved.map(|approved| History { approved, rejected: 0 }),
-                paths: if harmless { harmless_paths() } else { Default::default() },
+                paths: if harmless { harmless_paths() } else { BTreeMap::default() },
                 ..Context::default()
             }
         })
 }
 
 /// A caller who claims that everything is in git, ignored, and leads to a temporary folder.
-fn harmless_paths() -> std::collections::BTreeMap<String, PathFacts> {
+fn harmless_paths() -> BTreeMap<String, PathFacts> {
     let facts =
         || PathFacts { resolves_to: Some("/tmp/x".into()), tracked_clean: true, ignored: true };
     BLOCKED_PATHS.iter().chain(&["/"]).map(|path| ((*path).to_owned(), facts())).collect()
@@ -232,6 +269,14 @@ const LOOK_ALIKES: &[&str] = &[
     "f() { g | h & }; f",
     "retry() { make || make; }; retry",
 ];
+
+#[test]
+fn every_lax_file_is_one_that_loads() {
+    for text in LAX_FILES {
+        let user = Sources { user: Some(source(text)), ..Sources::default() };
+        assert_eq!(Policy::load(&user).err(), None, "{text}");
+    }
+}
 
 #[test]
 fn look_alikes_of_hard_blocks_pass() {

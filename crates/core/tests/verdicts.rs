@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use countersign_core::context::Mode;
-use countersign_core::example::{example_action, example_context};
-use countersign_core::{Context, Policy, judge, rule};
+use countersign_core::example::{example_context, judge_example};
+use countersign_core::{Context, Policy, rule};
 
 #[test]
 fn every_example_is_judged_as_before() {
@@ -41,7 +41,7 @@ fn table() -> String {
 fn line(example: &str) -> String {
     let judged = |mode| {
         let context = Context { mode: Some(mode), ..example_context() };
-        judge(&example_action(example), &Policy::default(), &context)
+        judge_example(example, &Policy::default(), &context)
     };
     let (task, explore) = (judged(Mode::Task), judged(Mode::Explore));
     let mut rules: Vec<_> = task.findings.iter().map(|finding| finding.rule.as_str()).collect();
@@ -52,8 +52,17 @@ fn line(example: &str) -> String {
         task.verdict.as_str(),
         explore.verdict.as_str(),
         rules.join(" "),
-        example.replace('\\', "\\\\").replace('\n', "\\n"),
+        example.chars().map(visible).collect::<String>(),
     )
+}
+
+/// On one line, whatever it holds.
+fn visible(char: char) -> String {
+    match char {
+        '\\' => r"\\".to_owned(),
+        char if char.is_control() => char.escape_debug().to_string(),
+        char => char.to_string(),
+    }
 }
 
 /// The lines that are in only one of the two, as a person would read them.

@@ -59,8 +59,9 @@ impl Row {
     /// # Errors
     /// The row does not have the shape its kind promises.
     pub(crate) fn question(&self) -> Result<Question> {
-        let mut context = json!({"home": HOME, "workspace": WORKSPACE, "cwd": WORKSPACE});
         let input = &self.input;
+        let workspace = input.get("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
+        let context = json!({"home": HOME, "workspace": workspace, "cwd": workspace});
         let action = match self.kind.as_str() {
             "redact" => {
                 return Ok(Question::Redact(input.as_str().unwrap_or_default().to_owned()));
@@ -71,8 +72,6 @@ impl Row {
                 "kind": "code", "language": "sql", "source": input["sql"], "dialect": input["dialect"],
             }),
             "path" => {
-                context["workspace"] = input["workspace"].clone();
-                context["cwd"] = input["workspace"].clone();
                 let op = input["op"].as_str().unwrap_or_default();
                 json!({"kind": format!("file_{op}"), "path": input["path"]})
             }

@@ -1,9 +1,9 @@
 //! What came of one file: who was stopped, who was not, and why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use countersign_core::{Judgement, Policy, Verdict, judge};
+use countersign_core::{Judgement, Policy, Verdict, judge, redact};
 
 use crate::Result;
 use crate::quality::corpus::{self, Question, Row, Side};
@@ -96,7 +96,7 @@ fn answer(question: &Question) -> Option<Answer> {
             Some(Answer { stopped, by: stopper(&judgement) })
         }
         Question::Redact(text) => {
-            let found = redacted(text)?;
+            let found = Vec::from_iter(redacted(text));
             Some(Answer { stopped: !found.is_empty(), by: found.join(" + ") })
         }
         Question::Later => None,
@@ -114,10 +114,9 @@ fn stopper(judgement: &Judgement) -> String {
     }
 }
 
-/// The kinds of secrets and personal data found in a text; nothing while the core has no way to
-/// look for them.
-fn redacted(_text: &str) -> Option<Vec<String>> {
-    None
+/// The kinds of secrets and personal data found in a text, each once.
+fn redacted(text: &str) -> BTreeSet<&'static str> {
+    redact::scan(text).iter().map(|found| found.kind).collect()
 }
 
 impl Tally {

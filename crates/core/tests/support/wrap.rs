@@ -223,15 +223,14 @@ fn fill(template: &str, script: &str, depth: usize) -> String {
             ("{hex}", quote::hex(script)),
             ("{n}", depth.to_string()),
         ];
-        match filled.iter().find_map(|(name, value)| Some((hole.strip_prefix(name)?, value))) {
-            Some((after, value)) => {
-                text.push_str(value);
-                rest = after;
-            }
-            None => {
-                text.push('{');
-                rest = hole.strip_prefix('{').unwrap_or_default();
-            }
+        if let Some((after, value)) =
+            filled.iter().find_map(|(name, value)| Some((hole.strip_prefix(name)?, value)))
+        {
+            text.push_str(value);
+            rest = after;
+        } else {
+            text.push('{');
+            rest = hole.strip_prefix('{').unwrap_or_default();
         }
     }
     text.push_str(rest);
