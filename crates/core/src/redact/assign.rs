@@ -19,6 +19,9 @@ use super::{
 /// Names longer than this are data.
 const LONGEST_NAME: usize = 96;
 
+/// Nobody types a longer password, and no server takes one.
+const LONGEST_PASSWORD: usize = 200;
+
 /// How far back a user may have been named for a password to belong to it.
 const PAIR: usize = 240;
 
@@ -115,7 +118,9 @@ impl Scan<'_, '_> {
     /// `IDENTIFIED BY '…'` of SQL, `ConvertTo-SecureString "…"` of PowerShell.
     fn introduced(&mut self, word: &str, end: usize) {
         let text = self.text;
-        if is_any(word, &["by"]) && !contains(text.back(end, 48), "identified") {
+        if text.at(end) != b' '
+            || (is_any(word, &["by"]) && !contains(text.back(end, 48), "identified"))
+        {
             return;
         }
         let mut start = text.run_within(end, Class::SPACE, 8);
@@ -128,7 +133,11 @@ impl Scan<'_, '_> {
             return;
         };
         let given = text.cut(value.start, value.end);
-        if given.len() >= 3 && !is_blank(given) {
+        if given.len() >= 3
+            && text.before(value.start) != b'`'
+            && !is_blank(given)
+            && !given.contains(' ')
+        {
             self.hits.named("password", value.start, value.end);
         }
     }
@@ -148,9 +157,7 @@ impl Scan<'_, '_> {
 
     fn value(&mut self, key: Key, name: Name, words: &[&str]) {
         let text = self.text;
-        let Some(value) = value::after(text, name.end) else {
-            return prose::find(text, key, name.end, self.hits);
-        };
+        let Some(value) = value::after(text, name.end) else { return self.told(key, name, words) };
         let given = text.cut(value.start, value.end);
         let fits = self.is_given(value, name, words)
             && match key {
@@ -167,13 +174,20 @@ impl Scan<'_, '_> {
                 Key::User | Key::Authorization | Key::Cookie => false,
             };
         if !fits {
-            return prose::find(text, key, name.end, self.hits);
+            return self.told(key, name, words);
         }
         match key {
             Key::Account => self.hits.resource("cloud-account", value.start, value.end),
             Key::Password => self.hits.named("password", value.start, value.end),
             Key::Secret => self.hits.named("secret", value.start, value.end),
             _ => self.hits.named("token", value.start, value.end),
+        }
+    }
+
+    /// Looks for the value in the words that follow.
+    fn told(&mut self, key: Key, name: Name, words: &[&str]) {
+        if words.len() > 1 || !is_verb(words) {
+            prose::find(self.text, key, name.end, self.hits);
         }
     }
 
@@ -220,7 +234,11 @@ impl Scan<'_, '_> {
 
     fn is_password(&self, value: Value, given: &str, name: Name) -> bool {
         let paired = self.user.is_some_and(|user| name.start.saturating_sub(user) < PAIR);
-        if is_reference(given) || given.contains('\n') {
+        if given.len() > LONGEST_PASSWORD
+            || is_reference(given)
+            || is_place(given)
+            || given.contains('\n')
+        {
             return false;
         }
         if value.quoted || value.joint == Joint::Tag {
@@ -232,7 +250,7 @@ impl Scan<'_, '_> {
                 if paired { is_blank(given) } else { is_placeholder(given) || is_naming(given) };
             return given.len() >= least && !plain && !is_sentence(given) && !is_selector(given);
         }
-        if is_code(self.text, value, given) {
+        if is_code(self.text, value, given) || is_literal(given) {
             return false;
         }
         let text = self.text;
@@ -241,10 +259,12 @@ impl Scan<'_, '_> {
             && text.cut(name.start, name.end).bytes().all(|byte| !byte.is_ascii_lowercase());
         let option = name.flag && matches!(value.joint, Joint::Space | Joint::Assign);
         let netrc = value.joint == Joint::Space && !name.flag;
-        if (paired || listed || shouted || option || netrc) && value.joint != Joint::Comma {
+        let letter = given.bytes().any(|byte| byte.is_ascii_alphabetic());
+        if ((paired && letter) || listed || shouted || option || netrc)
+            && value.joint != Joint::Comma
+        {
             return given.len() >= 4 && !is_blank(given) && (listed || netrc || !is_naming(given));
         }
-        let letter = given.bytes().any(|byte| byte.is_ascii_alphabetic());
         given.len() >= 5
             && letter
             && is_chosen(given)
@@ -332,23 +352,54 @@ fn is_secret(value: Value, given: &str) -> bool {
 }
 
 fn is_token(value: Value, given: &str) -> bool {
-    if is_literal(given) {
+    let named = !value.quoted
+        && given.contains('.')
+        && ["key", "token", "secret"].iter().any(|word| contains(given, word));
+    if is_literal(given) || named {
         return false;
     }
-    let least = if value.quoted { 10 } else { 12 };
-    is_random(given, least) || (value.quoted && is_dense(given))
+    let least = match (value.quoted, value.joint) {
+        (_, Joint::Comma) => 24,
+        (true, _) => 10,
+        (false, _) => 12,
+    };
+    is_random(given, least) || (value.quoted && is_dense(given)) || is_bootstrap(given)
+}
+
+/// Whether the value joins a node to a cluster: six characters, a dot, sixteen more.
+///
+/// The sample in the manual counts up, and clusters run with it.
+fn is_bootstrap(given: &str) -> bool {
+    given.split_once('.').is_some_and(|(id, secret)| {
+        id.len() == 6
+            && secret.len() == 16
+            && (id.bytes().chain(secret.bytes())).all(|byte| Class::LOWER_NUM.has(byte))
+    }) && given.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the value is a number or a type of a program.
 fn is_literal(given: &str) -> bool {
-    (given.starts_with("0x") && given.len() < 24) || given.starts_with("__")
+    let rest = given.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let typed = rest.len() < given.len() && is_in(rest, NUMBERS);
+    (given.starts_with("0x") && given.len() < 24) || given.starts_with("__") || typed
+}
+
+words! {
+    /// What may end a number in a program.
+    NUMBERS = "f32 f64 i16 i32 i64 i8 isize l ll u u16 u32 u64 u8 ul ull usize"
 }
 
 /// Whether the value is long and full of marks, as the secret keys of web frameworks are.
 fn is_dense(given: &str) -> bool {
     let marks = given.bytes().filter(|byte| b"!@#$%^&*()+~?=".contains(byte)).count();
     let digits = given.bytes().filter(u8::is_ascii_digit).count();
-    given.len() >= 20 && marks >= 3 && digits >= 2 && !given.contains(' ') && !is_blank(given)
+    let pattern = ["(?", "[^", "[a-", "[0-", "\\", ")?"].iter().any(|mark| given.contains(mark));
+    given.len() >= 20
+        && marks >= 3
+        && digits >= 2
+        && !pattern
+        && !given.contains(' ')
+        && !is_blank(given)
 }
 
 fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
@@ -406,6 +457,13 @@ fn is_naming(given: &str) -> bool {
 fn is_sentence(given: &str) -> bool {
     let spaces = given.bytes().filter(|byte| *byte == b' ').count();
     spaces >= 2 || (spaces == 1 && !is_chosen(given)) || given.ends_with(':')
+}
+
+/// Whether the value is a path: `PWD` also means where a shell works.
+fn is_place(given: &str) -> bool {
+    given.starts_with(['/', '~'])
+        && given.len() > 3
+        && given.bytes().all(|byte| Class::DOTTED.has(byte) || matches!(byte, b'/' | b'~'))
 }
 
 /// Whether the value picks an element of a page: `#login-password`, `.field`, `input[name=x]`.

@@ -19,10 +19,11 @@ words! {
 words! {
     /// Values that are no value.
     EMPTY_WORDS = "\
-    and any auto bool boolean bytes char const default disabled empty enabled error false \
-    hash hidden incorrect int integer invalid missing n/a na nil no none null number object \
-    off ok on optional prompt readonly required securestring self static stdin str string \
-    text the this true type unknown unset uuid value var varchar void wrong yes"
+    and any auto bool boolean bytes char const default disabled empty enabled error fail \
+    failed false hash here hidden incorrect int integer invalid missing n/a na nan nil no \
+    none notnull null number object off ok on optional passed prompt readonly redacted \
+    required secret_name securestring self static stdin str string success text the this \
+    true type unknown unset uuid value var varchar void wrong yes"
 }
 
 words! {
@@ -103,7 +104,7 @@ pub(super) fn is_masked(value: &str) -> bool {
 /// A long random string may contain `EXAMPLE` by the hand that shortened it, and still be most of
 /// a token, so the word has to make up a fair part.
 fn is_stand_in(value: &str) -> bool {
-    STAND_INS.iter().any(|word| contains(value, word) && value.len() < word.len() * 9)
+    STAND_INS.iter().any(|word| value.len() < word.len() * 9 && contains(value, word))
 }
 
 /// Whether the value holds so few characters, or so much in order, that nobody drew it.
@@ -142,9 +143,15 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
         && value.bytes().all(|byte| {
             Class::ANY64.has(byte) || matches!(byte, b'.' | b'~' | b'!' | b'|' | b':' | b'$')
         })
-        && !is_placeholder(value)
-        && !is_path(value)
         && is_mixed(value)
+        && !is_path(value)
+        && !is_fingerprint(value)
+        && !is_placeholder(value)
+}
+
+/// Whether the value is bytes with colons between, as the fingerprints of keys are written.
+fn is_fingerprint(value: &str) -> bool {
+    value.contains(':') && value.split(':').all(|part| part.len() == 2)
 }
 
 /// Whether letters, digits and cases alternate more than they do in words.

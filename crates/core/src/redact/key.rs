@@ -167,7 +167,7 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
         return Some(Key::Account);
     }
     let vendor = rest.iter().any(|part| is_in(part, VENDORS));
-    if vendor && (rest.len() == 1 || is_in(last, VENDOR_ENDS)) {
+    if vendor && ((rest.len() == 1 && last.len() > 2) || is_in(last, VENDOR_ENDS)) {
         return Some(Key::Vendor);
     }
     if is_any(last, &["key"]) && !owner.is_empty() && !is_in(owner, PLAIN_KEYS) {

@@ -43,7 +43,7 @@ fn drawn(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
 }
 
 /// What gives the value.
-const VERBS: &[&str] = &[" is ", " is: ", " was ", " to ", " be ", " = ", " as "];
+const VERBS: &[&str] = &[" is ", " is: ", " was ", " to ", " be ", " = "];
 
 /// The value that starts there, quoted or plainly chosen by somebody.
 fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {
@@ -60,7 +60,8 @@ fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {
     }
     let given = text.cut(start, end);
     let digit = given.bytes().any(|byte| byte.is_ascii_digit());
-    (given.len() >= 6 && digit && is_chosen(given) && !is_placeholder(given))
+    let code = given.contains(['(', '[', '{', '/']) || given.contains("::");
+    (given.len() >= 6 && digit && !code && is_chosen(given) && !is_placeholder(given))
         .then_some((start, end))
 }
 

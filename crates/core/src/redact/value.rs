@@ -40,6 +40,9 @@ pub(super) struct Value {
 /// How far a quoted value may reach.
 const LONGEST: usize = 1024;
 
+/// How far a value without quotes may reach; longer ones are tokens of a form of their own.
+const LONGEST_WORD: usize = 300;
+
 /// How much space may lie between the pieces.
 const GAP: usize = 48;
 
@@ -194,7 +197,7 @@ fn closing(text: Text<'_>, start: usize, quote: u8) -> Option<usize> {
 
 fn unquoted(text: Text<'_>, start: usize, joint: Joint) -> usize {
     let mut end = start;
-    while end < text.len() && end - start < LONGEST {
+    while end < text.len() && end - start < LONGEST_WORD {
         match text.at(end) {
             b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' | b';' | b'|' => break,
             b',' | b'&' | b')' | b'}' if joint != Joint::Space => break,

@@ -4,7 +4,7 @@
 use super::{
     Hits,
     fake::{is_blank, is_chosen, is_flat, is_masked, is_placeholder, is_random},
-    text::{Class, Text, ends, is_any},
+    text::{Class, Text, ends, is_any, starts},
 };
 
 /// Finds them all.
@@ -18,7 +18,9 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             b':' if text.has(at, ":thin:") => oracle(text, at + 6, hits),
             b'a' if text.has(at, "arn:aws") => resource_name(text, at, hits),
             b'/' if text.has(at, "/api/v1/") => device_token(text, at + 8, hits),
-            b's' if text.has(at, "storage.googleapis.com") => bucket(text, at, at + 22, hits),
+            b's' if text.is_edge(at) && text.has(at, "storage.googleapis.com") => {
+                bucket(text, at, at + 22, hits);
+            }
             b'@' if text.at(at + 1).is_ascii_digit() => target(text, at, hits),
             b'.' => host(text, at, hits),
             _ => {}
@@ -59,7 +61,8 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
                 user,
                 &["user", "username", "login", "name", "foo", "bar", "test", password],
             );
-            if password.len() >= 3 && !documented && !is_blank(password) {
+            let sample = starts(host, "example.") && !is_chosen(password);
+            if password.len() >= 3 && !documented && !sample && !is_blank(password) {
                 let at = start + user.len() + 1;
                 hits.named("url-password", at, at + password.len());
             } else if password.is_empty() && is_random(user, 16) {
@@ -200,6 +203,10 @@ const BUCKET_HOSTS: &[&str] = &[
 fn bucket(text: Text<'_>, suffix_at: usize, host_end: usize, hits: &mut Hits) {
     let start = text.run_back(suffix_at, Class::DOTTED, 128);
     let host = text.cut(start, suffix_at).trim_end_matches('.');
+    // The bucket of a host that starts with a dot was masked before.
+    if text.before(start) == b']' {
+        return;
+    }
     let (name, service) = match text.at(suffix_at) {
         b's' => (host, ""),
         _ => service(host),

@@ -35,12 +35,27 @@ pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hi
     } else {
         GROUPS.iter().find_map(|groups| grouped(text, start, groups))
     };
-    let Some(end) = end.filter(|end| !Class::WORD.has(text.at(*end))) else { return };
+    let Some(end) =
+        end.filter(|end| !Class::WORD.has(text.at(*end)) && !is_column(text, start, *end))
+    else {
+        return;
+    };
     let digits: Vec<u8> = text.cut(start, end).bytes().filter(u8::is_ascii_digit).collect();
     let long = digits.len() > 16 && setting == Setting::Amid && !is_told(text, start, end, WORDS);
     if !long && is_issued(&digits) && check::luhn(&digits) && !check::is_uniform(&digits) {
         hits.personal("payment-card", start, end);
     }
+}
+
+/// Whether the groups go on in a table of numbers.
+fn is_column(text: Text<'_>, start: usize, end: usize) -> bool {
+    let spaced = text.cut(start, end).contains(' ');
+    let before = start.checked_sub(2).is_some_and(|second| Class::ALNUM.has(text.at(second)))
+        && text.before(start) == b' ';
+    let group = text.run_within(end + 1, Class::ANY_HEX, 5) - end - 1;
+    let after = text.at(end) == b' ' && group == 4;
+    let counted = before && text.run_back(start.saturating_sub(1), Class::DIGIT, 5) + 5 == start;
+    spaced && (after || counted)
 }
 
 /// Whether the digits follow a decimal point or continue a longer number.
@@ -56,7 +71,7 @@ fn grouped(text: Text<'_>, start: usize, groups: &[usize]) -> Option<usize> {
     for (index, length) in groups.iter().enumerate() {
         if index > 0 {
             let found = text.at(at);
-            if !matches!(found, b' ' | b'-' | b'.') || (mark != 0 && mark != found) {
+            if !matches!(found, b' ' | b'-') || (mark != 0 && mark != found) {
                 return None;
             }
             mark = found;

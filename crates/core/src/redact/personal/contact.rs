@@ -3,10 +3,10 @@
 use super::{
     super::{
         Hits,
-        text::{Class, Text, is_any, starts},
-        words::{is_in, words},
+        text::{Class, Text, contains, is_any, starts},
+        words::{is_in, phrases, words},
     },
-    Setting, is_told,
+    Setting,
 };
 
 words! {
@@ -120,32 +120,25 @@ fn international(text: Text<'_>, plus: usize, hits: &mut Hits) {
         return;
     }
     let (end, digits, marks) = dial(text, plus + 1);
+    let decimal = marks == 1 && text.cut(plus, end).contains('.');
     let spread = marks > 0 || !matches!(text.before(plus), b'\n' | 0) || text.len() < 24;
-    if (9..=15).contains(&digits) && text.at(plus + 1) != b'0' && spread {
+    if !decimal && (9..=15).contains(&digits) && text.at(plus + 1) != b'0' && spread {
         hits.personal("phone", plus, end);
     }
+}
+
+phrases! {
+    /// Words that lead a telephone number.
+    PHONE = "phone|tel:|tel.|tel |mobile|cell|fax|telefon|whatsapp|call me|handynummer|text me"
 }
 
 /// A number as it is dialled within a country, where the words before it say so.
 fn national(text: Text<'_>, start: usize, hits: &mut Hits) {
     let (end, digits, _) = dial(text, start);
-    let words = [
-        "phone",
-        "tel:",
-        "tel.",
-        "tel ",
-        "mobile",
-        "cell",
-        "fax",
-        "telefon",
-        "whatsapp",
-        "call me",
-        "handynummer",
-    ];
-    if (7..=13).contains(&digits)
-        && !Class::WORD.has(text.at(end))
-        && is_told(text, start, start, &words)
-    {
+    let address = text.cut(start, end).matches('.').count() == 3;
+    let near = text.back(start, 28);
+    let told = PHONE.iter().any(|word| contains(near, word)) && !contains(near, "telnet");
+    if (7..=13).contains(&digits) && !address && told && !Class::WORD.has(text.at(end)) {
         hits.personal("phone", start, end);
     }
 }

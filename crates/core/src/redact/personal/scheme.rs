@@ -55,7 +55,12 @@ pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hi
             continue;
         }
         let believed = match scheme.trust {
-            Trust::Sure => true,
+            // In small letters it may as well be part of a digest.
+            Trust::Sure => {
+                read.capital
+                    || setting == Setting::Alone
+                    || is_told(text, start, read.end, scheme.words)
+            }
             Trust::Alone => {
                 setting == Setting::Alone || is_told(text, start, read.end, scheme.words)
             }
@@ -87,6 +92,8 @@ fn is_continued(text: Text<'_>, start: usize) -> bool {
 struct Read {
     end: usize,
     compact: Vec<u8>,
+    /// No letter is a small one.
+    capital: bool,
 }
 
 /// Reads what has that shape, if nothing before or after belongs to it.
@@ -121,7 +128,8 @@ fn read(text: Text<'_>, start: usize, shape: &str) -> Option<Read> {
         }
         at += 1;
     }
-    (!goes_on(text, start, at, mark)).then_some(Read { end: at, compact })
+    let capital = text.cut(start, at).bytes().all(|byte| !byte.is_ascii_lowercase());
+    (!goes_on(text, start, at, mark)).then_some(Read { end: at, compact, capital })
 }
 
 /// Whether the number goes on beyond what was read.
