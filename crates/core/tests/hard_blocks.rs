@@ -127,7 +127,7 @@ const LAX_FILES: &[&str] = &[
     "safety: {enabled: false}",
     "overrides: {'*': allow}",
     "overrides: {risk.critical: allow, risk.high: allow, kind.shell: allow, kind.file_write: allow}",
-    "overrides: {'effect.files.*': allow, 'effect.disk.*': allow, 'effect.execution.*': allow}",
+    "overrides: {'effect.files.*': allow, 'shell.disk.*': allow, 'effect.execution.*': allow}",
     "options: {recoverable: allow, regenerable: allow}",
     "safety: {enabled: false, sensitive_paths: [/tmp]}\noverrides: {'*': allow}\n\
      options: {recoverable: allow, regenerable: allow}",

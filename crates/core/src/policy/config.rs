@@ -369,13 +369,13 @@ mod tests {
         let judged = |text: &str, command: &str| {
             judge(&shell(command), &load(["", text, ""]).unwrap(), &Context::default())
         };
-        let judgement = judged(text, "heroku apps:destroy --force");
+        let judgement = judged(text, "heroku apps:rename x --force");
         assert_eq!(judgement.verdict, Verdict::Confirm);
         assert_eq!(judgement.findings[0].rule, "user.custom-pattern");
-        assert_eq!(judgement.findings[0].span, Some([0, 27]));
+        assert_eq!(judgement.findings[0].span, Some([0, 28]));
         assert_eq!(judged(text, "heroku apps").verdict, Verdict::Allow);
         let blocked = format!("{text}overrides: {{user.custom-pattern: block}}\n");
-        assert_eq!(judged(&blocked, "heroku apps:destroy --force").verdict, Verdict::Block);
+        assert_eq!(judged(&blocked, "heroku apps:rename x --force").verdict, Verdict::Block);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Words as bash expands them: quotes, escapes, braces, tildes, variables, substitutions.
 
-use shuck_ast::{StmtSeq, Word, WordPart, WordPartNode};
+use shuck_ast::{CommandSubstitutionSyntax, Span as Place, StmtSeq, Word, WordPart, WordPartNode};
 use shuck_parser::parser::Parser;
 
 use super::value::{Arg, Stream};
@@ -275,7 +275,9 @@ impl Walker<'_> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
             WordPart::Parameter(parameter) => self.parameter(src, parameter),
-            WordPart::CommandSubstitution { body, .. } => vec![self.substitution(src, body)],
+            WordPart::CommandSubstitution { body, syntax } => {
+                vec![self.substitution(src, body, *syntax, part.span)]
+            }
             WordPart::ProcessSubstitution { body, .. } => {
                 let span = self.span(part.span);
                 vec![self.process_substitution(src, body, span)]
@@ -293,7 +295,21 @@ impl Walker<'_> {
     }
 
     /// What a command substitution prints, without the last newlines.
-    pub(super) fn substitution(&mut self, src: &str, body: &StmtSeq) -> Arg {
+    pub(super) fn substitution(
+        &mut self,
+        src: &str,
+        body: &StmtSeq,
+        syntax: CommandSubstitutionSyntax,
+        place: Place,
+    ) -> Arg {
+        // Between backticks a backslash is taken away before the text is read as a script; the
+        // grammar leaves it there, and `r\\m` would not be `rm`.
+        let raw = place.slice(src);
+        if syntax == CommandSubstitutionSyntax::Backtick && raw.contains('\\') {
+            let text = without_backticks(raw);
+            let out = self.child_script(&text, self.span(place), Stream::caller());
+            return output::as_arg(&out);
+        }
         let outer = self.state.clone();
         let out = self.seq(src, body, Stream::caller());
         self.leave_subshell(outer);
@@ -322,6 +338,21 @@ impl Walker<'_> {
             self.nested_script(&line, self.shown_at, Stream::empty());
         }
     }
+}
+
+/// The script between backticks, as the shell reads it.
+fn without_backticks(raw: &str) -> String {
+    let inner = raw.strip_prefix('`').unwrap_or(raw);
+    let inner = inner.strip_suffix('`').unwrap_or(inner);
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars().peekable();
+    while let Some(char) = chars.next() {
+        match (char, chars.peek()) {
+            ('\\', Some('\\' | '$' | '`' | '"')) => text.extend(chars.next()),
+            _ => text.push(char),
+        }
+    }
+    text
 }
 
 fn join_quoted(values: &[Arg], fields: &mut Fields) {

@@ -326,8 +326,11 @@ fn first_string(text: &str) -> Option<String> {
     let mut chars = text.chars().skip(1);
     while let Some(char) = chars.next() {
         match char {
-            '\\' => out.extend(chars.next()),
-            char if char == open => return Some(out),
+            '\\' => {
+                out.push(char);
+                out.extend(chars.next());
+            }
+            char if char == open => return Some(super::output::unescape(&out)),
             char => out.push(char),
         }
     }

@@ -189,7 +189,7 @@ pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
 }
 
 /// `\n`, `\x72`, `\162`, `\u0072`.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {

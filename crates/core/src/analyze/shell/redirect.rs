@@ -110,8 +110,8 @@ impl Walker<'_> {
                 }
                 HeredocBodyPart::Variable(name) => self.variable(name.as_str()),
                 HeredocBodyPart::Parameter(parameter) => self.parameter(src, parameter),
-                HeredocBodyPart::CommandSubstitution { body, .. } => {
-                    vec![self.substitution(src, body)]
+                HeredocBodyPart::CommandSubstitution { body, syntax } => {
+                    vec![self.substitution(src, body, *syntax, span)]
                 }
                 HeredocBodyPart::ArithmeticExpansion { .. } => vec![Arg::unknown(Tags::NONE)],
             };

@@ -35,7 +35,7 @@ impl Walker<'_> {
         let mut candidates: Vec<_> = self
             .state
             .ambiguous()
-            .filter(|(name, _)| *name == "PWD" || text.contains(name))
+            .filter(|(name, _)| *name == "PWD" || (text.contains('$') && text.contains(name)))
             .map(|(name, values)| (name.to_owned(), values.to_vec()))
             .collect();
         candidates.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -49,7 +49,7 @@ impl Walker<'_> {
         }
         let mut after: Vec<Vec<Vec<Arg>>> = vec![Vec::new(); names.len()];
         let mut taint = Tags::NONE;
-        let mut text = None;
+        let mut printed: Option<Option<String>> = None;
         for choice in 0..combinations {
             let mut rest = choice;
             for (name, values) in &names {
@@ -60,7 +60,10 @@ impl Walker<'_> {
             }
             let out = self.simple_once(src, simple, stdin.clone());
             taint = taint.and(out.taint);
-            text = out.text.filter(|_| combinations == 1);
+            printed = match printed {
+                None => Some(out.text),
+                Some(same) => Some(same.filter(|text| Some(text) == out.text.as_ref())),
+            };
             for ((name, _), after) in names.iter().zip(&mut after) {
                 for value in self.state.values(name).unwrap_or_default() {
                     if !after.contains(value) {
@@ -74,7 +77,7 @@ impl Walker<'_> {
                 self.state.set_any(name, values);
             }
         }
-        Stream { text, taint, from_caller: false }
+        Stream { text: printed.flatten(), taint, from_caller: false }
     }
 
     fn simple_once(&mut self, src: &str, simple: &SimpleCommand, stdin: Stream) -> Stream {

@@ -44,7 +44,7 @@ impl Walker<'_> {
                 None => return Inner::Nothing,
             }
         }
-        if let Some(script) = Self::wrapped_script(rest, wrap) {
+        if let Some(script) = Self::wrapped_script(rest, wrap, values) {
             return self.follow_script(&script, tags, args, stdin);
         }
         let command = self.command_words(name, rest, wrap, values);
@@ -81,22 +81,28 @@ impl Walker<'_> {
         )
     }
 
-    /// The script given by an option such as `-c`.
-    fn wrapped_script(words: &[Arg], wrap: &Wrap) -> Option<Arg> {
+    /// The script given by an option such as `-c`, which stands before the command.
+    fn wrapped_script(words: &[Arg], wrap: &Wrap, values: &[&str]) -> Option<Arg> {
+        // `su root -c …`, `flock FILE -c …`: a name or a file may stand before it.
+        let mut names = wrap.skip.max(usize::from(wrap.elevates || wrap.elsewhere));
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            if word.text == "--" {
+            let text = word.text.as_str();
+            if text == "--" {
                 return None;
             }
             for option in wrap.script {
-                if word.text == *option || is_cluster_ending(&word.text, option) {
+                if text == *option || is_cluster_ending(text, option) {
                     return rest.next().cloned();
                 }
-                if let Some(value) =
-                    word.text.strip_prefix(option).and_then(|r| r.strip_prefix('='))
-                {
+                if let Some(value) = text.strip_prefix(option).and_then(|r| r.strip_prefix('=')) {
                     return Some(word.saying(value));
                 }
+            }
+            if values.contains(&text) {
+                rest.next();
+            } else if !text.starts_with('-') {
+                names = names.checked_sub(1)?;
             }
         }
         None
