@@ -1,3 +1,63 @@
-//! What CI and developers run.
+//! What CI and developers run: `cargo xtask <task>`.
+//!
+//! Tasks never decide anything about actions; they build, measure, generate and compare.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "a task talks to the person who started it")]
+
+use std::process::ExitCode;
+
+mod arrows;
+mod bench;
+mod ci;
+mod fuzz;
+mod generated;
+mod process;
+mod quality;
+mod rules;
+mod soak;
+mod transcript;
+
+/// What a task returns: its error is one line for a person.
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "\
+cargo xtask <task>
+
+  ci                              everything CI checks, in order, until one fails
+  test [ARGS…]                    the tests alone, by the runner CI uses
+  arrows                          dependencies point one way
+  rules [--check]                 write docs/rules.md from the rule table
+  quality [--check]               score the corpus, write docs/quality.md
+          [--only NAME] [--show N]  … or print N wrong rows of the files so named
+  transcripts [--bless]           run the console blocks of README.md and the guide
+  bench                           measure, write the table of docs/performance.md
+  fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
+  soak [--cases N]                the property tests with many more cases
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result {
+    match args {
+        ["ci"] => ci::run_all(),
+        ["test", rest @ ..] => ci::test(rest),
+        ["arrows"] => arrows::check(),
+        ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
+        ["quality", rest @ ..] => quality::run(rest),
+        ["transcripts", rest @ ..] => transcript::run(rest),
+        ["bench"] => bench::run(),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["soak", rest @ ..] => soak::run(rest),
+        _ => Err(USAGE.into()),
+    }
+}

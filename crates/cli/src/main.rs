@@ -1,3 +1,40 @@
-//! The `countersign` binary.
+//! The `countersign` binary: what a person types to judge, explain and run actions.
+//!
+//! No decision is made here: commands gather facts, hand them to `countersign_core::judge`, and
+//! say or do what the judgement says. Whatever goes wrong on the way refuses: a panic exits like
+//! a block, an error like bad input.
+//!
+//! Exit codes: 0 allowed (or done), 3 confirm, 4 block, 2 bad usage, input or configuration.
 
-fn main() {}
+use std::panic;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+mod around;
+mod ask;
+mod batch;
+mod beneath;
+mod case;
+mod change;
+mod command;
+mod exit;
+mod facts;
+mod git;
+mod input;
+mod quote;
+mod settings;
+mod show;
+
+use command::Cli;
+use exit::Exit;
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(case::report_panic));
+    match panic::catch_unwind(|| Cli::parse().run()) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => exit::report(&error).into(),
+        // A panic anywhere is a deny.
+        Err(_) => Exit::Block.into(),
+    }
+}

@@ -30,6 +30,7 @@ struct Entry {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent word of the YAML")]
 struct Wrap {
     /// Words to skip before the command starts.
     skip: usize,
@@ -91,8 +92,12 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
         }
     }
     programs.sort();
-    if let Some(twice) = programs.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(format!("catalogue: `{}` is listed twice", twice[0].0).into());
+    for pair in programs.windows(2) {
+        if let [(first, _), (second, _)] = pair
+            && first == second
+        {
+            return Err(format!("catalogue: `{first}` is listed twice").into());
+        }
     }
     let mut code = String::from("static PROGRAMS: &[(&str, Program)] = &[\n");
     for (name, program) in programs {

@@ -101,13 +101,15 @@ fn fact_index(rows: &[(String, Row)]) -> String {
             index.entry(kind).or_default().push(at);
         }
     }
-    let mut code = String::from(
-        "static FACT_RULES: &[&[u16]] = &{ let mut table: [&[u16]; FactKind::ALL.len()] = \
-         [&[]; FactKind::ALL.len()];\n",
-    );
+    let mut code =
+        String::from("const fn fact_rules(kind: FactKind) -> &'static [u16] { match kind {\n");
+    let mut arms = BTreeMap::<Vec<usize>, Vec<String>>::new();
     for (kind, rules) in index {
-        let _ = writeln!(code, "table[FactKind::{} as usize] = {};", camel(kind), numbers(&rules));
+        arms.entry(rules).or_default().push(format!("FactKind::{}", camel(kind)));
     }
-    code.push_str("table };\n");
+    for (rules, kinds) in arms {
+        let _ = writeln!(code, "{} => {},", kinds.join(" | "), numbers(&rules));
+    }
+    code.push_str("_ => &[] } }\n");
     code
 }

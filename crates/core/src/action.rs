@@ -80,7 +80,7 @@ pub enum Action {
         label: Option<String>,
         /// The form field acted on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        field: Option<Field>,
+        field: Option<Box<Field>>,
         /// What is typed or chosen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,

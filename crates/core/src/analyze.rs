@@ -5,6 +5,7 @@
 use crate::fact::Fact;
 use crate::verdict::Span;
 
+pub mod bounds;
 pub mod code;
 pub mod path;
 pub mod shell;

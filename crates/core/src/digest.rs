@@ -82,13 +82,15 @@ fn write_action(action: &Action, context: &Context, out: &mut String) {
 fn write_rarer<'out>(action: &Action, object: Object<'out>) -> Object<'out> {
     let kind = action.kind();
     match action {
-        Action::Ui { surface, op, label, field, text, url } => write_field(object, field.as_ref())
-            .text("kind", kind)
-            .maybe("label", label.as_deref())
-            .text("op", op_name(*op))
-            .text("surface", surface_name(*surface))
-            .maybe("text", text.as_deref())
-            .maybe("url", url.as_deref()),
+        Action::Ui { surface, op, label, field, text, url } => {
+            write_field(object, field.as_deref())
+                .text("kind", kind)
+                .maybe("label", label.as_deref())
+                .text("op", op_name(*op))
+                .text("surface", surface_name(*surface))
+                .maybe("text", text.as_deref())
+                .maybe("url", url.as_deref())
+        }
         Action::Download { files } => {
             object.array("files", files.iter(), write_file).text("kind", kind)
         }

@@ -178,7 +178,7 @@ named! {
         Created = "created",
         /// Fetched from the network by this very script.
         Fetched = "fetched",
-        /// In git, without changes.
+        /// In git without changes, or left out by git's own ignore list.
         Tracked = "tracked",
         /// Named by the user's configuration as sensitive.
         Sensitive = "sensitive",
@@ -208,6 +208,8 @@ named! {
         Regenerable = "regenerable",
         /// Losing it can be undone: git has it.
         Recoverable = "recoverable",
+        /// Nothing of it was looked at.
+        Unseen = "unseen",
         /// A printer, a camera, a serial line: hardware that holds no files.
         Peripheral = "peripheral",
         /// A file action, as opposed to a command that touches a file.
@@ -290,7 +292,8 @@ impl Tags {
         const BUILD_DOUBTS: Tags =
             Tags::of(&[Tag::Unknown, Tag::WorkspaceRoot, Tag::Symlink, Tag::Elsewhere]);
         let scratch = self.has(Tag::Temp) && !self.any(SCRATCH_DOUBTS);
-        let build = self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
+        let build =
+            self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
         let mut tags = self;
         if scratch || build || self.has(Tag::Created) {
             tags = tags.with(Tag::Regenerable);

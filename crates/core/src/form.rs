@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::action::Action;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 
 /// All texts of an action together may be this long, in bytes.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -23,7 +23,8 @@ pub fn fault(action: &Action) -> Option<Fact> {
         return Some(Fact::new(FactKind::Malformed, "a NUL byte"));
     }
     if look.bytes > MOST_BYTES {
-        return Some(Fact::new(FactKind::Bound, "more text than can be judged"));
+        let unseen = Tags::of(&[Tag::Unseen]);
+        return Some(Fact::new(FactKind::Bound, "more text than can be judged").tagged(unseen));
     }
     look.deep.then(|| Fact::new(FactKind::Bound, "parameters nested too deep"))
 }

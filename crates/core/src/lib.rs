@@ -15,6 +15,7 @@ pub mod action;
 pub mod analyze;
 pub mod context;
 pub mod digest;
+pub mod example;
 pub mod fact;
 pub mod form;
 pub mod judge;

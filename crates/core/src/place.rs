@@ -73,13 +73,11 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     }
     let written = absolute(path, scene);
     let mut tags = tags_of(&written, scene);
-    if let Some(facts) = scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
+    if let Some(facts) =
+        scene.context.paths.get(path).or_else(|| scene.context.paths.get(&*written))
     {
-        if facts.tracked_clean {
+        if facts.tracked_clean || facts.ignored {
             tags = tags.with(Tag::Tracked);
-        }
-        if facts.ignored {
-            tags = tags.with(Tag::BuildOutput);
         }
         if let Some(real) = facts.resolves_to.as_deref()
             && real != written
@@ -212,13 +210,17 @@ fn is_windows(path: &str) -> bool {
 
 /// `/x/*` is everything in `/x`; `/x/a*` is a part of it.
 fn split_glob(path: &str) -> (&str, bool) {
-    let Some((folder, last)) = path.rsplit_once('/') else { return (path, path == "*") };
-    let everything = matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*");
-    match (everything, folder) {
-        (true, "") => ("/", true),
-        (true, folder) => (split_glob(folder).0, true),
-        (false, _) => (path, false),
+    let (mut folder, mut everything) = (path, false);
+    while let Some((above, last)) = folder.rsplit_once('/') {
+        if !matches!(last, "*" | ".*" | "?*" | "**" | ".[!.]*" | ".??*") {
+            return (folder, everything);
+        }
+        if above.is_empty() {
+            return ("/", true);
+        }
+        (folder, everything) = (above, true);
     }
+    (folder, everything || folder == "*")
 }
 
 fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
@@ -226,10 +228,26 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path == "/" || (everything && path.is_empty()) {
         return tag(Tag::Root);
     }
-    if path.starts_with(UNKNOWN) || path.is_empty() {
+    // A step up that normalizing had to leave in leads who knows where.
+    if path.starts_with(UNKNOWN) || path.is_empty() || path.split('/').any(|part| part == "..") {
         return tag(Tag::Unknown);
     }
-    if let Some(workspace) = scene.workspace().map(clean) {
+    // `/[a-z]*` and `/?*` reach every folder there is; `/t*` at least one of them.
+    let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    if first.starts_with(['*', '?', '[']) {
+        return tag(Tag::Root);
+    }
+    if first.contains(['*', '?', '[']) {
+        return tag(Tag::Top).with(Tag::System);
+    }
+    if let Some(device) = path.strip_prefix("/dev/") {
+        return device_zone(device);
+    }
+    if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
+        return tag(Tag::Kernel).with(Tag::Blocked);
+    }
+    // Nobody works in the root: as a workspace it would make everything one's own.
+    if let Some(workspace) = scene.workspace().map(clean).filter(|workspace| workspace != "/") {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
         }
@@ -240,18 +258,12 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
             return tag(Tag::Top);
         }
     }
-    if let Some(device) = path.strip_prefix("/dev/") {
-        return device_zone(device);
-    }
     let home = clean(scene.home());
     if path == home {
         return tag(Tag::HomeRoot).with(Tag::Home);
     }
     if is_below(path, &home) {
         return tag(Tag::Home);
-    }
-    if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
-        return tag(Tag::Kernel).with(Tag::Blocked);
     }
     if marks::TOPS.contains(&path) || is_below(&home, path) {
         return tag(Tag::Top).with(Tag::System);
@@ -282,9 +294,8 @@ fn is_windows_system(path: &str) -> bool {
 }
 
 fn device_zone(device: &str) -> Tags {
-    const STREAMS: &[&str] = &[
-        "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx",
-    ];
+    const STREAMS: &[&str] =
+        &["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "ptmx"];
     const PERIPHERALS: &[&str] = &[
         "tty", "lp", "usb/lp", "snd", "dsp", "audio", "video", "media", "input", "dri", "kvm",
         "fuse", "net/", "rtc", "hidraw", "console", "vcs", "nst", "st0", "i2c", "spidev", "gpio",

@@ -23,7 +23,6 @@ use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
 pub mod config;
 pub mod error;
-pub mod example;
 mod explain;
 pub(crate) mod known;
 mod layer;
@@ -36,6 +35,7 @@ pub mod session;
 mod show;
 mod spot;
 mod subject;
+mod vocabulary;
 
 use layer::{By, Layer, Ruling, strictest};
 use subject::Subject;
@@ -89,6 +89,11 @@ impl Policy {
     #[must_use]
     pub fn sensitive_paths(&self) -> &[String] {
         &self.sensitive_paths
+    }
+
+    /// The rules of the configuration files, most trusted file first.
+    pub fn own_rules(&self) -> impl Iterator<Item = &crate::rule::Rule> {
+        self.layers.iter().flat_map(|layer| &layer.rules)
     }
 
     /// What the configuration said and was passed over.

@@ -1,1 +1,260 @@
 //! Secrets and personal data, found and masked.
+//!
+//! Every detector reads the text once, in linear time, without a regular expression: it looks for
+//! a mark (a prefix, a separator, a name), reads from there, and asks of what it read the length,
+//! the alphabet, a checksum or proof that a machine drew it. A value that stands for another, such
+//! as `${TOKEN}` or `xxxx`, is never found.
+//!
+//! ```
+//! use countersign_core::redact::redact;
+//!
+//! let redacted = redact("psql postgres://ann:hunter22@db/app");
+//! assert_eq!(redacted.text, "psql postgres://ann:[redacted:url-password]@db/app");
+//! ```
+//!
+//! It never keeps, hashes or prints what it found: a [`Found`] says where and what kind.
+
+mod assign;
+mod block;
+mod call;
+mod command;
+mod fake;
+mod header;
+mod key;
+mod personal;
+mod prose;
+mod provider;
+mod shape;
+mod text;
+mod token;
+mod value;
+mod web;
+mod words;
+
+use serde::Serialize;
+use text::Text;
+
+/// Something that was found, by its place in the text it was found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Found {
+    /// What it is, such as `aws-key` or `payment-card`.
+    pub kind: &'static str,
+    /// Where it starts and where it ends, in bytes.
+    pub span: [usize; 2],
+    /// What is at stake.
+    #[serde(skip)]
+    pub concern: Concern,
+}
+
+/// What is at stake when something found gets about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Concern {
+    /// It names what somebody owns: a bucket, a cloud account. Harmless alone, telling in a log.
+    Resource,
+    /// It is about a person.
+    Personal,
+    /// It opens something.
+    Secret,
+}
+
+/// A text with everything found in it masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Redacted {
+    /// The text, each finding replaced by `[redacted:kind]`.
+    pub text: String,
+    /// What was replaced, by its place in the original text.
+    pub found: Vec<Found>,
+}
+
+/// Masks every secret and all personal data in a text.
+///
+/// What it returns holds nothing more to find: redacting it again changes nothing.
+#[must_use]
+pub fn redact(text: &str) -> Redacted {
+    let found = scan(text);
+    Redacted { text: mask(text, &found), found }
+}
+
+/// Finds every secret and all personal data in a text, in order and without overlap.
+#[must_use]
+pub fn scan(text: &str) -> Vec<Found> {
+    let mut found = look(text);
+    // A mask can change what its neighbours mean: two names that were apart become a pair. So what
+    // a reader of the masked text would still find is found here as well.
+    for _ in 0..ROUNDS {
+        if found.is_empty() {
+            break;
+        }
+        let more = look_again(text, &found);
+        if more.is_empty() {
+            break;
+        }
+        found.extend(more);
+        found.sort_by_key(|found| found.span);
+    }
+    found
+}
+
+/// Replaces what was found in a text by `[redacted:kind]`.
+///
+/// For callers of [`scan`] that leave some findings readable. Findings must come in order and
+/// without overlap; one that does not fit the text is passed over.
+#[must_use]
+pub fn mask(text: &str, found: &[Found]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut from = 0;
+    for found in found {
+        let [start, end] = found.span;
+        let Some(kept) = text.get(from..start).filter(|_| text.is_char_boundary(end)) else {
+            continue;
+        };
+        masked.push_str(kept);
+        masked.push_str("[redacted:");
+        masked.push_str(found.kind);
+        masked.push(']');
+        from = end;
+    }
+    masked.push_str(text.get(from..).unwrap_or(""));
+    masked
+}
+
+/// How often the masked text is looked at again.
+const ROUNDS: usize = 4;
+
+/// Finds what is left in the masked text, and says where that was in the original.
+fn look_again(text: &str, found: &[Found]) -> Vec<Found> {
+    let masked = mask(text, found);
+    let mut shifts = found.iter().scan((0_usize, 0_usize), |(removed, added), found| {
+        let [start, end] = found.span;
+        let at = start - *removed + *added;
+        *removed += end - start;
+        *added += "[redacted:]".len() + found.kind.len();
+        Some((at, *removed, *added))
+    });
+    let mut next = shifts.next();
+    let (mut removed, mut added) = (0, 0);
+    let mut more = Vec::new();
+    for fresh in look(&masked) {
+        let [start, end] = fresh.span;
+        while let Some((at, taken, put)) = next.filter(|(at, _, _)| *at < start) {
+            let _ = at;
+            (removed, added) = (taken, put);
+            next = shifts.next();
+        }
+        let overlaps = next.is_some_and(|(at, _, _)| at < end);
+        let origin = |place: usize| (place + removed).checked_sub(added);
+        if let (Some(start), Some(end)) = (origin(start), origin(end))
+            && !overlaps
+        {
+            more.push(Found { span: [start, end], ..fresh });
+        }
+    }
+    more
+}
+
+/// Runs every detector once.
+fn look(text: &str) -> Vec<Found> {
+    let mut hits = Hits::default();
+    let text = Text(text);
+    token::find(text, &mut hits);
+    block::find(text, &mut hits);
+    shape::find(text, &mut hits);
+    web::find(text, &mut hits);
+    assign::find(text, &mut hits);
+    personal::find(text, &mut hits);
+    hits.settle(text)
+}
+
+/// What the detectors have found so far, in any order, overlapping.
+#[derive(Debug, Default)]
+struct Hits(Vec<Hit>);
+
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    kind: &'static str,
+    start: usize,
+    end: usize,
+    concern: Concern,
+    /// How much the kind says: a form says more than a name.
+    weight: u8,
+}
+
+impl Hits {
+    /// Records a secret known by its form.
+    fn secret(&mut self, kind: &'static str, start: usize, end: usize) {
+        self.0.push(Hit { kind, start, end, concern: Concern::Secret, weight: 3 });
+    }
+
+    /// Records a secret known by what it is called.
+    fn named(&mut self, kind: &'static str, start: usize, end: usize) {
+        self.0.push(Hit { kind, start, end, concern: Concern::Secret, weight: 2 });
+    }
+
+    /// Records something about a person.
+    fn personal(&mut self, kind: &'static str, start: usize, end: usize) {
+        self.0.push(Hit { kind, start, end, concern: Concern::Personal, weight: 1 });
+    }
+
+    /// Records the name of something owned.
+    fn resource(&mut self, kind: &'static str, start: usize, end: usize) {
+        self.0.push(Hit { kind, start, end, concern: Concern::Resource, weight: 0 });
+    }
+
+    /// Merges what overlaps, so that nothing of either is left, and keeps the more telling kind.
+    fn settle(mut self, text: Text<'_>) -> Vec<Found> {
+        let masks = masks(text);
+        self.0.retain(|hit| {
+            hit.start < hit.end && text.0.get(hit.start..hit.end).is_some() && !touches(&masks, hit)
+        });
+        self.0.sort_by_key(|hit| (hit.start, hit.end));
+        let mut merged: Vec<Hit> = Vec::with_capacity(self.0.len());
+        for hit in self.0 {
+            match merged.last_mut() {
+                Some(last) if hit.start < last.end => {
+                    let telling = if hit.weight > last.weight { hit } else { *last };
+                    *last = Hit { start: last.start, end: last.end.max(hit.end), ..telling };
+                }
+                _ => merged.push(hit),
+            }
+        }
+        merged
+            .into_iter()
+            .map(|hit| Found { kind: hit.kind, span: [hit.start, hit.end], concern: hit.concern })
+            .collect()
+    }
+}
+
+/// Whether the hit lies on one of the masks, which come in order.
+fn touches(masks: &[[usize; 2]], hit: &Hit) -> bool {
+    let next = masks.partition_point(|[_, end]| *end <= hit.start);
+    masks.get(next).is_some_and(|[start, _]| *start < hit.end)
+}
+
+/// Where masks of an earlier redaction stand.
+fn masks(text: Text<'_>) -> Vec<[usize; 2]> {
+    let mark = "[redacted:";
+    text.0
+        .match_indices(mark)
+        .filter_map(|(start, _)| {
+            let end = text.run_within(start + mark.len(), text::Class::URL64, 48);
+            (text.at(end) == b']').then_some([start, end + 1])
+        })
+        .collect()
+}
+
+/// A made-up token for tests: the same every time, yet drawn.
+#[cfg(test)]
+fn draw(prefix: &str, length: usize, seed: u64) -> String {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x1234_5678_9ABC_DEF1);
+    let mut token = prefix.to_owned();
+    for _ in 0..length {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        token.push(char::from(alphabet[usize::try_from(state >> 33).unwrap() % alphabet.len()]));
+    }
+    token
+}

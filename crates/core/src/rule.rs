@@ -95,7 +95,7 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
         }
     }
     for fact in facts {
-        for index in FACT_RULES.get(fact.kind as usize).copied().unwrap_or_default() {
+        for index in fact_rules(fact.kind) {
             if let Some(rule) = RULES.get(usize::from(*index)) {
                 rule.on_fact(fact, findings);
             }
@@ -173,7 +173,9 @@ impl Rule {
         }
         // A person reads a handful. Past that only something stricter is news.
         if findings.len() >= MOST_FINDINGS
-            && findings.iter().any(|known| known.verdict >= self.verdict && (known.hard || !self.hard))
+            && findings
+                .iter()
+                .any(|known| known.verdict >= self.verdict && (known.hard || !self.hard))
         {
             return;
         }

@@ -82,7 +82,8 @@ fn hides_a_step(text: &str) -> bool {
 /// `..` between separators, also with marks around it that some decoder drops.
 fn climbs(path: &str) -> bool {
     path.split('/').any(|part| {
-        let dots = part.trim_matches(|char: char| !char.is_alphanumeric() && char != '.' && char != '…');
+        let dots =
+            part.trim_matches(|char: char| !char.is_alphanumeric() && char != '.' && char != '…');
         (dots.len() >= 2 && dots.chars().all(|char| matches!(char, '.' | '…')))
             || (dots.starts_with("..") && !dots.contains(|char: char| char.is_ascii_alphabetic()))
     })
@@ -115,7 +116,10 @@ fn decode_one(after: &str) -> (Option<char>, usize) {
     let Some(first) = hex(after.get(..2)) else { return (None, 0) };
     // Overlong forms: `%c0%ae` is a dot to a lenient decoder.
     if matches!(first, 0xC0 | 0xC1)
-        && let Some(second) = after.get(2..).and_then(|rest| rest.strip_prefix('%')).and_then(|rest| hex(rest.get(..2)))
+        && let Some(second) = after
+            .get(2..)
+            .and_then(|rest| rest.strip_prefix('%'))
+            .and_then(|rest| hex(rest.get(..2)))
     {
         return (Some(fold((first & 0x1F) << 6 | second & 0x3F)), 5);
     }
@@ -158,8 +162,16 @@ mod tests {
     #[test]
     fn steps_out_of_the_workspace_are_seen_in_every_spelling() {
         for path in [
-            "../x", "a/../../x", "..%2fx", "%2e%2e/x", "%252e%252e%252fx", "..\\x", "%c0%ae%c0%ae/x",
-            "%u002e%u002e/x", "a/..%00/x", "....\\/x",
+            "../x",
+            "a/../../x",
+            "..%2fx",
+            "%2e%2e/x",
+            "%252e%252e%252fx",
+            "..\\x",
+            "%c0%ae%c0%ae/x",
+            "%u002e%u002e/x",
+            "a/..%00/x",
+            "....\\/x",
         ] {
             assert!(facts(path).contains(&FactKind::Traversal), "{path}");
         }
@@ -167,7 +179,9 @@ mod tests {
 
     #[test]
     fn names_with_dots_and_percents_are_just_names() {
-        for path in ["a..b", "src/../src/main.rs", "100%.txt", "a%20b.txt", "..gitignore", "50%-off"] {
+        for path in
+            ["a..b", "src/../src/main.rs", "100%.txt", "a%20b.txt", "..gitignore", "50%-off"]
+        {
             assert!(!facts(path).contains(&FactKind::Traversal), "{path}");
         }
     }

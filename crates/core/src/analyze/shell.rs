@@ -35,7 +35,7 @@ use shuck_parser::{ShellDialect, ShellProfile};
 
 use self::state::SharedState;
 use self::value::{Arg, Stream};
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, bounds};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 use crate::verdict::Span;
@@ -48,13 +48,22 @@ const MOST_COMMANDS: u32 = 20_000;
 const MOST_SHARED: usize = 16 * 1024;
 /// Facts noted about one action.
 const MOST_FACTS: usize = 4_096;
-/// Longer scripts are not followed.
+/// Tags that hard blocks look at.
+const GRAVE: Tags = Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked]);
+/// Longer scripts are not followed: no system takes a command of this length.
 const MOST_TEXT: usize = 2 * 1024 * 1024;
 
 /// What this script would do.
 #[must_use]
 pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
+    if script.len() > MOST_TEXT {
+        let unseen = Tags::of(&[Tag::Unseen]);
+        let fact = Fact::new(FactKind::Bound, "longer than any system takes").tagged(unseen);
+        return Analysis { facts: vec![fact], ..Analysis::default() };
+    }
     let mut walker = Walker::new(*scene);
+    // A script without loops and functions is always followed to its end.
+    walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
     walker.script(script, None, Stream::caller());
     walker.uncalled_functions();
     walker.analysis
@@ -102,7 +111,8 @@ impl<'a> Walker<'a> {
     /// Follows a script in this very shell, as `eval` does.
     fn script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let room = MOST_DEPTH.saturating_sub(self.depth);
-        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || text.len() > MOST_TEXT {
+        let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
+        if room == 0 || self.scene.depth > place::MOST_LANGUAGES || too_long {
             self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
             return Stream::unknown(Tags::NONE);
         }
@@ -148,7 +158,9 @@ impl<'a> Walker<'a> {
         }
         let inner = std::mem::replace(&mut self.state, outer);
         if !inner.files.is_empty() {
-            self.state.files.extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
+            self.state
+                .files
+                .extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
         }
     }
 
@@ -208,10 +220,11 @@ impl<'a> Walker<'a> {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
         let facts = &mut self.analysis.facts;
-        if facts.len() >= MOST_FACTS {
-            self.fuel = 0;
-            if facts.last().is_some_and(|last| last.kind != FactKind::Bound) {
-                facts.push(Fact::new(FactKind::Bound, "does more than can be followed"));
+        // Past the bound only what may be a hard block is still news: it must not drown.
+        let grave = fact.kind == FactKind::ForkBomb || fact.tags.any(GRAVE);
+        if facts.len() >= MOST_FACTS && !grave {
+            if facts.len() == MOST_FACTS {
+                facts.push(Fact::new(FactKind::Bound, "does more than can be told"));
             }
         } else if !facts.iter().rev().take(64).any(|known| *known == fact) {
             facts.push(fact);
@@ -221,7 +234,12 @@ impl<'a> Walker<'a> {
     /// A fact about a path.
     fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
-        if path.taint.has(Tag::Created) || self.made_here(&path.text) {
+        // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.
+        let made = path.taint.has(Tag::Created)
+            && found.has(Tag::Temp)
+            && path.text.starts_with("/tmp/")
+            && !path.text.contains("..");
+        if made || self.made_here(&path.text) {
             found = found.with(Tag::Created);
         }
         if path.glob {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::context::Context;
-use crate::judge::judge;
+use crate::example::{example_context, example_matches};
 use crate::policy::config::{Place, Source};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::{Layer, PATTERN, Rank};
 use crate::policy::spot::To;
-use crate::policy::{Policy, example};
+use crate::policy::{Policy, vocabulary};
 use crate::row::Row;
 use crate::rule::{Rule, RuleError};
 
@@ -73,7 +72,7 @@ fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigEr
         } else {
             path.push(To::Key(what));
         }
-        hint = did_you_mean(example::nearest_word(what, word), &example::words_of(what));
+        hint = did_you_mean(vocabulary::nearest_word(what, word), &vocabulary::words_of(what));
     }
     at.error(&path, Problem::Rule { key: key.to_owned(), problem }, &hint)
 }
@@ -84,14 +83,14 @@ pub(crate) fn check_examples(
     source: &Source,
     policy: &Policy,
 ) -> Result<(), ConfigError> {
-    let context = example::context();
+    let context = example_context();
     for rule in &layer.rules {
         let key = rule.id.split_once('.').map_or(&*rule.id, |(_, key)| key);
         for (list, examples, wanted) in
             [("hits", &rule.hits, true), ("misses", &rule.misses, false)]
         {
             for (index, text) in examples.iter().enumerate() {
-                if fires(rule, text, policy, &context) == wanted {
+                if example_matches(rule, text, policy, &context) == wanted {
                     continue;
                 }
                 let problem = RuleError::Example {
@@ -108,16 +107,13 @@ pub(crate) fn check_examples(
     Ok(())
 }
 
-fn fires(rule: &Rule, text: &str, policy: &Policy, context: &Context) -> bool {
-    let judgement = judge(&example::action(text), policy, context);
-    judgement.findings.iter().any(|finding| finding.rule == rule.id)
-}
-
 const EXAMPLE_HINT: &str = "change the rule or the example until they agree";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
+    use crate::judge::judge;
     use crate::policy::testing::{load, shell};
 
     /// The error of a user's file, and its hint.

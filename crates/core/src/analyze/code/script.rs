@@ -27,7 +27,9 @@ pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> An
         analysis.facts.push(Fact::new(FactKind::Bound, "nested deeper than is followed"));
     }
     if program.broken {
-        analysis.facts.push(Fact::new(FactKind::Unparsed, "a quote or bracket without its partner"));
+        analysis
+            .facts
+            .push(Fact::new(FactKind::Unparsed, "a quote or bracket without its partner"));
     }
     analysis
 }

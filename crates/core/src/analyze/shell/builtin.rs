@@ -7,6 +7,7 @@ use super::catalogue::Code;
 use super::expand::taint_of;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::verdict::Span;
 
 impl Walker<'_> {
     /// Follows a builtin; `None` when this is a program.
@@ -14,75 +15,73 @@ impl Walker<'_> {
         let words = args.get(1..).unwrap_or_default();
         let span = super::run::whole_span(args);
         match name {
-            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "hash" | "umask" | "ulimit"
-            | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown" | "dirs" => {
-                Some(Stream::empty())
-            }
-            "eval" => {
-                let line = join(words);
-                Some(self.run_here(&line, span, stdin))
-            }
+            "eval" => Some(self.run_here(&join(words), span, stdin)),
             "source" | "." => Some(self.source(words, span)),
-            "exec" => {
-                let rest = skip_options(words, &["-a"]);
-                Some(self.run(rest.to_vec(), stdin.clone()))
-            }
+            "exec" => Some(self.run(skip_options(words, &["-a"]).to_vec(), stdin.clone())),
             "builtin" => Some(self.run(words.to_vec(), stdin.clone())),
-            "command" => {
-                let asks = words.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
-                if asks {
-                    let found = words.get(1).map(|word| word.text.clone());
-                    return Some(found.map_or_else(Stream::empty, |text| Stream::known(text, Tags::NONE)));
+            "command" => match words {
+                [asks, found, ..] if matches!(asks.text.as_str(), "-v" | "-V") => {
+                    Some(Stream::known(found.text.clone(), Tags::NONE))
                 }
-                Some(self.run(skip_options(words, &[]).to_vec(), stdin.clone()))
-            }
-            "cd" | "pushd" => {
-                let folder = skip_options(words, &[]).first();
-                self.change_folder(folder);
-                Some(Stream::empty())
-            }
-            "popd" => {
-                self.state.set("PWD", vec![Arg::unknown(Tags::NONE)]);
-                Some(Stream::empty())
-            }
-            "trap" => self.trap(words, span),
-            "alias" => {
-                self.alias(words, span);
-                Some(Stream::empty())
-            }
-            "unset" => {
-                self.unset(words, span);
-                Some(Stream::empty())
-            }
-            "read" | "mapfile" | "readarray" => {
-                for word in words.iter().filter(|word| !word.text.starts_with('-')) {
-                    self.state.set(&word.text, vec![Arg::unknown(stdin.taint)]);
-                }
-                Some(Stream::empty())
-            }
-            "shift" => {
-                self.state.positional = None;
-                Some(Stream::empty())
-            }
-            "set" => self.set_options(words, span),
+                _ => Some(self.run(skip_options(words, &[]).to_vec(), stdin.clone())),
+            },
             "history" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-c" | "-d" | "-cw")) {
                     self.note(Fact::new(FactKind::HistoryOff, "history -c").at(span));
                 }
                 Some(Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret])))
             }
+            "set" if words.is_empty() => None,
+            _ => self.silent_builtin(name, words, stdin, span).then(Stream::empty),
+        }
+    }
+
+    /// Follows a builtin that prints nothing; says whether this is one.
+    fn silent_builtin(
+        &mut self,
+        name: &str,
+        words: &[Arg],
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> bool {
+        match name {
+            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "hash" | "umask"
+            | "ulimit" | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown"
+            | "dirs" => {}
+            "cd" | "pushd" => {
+                // Recorded so that a caller can look at relative paths from where they are used.
+                let shown = if self.nested { self.shown_at } else { span };
+                let arguments = super::arguments::Arguments::new(words, None);
+                self.analysis.commands.push(arguments.invocation(name, shown));
+                self.change_folder(skip_options(words, &[]).first());
+            }
+            "popd" => self.state.set("PWD", vec![Arg::unknown(Tags::NONE)]),
+            "trap" => self.trap(words, span),
+            "alias" => self.alias(words, span),
+            "unset" => self.unset(words, span),
+            "read" | "mapfile" | "readarray" => self.read(name, words, stdin),
+            "printf" => {
+                let [option, variable, rest @ ..] = words else { return false };
+                if option.text != "-v" {
+                    return false;
+                }
+                let value = super::output::as_arg(&super::output::printf(rest, taint_of(rest)));
+                self.state.set(&variable.text, vec![value]);
+            }
+            "shift" => self.state.positional = None,
+            "set" => self.set_options(words, span),
             "enable" | "bind" | "complete" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-x" | "-C")) {
                     self.note(Fact::new(FactKind::ShellEscape, name).at(span));
                 }
-                Some(Stream::empty())
             }
-            _ => None,
+            _ => return false,
         }
+        true
     }
 
     /// Text that this very shell runs.
-    fn run_here(&mut self, line: &Arg, span: Option<crate::verdict::Span>, stdin: &Stream) -> Stream {
+    fn run_here(&mut self, line: &Arg, span: Option<Span>, stdin: &Stream) -> Stream {
         let content = Stream::known(line.text.clone(), line.taint);
         if let Some(kind) = super::interpreter::unseen(&content) {
             self.note(Fact::new(kind, "eval").tagged(line.taint).at(span));
@@ -91,7 +90,7 @@ impl Walker<'_> {
         self.nested_script(&line.text, span, stdin.clone())
     }
 
-    fn source(&mut self, words: &[Arg], span: Option<crate::verdict::Span>) -> Stream {
+    fn source(&mut self, words: &[Arg], span: Option<Span>) -> Stream {
         let Some(file) = words.first() else { return Stream::empty() };
         let (content, is_stream) = match &file.stream {
             Some(stream) => ((**stream).clone(), true),
@@ -111,20 +110,19 @@ impl Walker<'_> {
         Stream::unknown(content.taint)
     }
 
-    fn trap(&mut self, words: &[Arg], span: Option<crate::verdict::Span>) -> Option<Stream> {
-        let [handler, signals @ ..] = skip_options(words, &[]) else { return Some(Stream::empty()) };
+    fn trap(&mut self, words: &[Arg], span: Option<Span>) {
+        let [handler, signals @ ..] = skip_options(words, &[]) else { return };
         if signals.is_empty() || handler.text.is_empty() || handler.text == "-" {
-            return Some(Stream::empty());
+            return;
         }
         if signals.iter().any(|signal| signal.text == "DEBUG") {
             self.note(Fact::new(FactKind::Capture, "runs before every command").at(span));
         }
         let content = Stream::known(handler.text.clone(), handler.taint);
         self.run_text(Code::Shell, &content, span, &Stream::caller());
-        Some(Stream::empty())
     }
 
-    fn alias(&mut self, words: &[Arg], span: Option<crate::verdict::Span>) {
+    fn alias(&mut self, words: &[Arg], span: Option<Span>) {
         for word in words {
             let Some((name, body)) = word.text.split_once('=') else { continue };
             // Looked at where it is defined: an alias is there to be used.
@@ -133,27 +131,69 @@ impl Walker<'_> {
         }
     }
 
-    fn unset(&mut self, words: &[Arg], span: Option<crate::verdict::Span>) {
+    /// `read x`: any line of what comes in.
+    fn read(&mut self, name: &str, words: &[Arg], stdin: &Stream) {
+        const MOST_LINES: usize = 64;
+        let values: &[&str] = match name {
+            "read" => &["-d", "-n", "-N", "-p", "-t", "-u", "-i"],
+            _ => &["-d", "-n", "-O", "-s", "-u", "-C", "-c"],
+        };
+        let names: Vec<_> = skip_options(words, values)
+            .iter()
+            .filter(|word| !word.text.starts_with('-'))
+            .map(|word| word.text.clone())
+            .collect();
+        let line =
+            |text: &str| Arg { text: text.trim().to_owned(), taint: stdin.taint, ..Arg::default() };
+        let lines: Option<Vec<Arg>> =
+            stdin.text.as_deref().map(|text| text.lines().take(MOST_LINES).map(line).collect());
+        match (lines, names.as_slice()) {
+            (Some(lines), [variable]) if !lines.is_empty() && name == "read" => {
+                self.state.set_any(variable, lines.into_iter().map(|line| vec![line]).collect());
+            }
+            (Some(lines), [variable]) if !lines.is_empty() => self.state.set(variable, lines),
+            (Some(lines), names) if name == "read" => {
+                for (at, variable) in names.iter().enumerate() {
+                    let words = lines
+                        .iter()
+                        .map(|line| line.text.split_whitespace().nth(at).unwrap_or_default())
+                        .map(|word| vec![line(word)])
+                        .collect::<Vec<_>>();
+                    self.state.set_any(variable, words);
+                }
+            }
+            (_, names) => {
+                for variable in names {
+                    self.state.set(variable, vec![Arg::unknown(stdin.taint)]);
+                }
+            }
+        }
+    }
+
+    fn unset(&mut self, words: &[Arg], span: Option<Span>) {
         for word in words {
             if matches!(word.text.as_str(), "HISTFILE" | "HISTSIZE" | "PROMPT_COMMAND") {
                 self.note(Fact::new(FactKind::HistoryOff, format!("unset {}", word.text)).at(span));
             }
             if word.text.starts_with("COUNTERSIGN") {
-                self.note(Fact::new(FactKind::GuardCommand, format!("unset {}", word.text)).at(span));
+                self.note(
+                    Fact::new(FactKind::GuardCommand, format!("unset {}", word.text)).at(span),
+                );
             }
             self.state.unset(&word.text);
         }
     }
 
-    fn set_options(&mut self, words: &[Arg], span: Option<crate::verdict::Span>) -> Option<Stream> {
-        let first = words.first()?;
-        if first.text == "--" {
-            self.state.positional = Some(words.get(1..).unwrap_or_default().to_vec());
+    fn set_options(&mut self, words: &[Arg], span: Option<Span>) {
+        match words {
+            [dashes, rest @ ..] if dashes.text == "--" => {
+                self.state.set_positional(rest.to_vec());
+            }
+            [off, option, ..] if off.text == "+o" && option.text == "history" => {
+                self.note(Fact::new(FactKind::HistoryOff, "set +o history").at(span));
+            }
+            _ => {}
         }
-        if first.text == "+o" && words.get(1).is_some_and(|word| word.text == "history") {
-            self.note(Fact::new(FactKind::HistoryOff, "set +o history").at(span));
-        }
-        Some(Stream::empty())
     }
 
     /// `export X=…`, `local x=…`, `declare -a x`.

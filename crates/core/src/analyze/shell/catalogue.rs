@@ -21,6 +21,7 @@ pub(super) struct Program {
 
 /// How a program starts another command.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent word of the YAML")]
 pub(super) struct Wrap {
     /// Words to skip before the command starts.
     pub(super) skip: usize,

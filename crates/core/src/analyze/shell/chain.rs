@@ -23,7 +23,9 @@ impl Walker<'_> {
             let before = op.map(|_| self.state.clone());
             let printed = self.stmt(src, stmt, stdin.clone());
             out = super::output::concat(out, printed);
-            let Some(before) = before.filter(|before| !self.state.is_same(before)) else { continue };
+            let Some(before) = before.filter(|before| !self.state.is_same(before)) else {
+                continue;
+            };
             if op == Some(BinaryOp::Or) {
                 self.state.join(&before);
             }

@@ -5,13 +5,13 @@ use super::arguments::Arguments;
 use super::catalogue::{Effect, Program, Slot};
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::{self, Scene};
+use crate::place;
 use crate::verdict::Span;
 
 /// Programs one expects where a compressor is asked for.
 const COMPRESSORS: &[&str] = &[
-    "gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pxz", "pixz", "zstd", "pzstd", "lz4", "lzop",
-    "brotli", "lzma", "compress", "cat",
+    "gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pxz", "pixz", "zstd", "pzstd", "lz4",
+    "lzop", "brotli", "lzma", "compress", "cat",
 ];
 
 impl Walker<'_> {
@@ -31,6 +31,9 @@ impl Walker<'_> {
             }
             return;
         };
+        if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
+            self.links(&source.text, link);
+        }
         for effect in program.does {
             if !applies(effect, args) {
                 continue;
@@ -50,7 +53,8 @@ impl Walker<'_> {
             if asks_help || command.text.is_empty() {
                 continue;
             }
-            let content = Stream::known(command.text.clone(), command.taint);
+            let line = command.text.strip_prefix("exec=").unwrap_or(&command.text).to_owned();
+            let content = Stream::known(line, command.taint);
             let program = command.text.split_whitespace().next().map_or("", place::base_name);
             if !COMPRESSORS.contains(&program) {
                 let subject = format!("{name}: {}", command.text);
@@ -88,9 +92,7 @@ impl Walker<'_> {
             }
             let tags = place::locate(path, &self.scene_now());
             if tags.has(Tag::Secret) && !tags.has(Tag::Workspace) {
-                self.note(
-                    Fact::new(FactKind::Read, place::shown(path)).tagged(tags).at(word.span),
-                );
+                self.note(Fact::new(FactKind::Read, place::shown(path)).tagged(tags).at(word.span));
             }
         }
     }
@@ -156,9 +158,11 @@ fn mode_tags(mode: &str) -> Tags {
 fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
     let operands = args.operands();
     effect.sub.len() <= operands.len()
-        && effect.sub.iter().zip(operands).all(|(wanted, arg)| {
-            wanted.split('|').any(|wanted| wanted == arg.text)
-        })
+        && effect
+            .sub
+            .iter()
+            .zip(operands)
+            .all(|(wanted, arg)| wanted.split('|').any(|wanted| wanted == arg.text))
         && (effect.when.is_empty() || args.has_any(effect.when))
         && !args.has_any(effect.unless)
 }

@@ -11,41 +11,133 @@ use crate::verdict::Span;
 
 /// Variables whose value is a command that other programs run.
 const COMMAND_VARIABLES: &[&str] = &[
-    "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS",
-    "BROWSER", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "GIT_PROXY_COMMAND", "FCEDIT", "PSQL_PAGER",
-    "SYSTEMD_PAGER", "AWS_PAGER", "BAT_PAGER", "DELTA_PAGER", "npm_config_script_shell",
+    "PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "BROWSER",
+    "PROMPT_COMMAND",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "GIT_PROXY_COMMAND",
+    "FCEDIT",
+    "PSQL_PAGER",
+    "SYSTEMD_PAGER",
+    "AWS_PAGER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "npm_config_script_shell",
 ];
 
 /// Variables whose value is a file that other programs load and run.
 const LOADING_VARIABLES: &[&str] = &[
-    "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP",
-    "PERL5DB", "ZDOTDIR", "GIT_TEMPLATE_DIR", "GCONV_PATH", "OPENSSL_CONF", "GIT_EXEC_PATH",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "BASH_ENV",
+    "ENV",
+    "PYTHONSTARTUP",
+    "PERL5DB",
+    "ZDOTDIR",
+    "GIT_TEMPLATE_DIR",
+    "GCONV_PATH",
+    "OPENSSL_CONF",
+    "GIT_EXEC_PATH",
 ];
 
 /// Variables whose value holds options, some of which load code.
-const OPTION_VARIABLES: &[&str] =
-    &["NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "PYTHONWARNINGS", "GIT_CONFIG_PARAMETERS"];
+const OPTION_VARIABLES: &[&str] = &[
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "PYTHONWARNINGS",
+    "GIT_CONFIG_PARAMETERS",
+];
 
 /// Programs one would expect in such a variable.
 const EXPECTED: &[&str] = &[
-    "", "cat", "less", "more", "most", "bat", "delta", "diff-so-fancy", "true", ":", "false", "vi",
-    "vim", "nvim", "nano", "emacs", "emacsclient", "code", "subl", "micro", "hx", "kak", "ed",
-    "ssh", "echo", "open", "xdg-open", "firefox", "chromium", "google-chrome", "w3m", "lynx",
-    "none", "lesspipe", "lesspipe.sh", "col", "sh -c col -bx",
+    "",
+    "cat",
+    "less",
+    "more",
+    "most",
+    "bat",
+    "delta",
+    "diff-so-fancy",
+    "true",
+    ":",
+    "false",
+    "vi",
+    "vim",
+    "nvim",
+    "nano",
+    "emacs",
+    "emacsclient",
+    "code",
+    "subl",
+    "micro",
+    "hx",
+    "kak",
+    "ed",
+    "ssh",
+    "echo",
+    "open",
+    "xdg-open",
+    "firefox",
+    "chromium",
+    "google-chrome",
+    "w3m",
+    "lynx",
+    "none",
+    "lesspipe",
+    "lesspipe.sh",
+    "col",
+    "sh -c col -bx",
 ];
 
 /// Settings of git whose value is a command.
 const GIT_COMMANDS: &[&str] = &[
-    "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy",
-    "core.hookspath", "diff.external", "credential.helper", "gpg.program", "gpg.ssh.program",
-    "sequence.editor", "uploadpack.packobjectshook", "interactive.difffilter", "init.templatedir",
-    "protocol.ext.allow", "include.path", "core.attributesfile", "web.browser", "sendemail.tocmd",
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.askpass",
+    "core.gitproxy",
+    "core.hookspath",
+    "diff.external",
+    "credential.helper",
+    "gpg.program",
+    "gpg.ssh.program",
+    "sequence.editor",
+    "uploadpack.packobjectshook",
+    "interactive.difffilter",
+    "init.templatedir",
+    "protocol.ext.allow",
+    "include.path",
+    "core.attributesfile",
+    "web.browser",
+    "sendemail.tocmd",
 ];
 
 impl Walker<'_> {
     /// Notes a variable that makes other programs run code.
-    pub(super) fn variable_that_runs(&mut self, name: &str, value: Option<&Arg>, span: Option<Span>) {
+    pub(super) fn variable_that_runs(
+        &mut self,
+        name: &str,
+        value: Option<&Arg>,
+        span: Option<Span>,
+    ) {
         let empty = Arg::default();
         let value = value.unwrap_or(&empty);
         if name.starts_with("COUNTERSIGN") {
@@ -95,7 +187,15 @@ impl Walker<'_> {
             }
         }
         if args.operand(0) == Some("config") {
-            let reads = args.has_any(&["--get", "--list", "-l", "--unset", "--get-all", "--get-regexp", "--unset-all"]);
+            let reads = args.has_any(&[
+                "--get",
+                "--list",
+                "-l",
+                "--unset",
+                "--get-all",
+                "--get-regexp",
+                "--unset-all",
+            ]);
             let operands = match args.operands() {
                 [_, set, rest @ ..] if matches!(set.text.as_str(), "set" | "add") => rest,
                 [_, rest @ ..] => rest,
@@ -135,13 +235,7 @@ impl Walker<'_> {
             }
             return;
         }
-        let runs = GIT_COMMANDS.contains(&key.as_str())
-            || (key.starts_with("filter.") && (key.ends_with(".clean") || key.ends_with(".smudge") || key.ends_with(".process")))
-            || (key.starts_with("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
-            || (key.starts_with("merge.") && key.ends_with(".driver"))
-            || (key.starts_with("credential.") && key.ends_with(".helper"))
-            || (key.starts_with("pager.") || key.starts_with("difftool.") || key.starts_with("mergetool."));
-        if !runs || is_ordinary_setting(&key, &value.text) {
+        if !runs_a_command(&key) || is_ordinary_setting(&key, &value.text) {
             return;
         }
         let subject = format!("{key}={}", place::shown(&value.text));
@@ -153,6 +247,21 @@ impl Walker<'_> {
     }
 }
 
+/// Whether a setting of git names a command.
+fn runs_a_command(key: &str) -> bool {
+    let section = key.split('.').next().unwrap_or_default();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    GIT_COMMANDS.contains(&key)
+        || matches!(
+            (section, last),
+            ("filter", "clean" | "smudge" | "process")
+                | ("diff", "command" | "textconv")
+                | ("merge", "driver")
+                | ("credential", "helper")
+                | ("pager" | "difftool" | "mergetool", _)
+        )
+}
+
 /// Values these settings usually have.
 fn is_ordinary_setting(key: &str, value: &str) -> bool {
     let program = value.split_whitespace().next().map_or("", place::base_name);
@@ -160,7 +269,24 @@ fn is_ordinary_setting(key: &str, value: &str) -> bool {
     plain
         && (EXPECTED.contains(&program)
             || matches!(program, "true" | "false")
-            || (key.starts_with("credential") && matches!(program, "store" | "cache" | "osxkeychain" | "manager" | "manager-core" | "libsecret" | "wincred" | "!gh" | "gh" | "gcloud.sh"))
-            || (key.starts_with("gpg") && matches!(program, "gpg" | "gpg2" | "ssh-keygen" | "op-ssh-sign"))
-            || (key == "core.hookspath" && (value.starts_with(".husky") || value.starts_with(".githooks") || value == "/dev/null")))
+            || (key.starts_with("credential")
+                && matches!(
+                    program,
+                    "store"
+                        | "cache"
+                        | "osxkeychain"
+                        | "manager"
+                        | "manager-core"
+                        | "libsecret"
+                        | "wincred"
+                        | "!gh"
+                        | "gh"
+                        | "gcloud.sh"
+                ))
+            || (key.starts_with("gpg")
+                && matches!(program, "gpg" | "gpg2" | "ssh-keygen" | "op-ssh-sign"))
+            || (key == "core.hookspath"
+                && (value.starts_with(".husky")
+                    || value.starts_with(".githooks")
+                    || value == "/dev/null")))
 }

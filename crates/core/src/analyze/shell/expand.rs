@@ -12,6 +12,12 @@ use crate::verdict::Span;
 /// Brace expansion that makes more words than this is not followed.
 const MOST_WORDS: usize = 2_000;
 
+/// Expansions that make more words than this in one command are not followed.
+const MOST_ARGUMENTS: usize = 200_000;
+
+/// A word that expansion makes longer than this is not followed.
+const MOST_TEXT: usize = 32 * 1024;
+
 /// Words under construction.
 #[derive(Default)]
 struct Fields {
@@ -32,6 +38,11 @@ impl Fields {
         let current = self.current();
         current.text.push_str(&arg.text);
         current.taint = current.taint.and(arg.taint);
+        // `x=$x$x` doubles at every line.
+        if current.text.len() > MOST_TEXT {
+            current.text = UNKNOWN.into();
+            current.taint = current.taint.with(Tag::Unknown);
+        }
         current.glob |= arg.glob;
         if current.stream.is_none() {
             current.stream.clone_from(&arg.stream);
@@ -86,6 +97,10 @@ impl Walker<'_> {
     }
 
     pub(super) fn word_into(&mut self, src: &str, word: &Word, args: &mut Vec<Arg>) {
+        if args.len() > MOST_ARGUMENTS {
+            self.note(Fact::new(FactKind::Bound, "more words than can be followed"));
+            return;
+        }
         if word.has_active_brace_expansion() {
             return self.braces(src, word, args);
         }
@@ -251,7 +266,12 @@ impl Walker<'_> {
     }
 
     /// What an expansion gives: one word, or several for `$@` and arrays.
-    pub(super) fn expansion(&mut self, src: &str, kind: &WordPart, part: &WordPartNode) -> Vec<Arg> {
+    pub(super) fn expansion(
+        &mut self,
+        src: &str,
+        kind: &WordPart,
+        part: &WordPartNode,
+    ) -> Vec<Arg> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
             WordPart::Parameter(parameter) => self.parameter(src, parameter),
@@ -331,9 +351,8 @@ fn brace_words(text: &str) -> Option<Vec<String>> {
                 if choices.len() > MOST_WORDS {
                     return None;
                 }
-                waiting.extend(
-                    choices.iter().rev().map(|choice| format!("{before}{choice}{after}")),
-                );
+                waiting
+                    .extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
             }
         }
     }

@@ -10,7 +10,9 @@ impl Walker<'_> {
     /// Where relative paths start now.
     pub(super) fn cwd(&self) -> Option<&str> {
         match self.state.values("PWD") {
-            Some([value, ..]) => value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str()),
+            Some([value, ..]) => {
+                value.first().filter(|arg| arg.is_known()).map(|arg| arg.text.as_str())
+            }
             _ if self.tags.has(Tag::Elsewhere) => None,
             _ => self.scene.cwd,
         }
@@ -28,9 +30,7 @@ impl Walker<'_> {
             Some(arg) if arg.text == "-" => {
                 self.variable("OLDPWD").into_iter().next().unwrap_or_default()
             }
-            Some(arg) => {
-                arg.saying(place::absolute(&arg.text, &self.scene_now()))
-            }
+            Some(arg) => arg.saying(place::absolute(&arg.text, &self.scene_now())),
         };
         let old = self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal);
         self.state.set("OLDPWD", vec![old]);
@@ -65,6 +65,28 @@ impl Walker<'_> {
     /// Remembers that a script made a file or folder without telling what is in it.
     pub(super) fn made(&mut self, path: &Arg, taint: Tags) {
         self.wrote(path, Stream::unknown(taint), FactKind::Write);
+    }
+
+    /// Remembers that a program now has another name.
+    pub(super) fn links(&mut self, source: &str, link: &Arg) {
+        let is_program = !source.contains('/')
+            || ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"]
+                .iter()
+                .any(|folder| source.starts_with(folder));
+        let name = place::base_name(source);
+        if is_program && link.is_known() && super::catalogue::program(name).is_some() {
+            let name = name.to_owned();
+            let key = self.key(&link.text);
+            self.state.links.insert(key, name);
+        }
+    }
+
+    /// The program that this name was given to by this very script.
+    pub(super) fn linked_program(&self, first: &Arg) -> Option<String> {
+        if self.state.links.is_empty() || !first.text.contains('/') {
+            return None;
+        }
+        self.state.links.get(&self.key(&first.text)).cloned()
     }
 
     /// Forgets a file that is gone.

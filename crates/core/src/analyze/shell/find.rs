@@ -10,19 +10,47 @@ use crate::verdict::Span;
 
 /// Tests that do not narrow down what is found.
 const NOT_FILTERS: &[&str] = &[
-    "-delete", "-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-depth", "-d", "-mount",
-    "-xdev", "-follow", "-P", "-L", "-H", "-maxdepth", "-mindepth", "-ignore_readdir_race",
-    "-warn", "-nowarn", "-a", "-o", "-and", "-or", "-ls", "-type",
+    "-delete",
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "-print",
+    "-print0",
+    "-depth",
+    "-d",
+    "-mount",
+    "-xdev",
+    "-follow",
+    "-P",
+    "-L",
+    "-H",
+    "-maxdepth",
+    "-mindepth",
+    "-ignore_readdir_race",
+    "-warn",
+    "-nowarn",
+    "-a",
+    "-o",
+    "-and",
+    "-or",
+    "-ls",
+    "-type",
 ];
 
 impl Walker<'_> {
     /// Follows `find`.
     pub(super) fn find(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Stream {
         let words = args.words();
-        let starts = |word: &Arg| word.text.starts_with('-') || matches!(word.text.as_str(), "(" | "!" | ",");
+        let starts = |word: &Arg| {
+            word.text.starts_with('-') || matches!(word.text.as_str(), "(" | "!" | ",")
+        };
         let leading = words
             .iter()
-            .take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-d") || word.text.starts_with("-O"))
+            .take_while(|word| {
+                matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-d")
+                    || word.text.starts_with("-O")
+            })
             .count();
         let after = words.get(leading..).unwrap_or_default();
         let count = after.iter().take_while(|word| !starts(word)).count();
@@ -31,14 +59,15 @@ impl Walker<'_> {
         if roots.is_empty() {
             roots.push(Arg { span, ..Arg::literal(".") });
         }
-        let filtered = tests.iter().any(|test| {
-            test.text.starts_with('-') && test.text.len() > 1 && !NOT_FILTERS.contains(&test.text.as_str())
-                || test.text == "!"
-        });
+        let filtered = narrows_down(tests);
         self.secret_names(&roots, tests, span);
         let found: Vec<Arg> = roots.iter().map(|root| found_below(root, filtered)).collect();
         self.find_actions(&roots, &found, filtered, tests);
-        let listed = found.iter().map(|arg| format!("{}\n", arg.text)).collect::<String>();
+        let mut listed = String::new();
+        for arg in &found {
+            listed.push_str(&arg.text);
+            listed.push('\n');
+        }
         Stream::known(listed, Tags::of(&[Tag::Unknown]))
     }
 
@@ -80,12 +109,18 @@ impl Walker<'_> {
     /// Looking for keys and credentials all over the machine.
     fn secret_names(&mut self, roots: &[Arg], tests: &[Arg], span: Option<Span>) {
         let scene = self.scene_now();
-        let outside = roots.iter().any(|root| !place::locate(&root.text, &scene).has(Tag::Workspace));
-        let secret_root = roots.iter().any(|root| place::locate(&root.text, &scene).has(Tag::Secret));
+        let outside =
+            roots.iter().any(|root| !place::locate(&root.text, &scene).has(Tag::Workspace));
+        let secret_root =
+            roots.iter().any(|root| place::locate(&root.text, &scene).has(Tag::Secret));
         let named = tests.windows(2).find_map(|pair| match pair {
-            [test, name] if matches!(test.text.as_str(), "-name" | "-iname" | "-path" | "-wholename") => {
+            [test, name]
+                if matches!(test.text.as_str(), "-name" | "-iname" | "-path" | "-wholename") =>
+            {
                 let name = name.text.trim_matches('*').trim_matches('/');
-                place::locate(&format!("/x/{name}"), &scene).has(Tag::Secret).then(|| name.to_owned())
+                place::locate(&format!("/x/{name}"), &scene)
+                    .has(Tag::Secret)
+                    .then(|| name.to_owned())
             }
             _ => None,
         });
@@ -99,7 +134,8 @@ impl Walker<'_> {
 
     /// `grep -r password /`.
     pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        const WORDS: &[&str] = &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
+        const WORDS: &[&str] =
+            &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
         let Some((pattern, roots)) = args.operands().split_first() else { return };
         let wanted = pattern.text.to_ascii_lowercase();
         if !WORDS.iter().any(|word| wanted.contains(word)) {
@@ -115,9 +151,9 @@ impl Walker<'_> {
     /// `fd PATTERN -x cmd`.
     pub(super) fn fd(&mut self, args: &Arguments<'_>, _span: Option<Span>) -> Option<Stream> {
         let words = args.words();
-        let at = words
-            .iter()
-            .position(|word| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"))?;
+        let at = words.iter().position(|word| {
+            matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
+        })?;
         let mut command: Vec<Arg> = words.get(at + 1..).unwrap_or_default().to_vec();
         let found = Arg { glob: true, ..Arg::unknown(Tags::NONE) };
         if command.iter().any(|word| word.text.contains("{}")) {
@@ -127,6 +163,20 @@ impl Walker<'_> {
         }
         Some(self.run(command, Stream::empty()))
     }
+}
+
+/// Whether some test lets through less than everything.
+fn narrows_down(tests: &[Arg]) -> bool {
+    let mut in_command = false;
+    tests.iter().any(|test| {
+        let text = test.text.as_str();
+        if in_command {
+            in_command = text != ";" && text != "+";
+            return false;
+        }
+        in_command = matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir");
+        text == "!" || (text.starts_with('-') && text.len() > 1 && !NOT_FILTERS.contains(&text))
+    })
 }
 
 /// What is found below a folder: the folder itself first, unless something narrows it down.

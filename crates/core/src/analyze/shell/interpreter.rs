@@ -16,7 +16,8 @@ pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
         Some(text) => {
             // A whole command that is not known, not just a word of one.
             let trimmed = text.trim();
-            trimmed.starts_with(UNKNOWN) && trimmed.chars().all(|char| char == UNKNOWN || char.is_whitespace())
+            trimmed.starts_with(UNKNOWN)
+                && trimmed.chars().all(|char| char == UNKNOWN || char.is_whitespace())
         }
     };
     let taint = content.taint;
@@ -44,10 +45,13 @@ impl Walker<'_> {
             for source in sources {
                 let content = Stream::known(source.text.clone(), source.taint);
                 let at = source.span.or(span);
-                let outer = self.state.positional.clone();
-                self.state.positional = script_arguments(args, &source);
+                let outer = self.state.clone();
+                if let Some((name, words)) = script_arguments(args, &source) {
+                    self.state.set("0", vec![name]);
+                    self.state.positional = Some(words);
+                }
                 out = self.run_text(runs.language, &content, at, stdin);
-                self.state.positional = outer;
+                self.leave_subshell(outer);
             }
             return out;
         }
@@ -61,7 +65,10 @@ impl Walker<'_> {
         let file = args.operands().first().filter(|file| file.text != "-" && runs.file);
         match file {
             Some(file) => self.run_file(name, runs.language, file, args, stdin),
-            None if runs.stdin && !stdin.from_caller && !args.has_any(&["--version", "-V", "-m"]) => {
+            None if runs.stdin
+                && !stdin.from_caller
+                && !args.has_any(&["--version", "-V", "-m"]) =>
+            {
                 self.run_text(runs.language, stdin, span, &Stream::empty())
             }
             None => Stream::unknown(stdin.taint),
@@ -86,9 +93,10 @@ impl Walker<'_> {
         let content = self.content_of(file);
         let known_here = self.made_here(&file.text) || content.text.is_some();
         if known_here || content.taint.has(Tag::Fetched) {
-            let outer = self.state.positional.replace(
-                args.operands().iter().skip(1).map(|arg| (*arg).clone()).collect(),
-            );
+            let outer = self
+                .state
+                .positional
+                .replace(args.operands().iter().skip(1).map(|arg| (*arg).clone()).collect());
             let out = self.run_text(language, &content, file.span, stdin);
             self.state.positional = outer;
             return out;
@@ -118,7 +126,9 @@ impl Walker<'_> {
                 Code::Other => "code",
             };
             if language != Code::Sql || kind != FactKind::UnknownCode {
-                self.note(Fact::new(kind, subject).tagged(content.taint.without(Tag::Created)).at(span));
+                self.note(
+                    Fact::new(kind, subject).tagged(content.taint.without(Tag::Created)).at(span),
+                );
             }
             return Stream::unknown(content.taint);
         }
@@ -150,22 +160,38 @@ impl Walker<'_> {
                 self.note(fact.at(shown));
             }
         }
-        self.analysis
-            .commands
-            .extend(found.commands.into_iter().map(|command| analyze::Invocation { span: shown, ..command }));
+        self.analysis.commands.extend(
+            found
+                .commands
+                .into_iter()
+                .map(|command| analyze::Invocation { span: shown, ..command }),
+        );
     }
 
     /// Looks through a language we have no analyzer for: calls that start a shell, and the strings
     /// they are given.
     pub(super) fn shell_calls_in(&mut self, text: &str, span: Option<Span>) {
         const CALLS: &[&str] = &[
-            "system", "exec", "execute", "popen", "shell_exec", "passthru", "proc_open", "spawn",
-            "do shell script", "shell-command", "shell", "start-process", "|getline", "execv",
+            "system",
+            "exec",
+            "execute",
+            "popen",
+            "shell_exec",
+            "passthru",
+            "proc_open",
+            "spawn",
+            "do shell script",
+            "shell-command",
+            "shell",
+            "start-process",
+            "|getline",
+            "execv",
         ];
         for call in CALLS {
             for (at, _) in text.match_indices(call) {
                 let after = text.get(at + call.len()..).unwrap_or_default();
-                let after = after.trim_start_matches(|char: char| char == '(' || char.is_whitespace());
+                let after =
+                    after.trim_start_matches(|char: char| char == '(' || char.is_whitespace());
                 if let Some(string) = first_string(after) {
                     self.child_script(&string, span, Stream::caller());
                 }
@@ -227,7 +253,10 @@ impl Walker<'_> {
         let in_place = args.words().iter().any(|word| {
             word.text == "--in-place"
                 || word.text.starts_with("--in-place=")
-                || (word.text.starts_with("-i") || (word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('i')))
+                || (word.text.starts_with("-i")
+                    || (word.text.starts_with('-')
+                        && !word.text.starts_with("--")
+                        && word.text.ends_with('i')))
         });
         for file in files.iter().filter(|file| !file.text.is_empty()) {
             let kind = if in_place { FactKind::Append } else { FactKind::Read };
@@ -237,9 +266,8 @@ impl Walker<'_> {
 
     fn sed_script(&mut self, script: &str, span: Option<Span>) {
         for line in script.split(['\n', ';']) {
-            let command = line.trim_start_matches(|char: char| {
-                char.is_ascii_digit() || ",$! ".contains(char)
-            });
+            let command = line
+                .trim_start_matches(|char: char| char.is_ascii_digit() || ",$! ".contains(char));
             if let Some(shell) = command.strip_prefix("e ") {
                 self.note(Fact::new(FactKind::ShellEscape, "sed e").at(span));
                 self.child_script(shell, span, Stream::caller());
@@ -261,16 +289,18 @@ impl Walker<'_> {
     }
 }
 
-/// What `bash -c SCRIPT name a b` puts into `$1`, `$2`.
-fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<Vec<Arg>> {
+/// What `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
+fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<(Arg, Vec<Arg>)> {
     let at = args.words().iter().position(|word| word == source)?;
-    Some(args.words().get(at + 2..).unwrap_or_default().to_vec())
+    let (name, words) = args.words().get(at + 1..)?.split_first()?;
+    Some((name.clone(), words.to_vec()))
 }
 
 /// The flags of `s/a/b/flags`.
 fn substitute_flags(command: &str) -> Option<&str> {
     let rest = command.strip_prefix('s')?;
-    let mark = rest.chars().next().filter(|char| !char.is_alphanumeric() && !char.is_whitespace())?;
+    let mark =
+        rest.chars().next().filter(|char| !char.is_alphanumeric() && !char.is_whitespace())?;
     let mut escaped = false;
     let mut marks = 0;
     for (at, char) in rest.char_indices() {

@@ -12,14 +12,40 @@ use crate::verdict::Span;
 pub(super) fn fetches(name: &str) -> bool {
     matches!(
         name,
-        "curl" | "wget" | "http" | "https" | "xh" | "lynx" | "w3m" | "links" | "elinks" | "aria2c"
-            | "fetch" | "nc" | "ncat" | "netcat" | "socat" | "telnet" | "ftp" | "dig" | "nslookup"
+        "curl"
+            | "wget"
+            | "http"
+            | "https"
+            | "xh"
+            | "lynx"
+            | "w3m"
+            | "links"
+            | "elinks"
+            | "aria2c"
+            | "fetch"
+            | "nc"
+            | "ncat"
+            | "netcat"
+            | "socat"
+            | "telnet"
+            | "ftp"
+            | "dig"
+            | "nslookup"
     )
 }
 
 const DATA: &[&str] = &[
-    "-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json",
-    "-F", "--form", "--post-data", "--body-data",
+    "-d",
+    "--data",
+    "--data-binary",
+    "--data-raw",
+    "--data-ascii",
+    "--data-urlencode",
+    "--json",
+    "-F",
+    "--form",
+    "--post-data",
+    "--body-data",
 ];
 
 impl Walker<'_> {
@@ -30,7 +56,7 @@ impl Walker<'_> {
         args: &Arguments<'_>,
         stdin: &Stream,
         span: Option<Span>,
-    ) -> Option<Stream> {
+    ) -> Stream {
         self.sent_by_http(args, stdin, span);
         let method = args.value(&["-X", "--request", "--method"]);
         let deletes = method.is_some_and(|method| method.text.eq_ignore_ascii_case("delete"))
@@ -42,7 +68,9 @@ impl Walker<'_> {
         }
         for word in args.words() {
             if is_metadata(&word.text) {
-                self.note(Fact::new(FactKind::SecretSearch, word.text.clone()).at(word.span.or(span)));
+                self.note(
+                    Fact::new(FactKind::SecretSearch, word.text.clone()).at(word.span.or(span)),
+                );
             }
         }
         self.saved(name, args)
@@ -59,14 +87,20 @@ impl Walker<'_> {
         }
         for value in args.values(DATA) {
             let path = value.text.strip_prefix('@').or_else(|| {
-                value.text.split_once("=@").or_else(|| value.text.split_once("=<")).map(|(_, path)| path)
+                value
+                    .text
+                    .split_once("=@")
+                    .or_else(|| value.text.split_once("=<"))
+                    .map(|(_, path)| path)
             });
             match path.map(|path| path.split(';').next().unwrap_or(path)) {
                 Some("-") => self.sends_stream(stdin, span),
                 Some(path) => self.sends_file(&value.saying(path)),
                 None if value.taint.any(Tags::of(&[Tag::Local])) => {
                     let subject = place::shown(&value.text).into_owned();
-                    self.note(Fact::new(FactKind::Send, subject).tagged(value.taint).at(value.span));
+                    self.note(
+                        Fact::new(FactKind::Send, subject).tagged(value.taint).at(value.span),
+                    );
                 }
                 None => {}
             }
@@ -92,7 +126,7 @@ impl Walker<'_> {
     }
 
     /// Where the answer goes: a file this script now has, or standard output.
-    fn saved(&mut self, name: &str, args: &Arguments<'_>) -> Option<Stream> {
+    fn saved(&mut self, name: &str, args: &Arguments<'_>) -> Stream {
         let fetched = Tags::of(&[Tag::Fetched]);
         let output = match name {
             "wget" if args.words().iter().any(|word| word.text.ends_with("O-")) => {
@@ -102,16 +136,18 @@ impl Walker<'_> {
             _ => args.value(&["-o", "--output"]),
         };
         match output {
-            Some(file) if file.text == "-" || file.text == "/dev/stdout" => Some(Stream::unknown(fetched)),
+            Some(file) if file.text == "-" || file.text == "/dev/stdout" => {
+                Stream::unknown(fetched)
+            }
             Some(file) => {
                 self.note_path(FactKind::Write, &file, Tags::NONE);
                 self.wrote(&file, Stream::unknown(fetched), FactKind::Write);
-                Some(Stream::empty())
+                Stream::empty()
             }
             None => {
                 let remote_name = name == "wget" || args.has_any(&["-O", "--remote-name"]);
                 if !remote_name {
-                    return Some(Stream::unknown(fetched));
+                    return Stream::unknown(fetched);
                 }
                 for url in args.operands() {
                     let path = url.text.split(['?', '#']).next().unwrap_or_default();
@@ -120,7 +156,7 @@ impl Walker<'_> {
                         self.wrote(&url.saying(file), Stream::unknown(fetched), FactKind::Write);
                     }
                 }
-                Some(Stream::empty())
+                Stream::empty()
             }
         }
     }
@@ -141,19 +177,26 @@ impl Walker<'_> {
                 || upper.contains(",EXEC:")
                 || (name != "socat"
                     && name != "telnet"
-                    && (text == "-e" || text == "-c" || text == "--exec" || text == "--sh-exec"
-                        || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('e'))))
+                    && (text == "-e"
+                        || text == "-c"
+                        || text == "--exec"
+                        || text == "--sh-exec"
+                        || (text.starts_with('-')
+                            && !text.starts_with("--")
+                            && text.ends_with('e'))))
         });
         if runs {
             self.note(Fact::new(FactKind::ReverseShell, name).at(span));
         }
         if !stdin.from_caller && (stdin.taint.has(Tag::Local) || stdin.taint.has(Tag::Secret)) {
-            self.note(Fact::new(FactKind::Send, name).tagged(stdin.taint.without(Tag::Created)).at(span));
+            self.note(
+                Fact::new(FactKind::Send, name).tagged(stdin.taint.without(Tag::Created)).at(span),
+            );
         }
     }
 
     /// `scp`, `rsync`…: local files to another machine.
-    pub(super) fn copies_over_network(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+    pub(super) fn copies_over_network(&mut self, name: &str, args: &Arguments<'_>) {
         let operands = match (name, args.operands()) {
             ("rclone", [_, rest @ ..]) => rest,
             (_, operands) => operands,
@@ -163,9 +206,16 @@ impl Walker<'_> {
             for source in sources.iter().filter(|source| !place::is_remote(&source.text)) {
                 self.note_path(FactKind::Send, source, Tags::NONE);
             }
-        } else if !target.text.is_empty() && sources.iter().any(|source| place::is_remote(&source.text)) {
+        } else if !target.text.is_empty()
+            && sources.iter().any(|source| place::is_remote(&source.text))
+        {
             self.note_path(FactKind::Write, target, Tags::NONE);
-        } else if name == "rsync" && args.words().iter().any(|word| word.text.starts_with("--delete") || word.text == "--del") {
+        } else if name == "rsync"
+            && args
+                .words()
+                .iter()
+                .any(|word| word.text.starts_with("--delete") || word.text == "--del")
+        {
             self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
         } else if name == "rsync" {
             for source in sources {
@@ -178,13 +228,18 @@ impl Walker<'_> {
                 }
             }
         }
-        let _ = span;
     }
 }
 
 /// Addresses at which cloud machines hand out their credentials.
 fn is_metadata(text: &str) -> bool {
-    ["169.254.169.254", "metadata.google.internal", "169.254.170.2", "100.100.100.200", "[fd00:ec2::254]"]
-        .iter()
-        .any(|address| text.contains(address))
+    [
+        "169.254.169.254",
+        "metadata.google.internal",
+        "169.254.170.2",
+        "100.100.100.200",
+        "[fd00:ec2::254]",
+    ]
+    .iter()
+    .any(|address| text.contains(address))
 }

@@ -41,8 +41,10 @@ impl Walker<'_> {
             "cat" | "tee" | "head" | "tail" | "less" | "more" | "sort" | "tac" | "nl" | "uniq"
             | "fold" | "fmt" | "bat" => self.passes_on(name, args, stdin),
             "base64" | "base32" | "xxd" | "openssl" | "uudecode" | "basenc" | "gunzip" | "zcat"
-            | "gzip" | "bzip2" | "xz" | "zstd" | "rev" | "tr" | "hex" | "uncompress" | "ascii2uni"
-            | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => decode(name, args, stdin),
+            | "gzip" | "bzip2" | "xz" | "zstd" | "rev" | "tr" | "hex" | "uncompress"
+            | "ascii2uni" | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => {
+                decode(name, args, stdin)
+            }
             "pwd" => self.cwd().map_or_else(
                 || Stream::unknown(Tags::NONE),
                 |cwd| Stream::known(cwd.to_owned(), Tags::NONE),
@@ -52,12 +54,16 @@ impl Walker<'_> {
                 let text = format!("{}/{UNKNOWN}", folder.as_deref().unwrap_or("/tmp"));
                 Stream::known(text, Tags::of(&[Tag::Created]))
             }
-            "which" | "whereis" | "type" => first_operand(args, str::to_owned),
             "basename" => first_operand(args, |path| place::base_name(path).to_owned()),
             "dirname" => first_operand(args, |path| {
-                path.trim_end_matches('/').rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned()
+                path.trim_end_matches('/')
+                    .rsplit_once('/')
+                    .map_or(".", |(folder, _)| folder)
+                    .to_owned()
             }),
-            "realpath" | "readlink" => first_operand(args, str::to_owned),
+            "which" | "whereis" | "type" | "realpath" | "readlink" => {
+                first_operand(args, str::to_owned)
+            }
             "git" if args.has("--show-toplevel") => self.scene.workspace().map_or_else(
                 || Stream::unknown(Tags::NONE),
                 |workspace| Stream::known(workspace.to_owned(), Tags::NONE),
@@ -65,9 +71,8 @@ impl Walker<'_> {
             "env" | "printenv" | "set" | "export" if args.operands().is_empty() => {
                 Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret]))
             }
-            "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp" | "mv" => {
-                Stream::empty()
-            }
+            "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp"
+            | "mv" => Stream::empty(),
             _ if prints_settings(name, args) => Stream::known(":\n".to_owned(), Tags::NONE),
             _ if network::fetches(name) => Stream::unknown(Tags::of(&[Tag::Fetched])),
             // A filter passes on what it was fed, changed in ways nobody tracks.
@@ -99,13 +104,37 @@ impl Walker<'_> {
 /// Programs made to have their output evaluated: `eval "$(ssh-agent -s)"`.
 fn prints_settings(name: &str, args: &Arguments<'_>) -> bool {
     const ALWAYS: &[&str] = &[
-        "ssh-agent", "dircolors", "lesspipe", "register-python-argcomplete", "keychain",
-        "gnome-keyring-daemon", "resize", "tset", "fnm", "luarocks", "locale", "path_helper",
+        "ssh-agent",
+        "dircolors",
+        "lesspipe",
+        "register-python-argcomplete",
+        "keychain",
+        "gnome-keyring-daemon",
+        "resize",
+        "tset",
+        "fnm",
+        "luarocks",
+        "locale",
+        "path_helper",
     ];
     const WORDS: &[&str] = &[
-        "shellenv", "init", "hook", "completion", "completions", "activate", "shell-init", "env",
-        "docker-env", "shell.bash", "shell.zsh", "export-env", "generate-shell-completion",
-        "gen-completions", "complete", "virtualenv-init", "alias",
+        "shellenv",
+        "init",
+        "hook",
+        "completion",
+        "completions",
+        "activate",
+        "shell-init",
+        "env",
+        "docker-env",
+        "shell.bash",
+        "shell.zsh",
+        "export-env",
+        "generate-shell-completion",
+        "gen-completions",
+        "complete",
+        "virtualenv-init",
+        "alias",
     ];
     ALWAYS.contains(&name)
         || args.operands().iter().take(2).any(|word| WORDS.contains(&word.text.as_str()))
@@ -130,7 +159,7 @@ fn echo(args: &Arguments<'_>) -> Stream {
 }
 
 /// `printf` with `%s`, `%b`, `%d` and escapes.
-fn printf(words: &[Arg], taint: Tags) -> Stream {
+pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     let Some((format, values)) = words.split_first() else { return Stream::empty() };
     if format.text == "-v" {
         return Stream::empty();
@@ -227,11 +256,13 @@ fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
     }
     let text = match (name, input) {
         ("base64", Some(text)) => base64(text),
-        ("openssl", Some(text)) if args.has("base64") || args.has_any(&["-base64", "-a"]) => base64(text),
-        ("xxd", Some(text)) => hex(text),
-        ("rev", Some(text)) => {
-            Some(text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect())
+        ("openssl", Some(text)) if args.has("base64") || args.has_any(&["-base64", "-a"]) => {
+            base64(text)
         }
+        ("xxd", Some(text)) => hex(text),
+        ("rev", Some(text)) => Some(
+            text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect(),
+        ),
         _ => None,
     };
     match text {

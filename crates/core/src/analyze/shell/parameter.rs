@@ -1,6 +1,8 @@
 //! Variables and `${…}`.
 
-use shuck_ast::{BourneParameterExpansion as Bourne, ParameterExpansion, ParameterOp, VarRef, Word};
+use shuck_ast::{
+    BourneParameterExpansion as Bourne, ParameterExpansion, ParameterOp, VarRef, Word,
+};
 
 use super::Walker;
 use super::value::Arg;
@@ -15,7 +17,10 @@ impl Walker<'_> {
                 Some(words) => words.clone(),
                 None => vec![Arg::unknown(Tags::NONE)],
             },
-            "0" => vec![Arg::literal("bash")],
+            "0" => match self.state.values("0") {
+                Some([value, ..]) => value.clone(),
+                _ => vec![Arg::literal("bash")],
+            },
             _ if name.chars().all(|char| char.is_ascii_digit()) && !name.is_empty() => {
                 let at = name.parse::<usize>().unwrap_or(0).wrapping_sub(1);
                 match &self.state.positional {
@@ -35,15 +40,18 @@ impl Walker<'_> {
         match name {
             "HOME" => Arg::literal(self.scene.home()),
             "PWD" => self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal),
-            "TMPDIR" | "TMP" | "TEMP" => Arg::literal("/tmp"),
+            "TMPDIR" => Arg::literal("/tmp"),
             "RUNNER_TEMP" | "BATS_TMPDIR" => Arg::literal(format!("/tmp/{UNKNOWN}")),
-            "GITHUB_WORKSPACE" | "CI_PROJECT_DIR" | "WORKSPACE" => self
-                .scene
-                .workspace()
-                .map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal),
+            "GITHUB_WORKSPACE" | "CI_PROJECT_DIR" | "WORKSPACE" => {
+                self.scene.workspace().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal)
+            }
             "IFS" => Arg::literal(" "),
             "SHELL" | "BASH" => Arg::literal("/bin/bash"),
-            _ => Arg::unknown(if names_a_secret(name) { Tags::of(&[Tag::Secret]) } else { Tags::NONE }),
+            _ => Arg::unknown(if names_a_secret(name) {
+                Tags::of(&[Tag::Secret])
+            } else {
+                Tags::NONE
+            }),
         }
     }
 
@@ -59,7 +67,11 @@ impl Walker<'_> {
             }
             Bourne::Indirect { reference, .. } => {
                 let name = self.access(src, reference).into_iter().next().unwrap_or_default();
-                if name.is_known() { self.variable(&name.text) } else { vec![Arg::unknown(name.taint)] }
+                if name.is_known() {
+                    self.variable(&name.text)
+                } else {
+                    vec![Arg::unknown(name.taint)]
+                }
             }
             Bourne::Slice { reference, offset, length, .. } => {
                 let value = self.access(src, reference);
@@ -128,11 +140,13 @@ impl Walker<'_> {
             }
             ParameterOp::UpperAll => map_known(&values, |text| Some(text.to_uppercase())),
             ParameterOp::LowerAll => map_known(&values, |text| Some(text.to_lowercase())),
-            ParameterOp::RemovePrefixShort { pattern } | ParameterOp::RemovePrefixLong { pattern } => {
+            ParameterOp::RemovePrefixShort { pattern }
+            | ParameterOp::RemovePrefixLong { pattern } => {
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_start(text, &pattern))
             }
-            ParameterOp::RemoveSuffixShort { pattern } | ParameterOp::RemoveSuffixLong { pattern } => {
+            ParameterOp::RemoveSuffixShort { pattern }
+            | ParameterOp::RemoveSuffixLong { pattern } => {
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_end(text, &pattern))
             }
@@ -151,9 +165,19 @@ impl Walker<'_> {
 /// `GITHUB_TOKEN`, `DB_PASSWORD`…
 pub(super) fn names_a_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL"]
-        .iter()
-        .any(|word| upper.contains(word))
+    [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "API_KEY",
+        "APIKEY",
+        "PRIVATE_KEY",
+        "ACCESS_KEY",
+        "CREDENTIAL",
+    ]
+    .iter()
+    .any(|word| upper.contains(word))
 }
 
 fn map_known(values: &[Arg], change: impl Fn(&str) -> Option<String>) -> Vec<Arg> {
@@ -171,7 +195,9 @@ fn is_pattern(text: &str) -> bool {
 }
 
 fn trim_start(text: &str, pattern: &str) -> Option<String> {
-    if let Some(mark) = pattern.strip_prefix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty()) {
+    if let Some(mark) =
+        pattern.strip_prefix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty())
+    {
         // `${x##*/}`: what follows the last mark. The short form differs only with two marks.
         return Some(text.rsplit(mark).next().unwrap_or(text).to_owned());
     }
@@ -179,7 +205,9 @@ fn trim_start(text: &str, pattern: &str) -> Option<String> {
 }
 
 fn trim_end(text: &str, pattern: &str) -> Option<String> {
-    if let Some(mark) = pattern.strip_suffix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty()) {
+    if let Some(mark) =
+        pattern.strip_suffix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty())
+    {
         return Some(text.rsplit_once(mark).map_or(text, |(before, _)| before).to_owned());
     }
     (!is_pattern(pattern)).then(|| text.strip_suffix(pattern).unwrap_or(text).to_owned())

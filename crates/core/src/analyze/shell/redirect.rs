@@ -62,7 +62,8 @@ impl Walker<'_> {
         arg: Arg,
         targets: &mut Vec<Target>,
     ) -> Option<Stream> {
-        if let Some(address) = arg.text.strip_prefix("/dev/tcp/").or(arg.text.strip_prefix("/dev/udp/"))
+        if let Some(address) =
+            arg.text.strip_prefix("/dev/tcp/").or(arg.text.strip_prefix("/dev/udp/"))
         {
             let kind = if redirect.kind == RedirectKind::Output && redirect.fd.is_none() {
                 FactKind::Fetch
@@ -129,5 +130,6 @@ impl Walker<'_> {
 
 /// `2`, `-`, `1-`: another stream, not a file.
 fn is_descriptor(text: &str) -> bool {
-    text == "-" || text.trim_end_matches('-').chars().all(|char| char.is_ascii_digit() || char == UNKNOWN)
+    text == "-"
+        || text.trim_end_matches('-').chars().all(|char| char.is_ascii_digit() || char == UNKNOWN)
 }

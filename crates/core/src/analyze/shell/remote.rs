@@ -33,8 +33,21 @@ impl Walker<'_> {
         let words: Vec<&str> = args.operands().iter().map(|arg| arg.text.as_str()).collect();
         let looks = matches!(
             words.as_slice(),
-            [] | ["check" | "explain" | "schema" | "completions" | "man" | "doctor" | "redact" | "help", ..]
-                | ["rules" | "config" | "approvals" | "sessions" | "audit", "list" | "show" | "check" | "test" | "verify" | "watch", ..]
+            [] | [
+                "check"
+                    | "explain"
+                    | "schema"
+                    | "completions"
+                    | "man"
+                    | "doctor"
+                    | "redact"
+                    | "help",
+                ..
+            ] | [
+                "rules" | "config" | "approvals" | "sessions" | "audit",
+                "list" | "show" | "check" | "test" | "verify" | "watch",
+                ..
+            ]
         );
         if !looks {
             let subject = format!("countersign {}", words.join(" "));

@@ -111,6 +111,10 @@ impl Walker<'_> {
 
     /// What an assignment gives its variable.
     pub(super) fn assigned(&mut self, src: &str, assignment: &Assignment) -> Vec<Arg> {
+        if let Some(subscript) = assignment.target.subscript.as_deref() {
+            let text = subscript.syntax_text(src).to_owned();
+            self.arithmetic(&text);
+        }
         match &assignment.value {
             AssignmentValue::Scalar(word) => vec![self.one(src, word)],
             AssignmentValue::Compound(array) => {
@@ -160,25 +164,25 @@ impl Walker<'_> {
 
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
-        if !first.is_known() && !self.names_a_local_file(first) {
+        if !first.is_known() && !names_a_local_file(first) {
             if let Some(assumed) = self.assumed_program(&args) {
                 return self.run(assumed, stdin);
             }
             return self.unknown_command(&args, &stdin);
         }
+        if let Some(program) = self.linked_program(first) {
+            let mut linked = args;
+            if let Some(first) = linked.first_mut() {
+                *first = first.saying(program);
+            }
+            return self.run(linked, stdin);
+        }
         let name = place::base_name(&first.text).to_owned();
         if self.state.functions.contains_key(&first.text) {
             return self.call(&name, args, stdin);
         }
-        if let Some(alias) = self.state.aliases.get(&first.text).cloned() {
-            let span = first.span;
-            let mut line = alias;
-            for arg in args.iter().skip(1) {
-                line.push(' ');
-                line.push_str(&quote(&arg.text));
-            }
-            self.state.aliases.remove(&name);
-            return self.nested_script(&line, span, stdin);
+        if self.state.aliases.contains_key(&first.text) {
+            return self.run_alias(&name, &args, stdin);
         }
         if first.text == name
             && let Some(out) = self.builtin(&name, &args, &stdin)
@@ -201,11 +205,18 @@ impl Walker<'_> {
         self.program(&name, program, &args, &stdin)
     }
 
-    /// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
-    fn names_a_local_file(&self, word: &Arg) -> bool {
-        word.text.split_once(UNKNOWN).is_some_and(|(known, _)| {
-            known.contains('/') && !known.starts_with('/') && !known.starts_with("..")
-        })
+    /// The alias's text, followed by the words; inside it the name means the program again.
+    fn run_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
+        let Some(mut line) = self.state.aliases.remove(name) else { return Stream::empty() };
+        let body = line.clone();
+        for arg in args.iter().skip(1) {
+            line.push(' ');
+            line.push_str(&quote(&arg.text));
+        }
+        let span = args.first().and_then(|first| first.span);
+        let out = self.nested_script(&line, span, stdin);
+        self.state.aliases.insert(name.to_owned(), body);
+        out
     }
 
     /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
@@ -233,10 +244,32 @@ impl Walker<'_> {
     /// or interprets would accept.
     fn is_plain_call(args: &[Arg]) -> bool {
         const UNDERSTOOD: &[&str] = &[
-            "--recursive", "--force", "--no-preserve-root", "--one-file-system", "--dir", "--verbose",
-            "--remove", "--zero", "--parents", "--command", "--eval", "--exec", "--execute", "--run",
-            "--call", "--print", "--login", "--posix", "--rcfile", "--init-file", "--init-command",
-            "--expression", "--file", "--output", "--target-directory", "--delete",
+            "--recursive",
+            "--force",
+            "--no-preserve-root",
+            "--one-file-system",
+            "--dir",
+            "--verbose",
+            "--remove",
+            "--zero",
+            "--parents",
+            "--command",
+            "--eval",
+            "--exec",
+            "--execute",
+            "--run",
+            "--call",
+            "--print",
+            "--login",
+            "--posix",
+            "--rcfile",
+            "--init-file",
+            "--init-command",
+            "--expression",
+            "--file",
+            "--output",
+            "--target-directory",
+            "--delete",
         ];
         matches!(args, [first, option, ..]
             if first.one_word
@@ -244,7 +277,10 @@ impl Walker<'_> {
                 && option.text.starts_with("--")
                 && option.text.len() > 2
                 && !UNDERSTOOD.iter().any(|known| known.starts_with(option.text.split('=').next().unwrap_or_default())))
-            && !args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
+            && !args
+                .iter()
+                .skip(1)
+                .any(|arg| matches!(arg.text.as_str(), "-c" | "-e" | "-rf" | "-fr" | "-r" | "-f"))
     }
 
     fn unknown_command(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
@@ -255,7 +291,9 @@ impl Walker<'_> {
                 _ if Self::is_plain_call(args) => FactKind::AssumedCommand,
                 _ => FactKind::UnknownCommand,
             };
-            self.note(Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span));
+            self.note(
+                Fact::new(kind, place::shown(&first.text)).tagged(first.taint).at(first.span),
+            );
         }
         Stream::unknown(stdin.taint.and(super::expand::taint_of(args)))
     }
@@ -309,10 +347,10 @@ impl Walker<'_> {
 
     /// A program that somebody put into a temporary folder.
     fn program_from_temp(&mut self, first: &Arg) {
-        if first.text.starts_with('/') {
-            if place::locate(&first.text, &self.scene_now()).has(Tag::Temp) {
-                self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
-            }
+        if first.text.starts_with('/')
+            && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
+        {
+            self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
         }
     }
 
@@ -328,14 +366,14 @@ impl Walker<'_> {
             "find" | "gfind" => Some(self.find(args, span)),
             "fd" | "fdfind" => self.fd(args, span),
             "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" => {
-                self.http_client(name, args, stdin, span)
+                Some(self.http_client(name, args, stdin, span))
             }
             "nc" | "ncat" | "netcat" | "socat" | "telnet" => {
                 self.raw_network(name, args, stdin, span);
                 None
             }
             "scp" | "rsync" | "sftp" | "rclone" => {
-                self.copies_over_network(name, args, span);
+                self.copies_over_network(name, args);
                 None
             }
             "git" => {
@@ -369,6 +407,14 @@ impl Walker<'_> {
             _ => None,
         }
     }
+}
+
+/// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
+fn names_a_local_file(word: &Arg) -> bool {
+    word.text.split_once(UNKNOWN).is_some_and(|(known, rest)| {
+        let inside = !known.starts_with('/') && !known.contains("..") && !rest.contains("..");
+        inside && known.contains('/')
+    })
 }
 
 /// The variable that a word consists of.

@@ -3,7 +3,7 @@
 //! A variable can have several possible values (one per branch that set it). A command that uses
 //! it is looked at once for each.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
@@ -19,11 +19,13 @@ type Values = Vec<Vec<Arg>>;
 /// What a script has done so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    variables: HashMap<String, Values>,
-    pub(super) functions: HashMap<String, Rc<Function>>,
-    pub(super) aliases: HashMap<String, String>,
+    variables: BTreeMap<String, Values>,
+    pub(super) functions: BTreeMap<String, Rc<Function>>,
+    pub(super) aliases: BTreeMap<String, String>,
     /// What the script wrote where, by absolute path.
-    pub(super) files: HashMap<String, File>,
+    pub(super) files: BTreeMap<String, File>,
+    /// Other names that the script gave to programs, by absolute path.
+    pub(super) links: BTreeMap<String, String>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }
@@ -76,7 +78,12 @@ impl State {
 
     /// Sets a variable to one value.
     pub(super) fn set(&mut self, name: &str, words: Vec<Arg>) {
-        self.variables.insert(name.to_owned(), vec![words]);
+        self.variables.insert(name.to_owned(), vec![bounded(words)]);
+    }
+
+    /// Sets `$1`, `$2`…
+    pub(super) fn set_positional(&mut self, words: Vec<Arg>) {
+        self.positional = Some(bounded(words));
     }
 
     /// Sets a variable to one of several values.
@@ -123,10 +130,25 @@ impl State {
         for (name, function) in &other.functions {
             self.functions.entry(name.clone()).or_insert_with(|| Rc::clone(function));
         }
+        for (path, program) in &other.links {
+            self.links.entry(path.clone()).or_insert_with(|| program.clone());
+        }
         for (path, content) in &other.files {
             self.files.entry(path.clone()).or_insert_with(|| content.clone());
         }
     }
+}
+
+/// A list that doubles at every line stops growing here.
+fn bounded(words: Vec<Arg>) -> Vec<Arg> {
+    const MOST_WORDS: usize = 4_096;
+    const MOST_TEXT: usize = 256 * 1024;
+    let text: usize = words.iter().map(|word| word.text.len()).sum();
+    if words.len() <= MOST_WORDS && text <= MOST_TEXT {
+        return words;
+    }
+    let taint = words.iter().fold(Tags::of(&[Tag::Unknown]), |tags, word| tags.and(word.taint));
+    vec![Arg::unknown(taint)]
 }
 
 fn capped(values: Values) -> Values {
@@ -135,7 +157,8 @@ fn capped(values: Values) -> Values {
     }
     // The most dangerous possibility must not get lost in the crowd: keep the shortest paths,
     // which reach furthest, and say that there are more.
-    let taint = values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
+    let taint =
+        values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
     let mut values = values;
     values.sort_by_key(|words| words.first().map_or(0, |arg| arg.text.len()));
     values.truncate(MOST_VALUES - 1);

@@ -10,43 +10,124 @@ use crate::verdict::Span;
 
 /// Words that destroy wherever they are the verb.
 const VERBS: &[&str] = &[
-    "delete", "del", "destroy", "remove", "rm", "rmi", "erase", "wipe", "purge", "drop", "prune",
-    "teardown", "undeploy", "unlink", "obliterate", "nuke", "shred", "truncate", "flush", "flushall",
-    "flushdb", "deregister", "unregister", "uninstall", "undefine", "zap", "rrdelete", "rmtree",
-    "rmdir", "rb", "delsnapshot", "deleteall", "removeall", "dropdb", "drop-table", "drop-database",
-    "trash", "expunge", "decommission", "deprovision", "factory-reset", "format", "rollback-all",
-    "clear", "down", "luksformat", "revoke", "reset-hard", "disband", "deactivate-all",
+    "delete",
+    "del",
+    "destroy",
+    "remove",
+    "rm",
+    "rmi",
+    "erase",
+    "wipe",
+    "purge",
+    "drop",
+    "prune",
+    "teardown",
+    "undeploy",
+    "unlink",
+    "obliterate",
+    "nuke",
+    "shred",
+    "truncate",
+    "flush",
+    "flushall",
+    "flushdb",
+    "deregister",
+    "unregister",
+    "uninstall",
+    "undefine",
+    "zap",
+    "rrdelete",
+    "rmtree",
+    "rmdir",
+    "rb",
+    "delsnapshot",
+    "deleteall",
+    "removeall",
+    "dropdb",
+    "drop-table",
+    "drop-database",
+    "trash",
+    "expunge",
+    "decommission",
+    "deprovision",
+    "factory-reset",
+    "format",
+    "rollback-all",
+    "clear",
+    "down",
+    "luksformat",
+    "revoke",
+    "reset-hard",
+    "disband",
+    "deactivate-all",
 ];
 
 /// Of these, words that also mean something harmless: only as the last word of the verb phrase
 /// with an object, and never alone.
-const SOFT: &[&str] = &["clear", "down", "format", "prune", "flush", "revoke", "uninstall", "trash"];
+const SOFT: &[&str] =
+    &["clear", "down", "format", "prune", "flush", "revoke", "uninstall", "trash"];
 
 /// Options that destroy.
 const OPTION_STARTS: &[&str] = &[
-    "delete", "remove", "destroy", "purge", "wipe", "erase", "del", "drop-", "shred", "nuke",
-    "unregister", "zap",
+    "delete",
+    "remove",
+    "destroy",
+    "purge",
+    "wipe",
+    "erase",
+    "del",
+    "drop-",
+    "shred",
+    "nuke",
+    "unregister",
+    "zap",
 ];
 
 /// Options that begin like these but do something else.
 const HARMLESS_OPTIONS: &[&str] = &[
-    "delimiter", "delay", "delta", "delegate", "remove-orphans", "delete-delay-x", "delayed",
-    "remove-label", "remove-reviewer", "remove-assignee", "remove-source-branch-x", "delim",
-    "delivery", "remove-duplicates", "remove-comments", "remove-ansi", "remove-background",
-    "remove-unused-variables", "remove-all-unused-imports", "delete-conflicting-outputs",
-    "remove-node", "remove-color", "remove-whitespace", "remove-empty", "remove-signature",
+    "delimiter",
+    "delay",
+    "delta",
+    "delegate",
+    "remove-orphans",
+    "delete-delay-x",
+    "delayed",
+    "remove-label",
+    "remove-reviewer",
+    "remove-assignee",
+    "remove-source-branch-x",
+    "delim",
+    "delivery",
+    "remove-duplicates",
+    "remove-comments",
+    "remove-ansi",
+    "remove-background",
+    "remove-unused-variables",
+    "remove-all-unused-imports",
+    "delete-conflicting-outputs",
+    "remove-node",
+    "remove-color",
+    "remove-whitespace",
+    "remove-empty",
+    "remove-signature",
 ];
 
 /// Whether only help, a version or a rehearsal is asked for.
 pub(super) fn asks_for_help(args: &Arguments<'_>) -> bool {
     let words = args.words();
     let only = |text: &str| matches!(words, [one] if one.text == text);
-    let rehearses = ["--dry-run", "--dryrun", "--dry_run", "--no-act", "--just-print", "--simulate"]
-        .iter()
-        .any(|option| words.iter().any(|word| word.text == *option
-            || word.text.strip_prefix(option).is_some_and(|rest| {
-                rest.strip_prefix('=').is_some_and(|value| value != "none" && value != "false")
-            })));
+    let rehearses =
+        ["--dry-run", "--dryrun", "--dry_run", "--no-act", "--just-print", "--simulate"]
+            .iter()
+            .any(|option| {
+                words.iter().any(|word| {
+                    word.text == *option
+                        || word.text.strip_prefix(option).is_some_and(|rest| {
+                            rest.strip_prefix('=')
+                                .is_some_and(|value| value != "none" && value != "false")
+                        })
+                })
+            });
     rehearses
         || words.iter().any(|word| word.text == "--help" || word.text == "-help")
         || only("--version")
@@ -59,8 +140,7 @@ pub(super) fn asks_for_help(args: &Arguments<'_>) -> bool {
 impl Walker<'_> {
     /// Notes a verb that destroys.
     pub(super) fn general_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
-        let subject = self
-            .verb_among_operands(args)
+        let subject = Self::verb_among_operands(args)
             .or_else(|| option_that_destroys(args))
             .or_else(|| name_that_destroys(name, args));
         if let Some(verb) = subject {
@@ -70,12 +150,14 @@ impl Walker<'_> {
     }
 
     /// The verb is the first operand, or follows nouns: `velero backup delete`.
-    fn verb_among_operands(&self, args: &Arguments<'_>) -> Option<String> {
+    fn verb_among_operands(args: &Arguments<'_>) -> Option<String> {
         for (at, operand) in args.operands().iter().take(5).enumerate() {
             let word = operand.text.as_str();
             if !is_command_word(word) {
                 // A name or a path: nothing after it is a verb, unless options carried values.
-                if word.contains(['/', ' ', '.', '\n']) && !args.words().iter().any(|w| w.text.starts_with('-')) {
+                if word.contains(['/', ' ', '.', '\n'])
+                    && !args.words().iter().any(|w| w.text.starts_with('-'))
+                {
                     return None;
                 }
                 continue;
@@ -102,9 +184,10 @@ fn is_command_word(word: &str) -> bool {
 
 fn option_that_destroys(args: &Arguments<'_>) -> Option<String> {
     args.words().iter().find_map(|word| {
-        let option = word.text.strip_prefix("--").or_else(|| {
-            word.text.strip_prefix('-').filter(|rest| rest.len() > 3)
-        })?;
+        let option = word
+            .text
+            .strip_prefix("--")
+            .or_else(|| word.text.strip_prefix('-').filter(|rest| rest.len() > 3))?;
         let name = option.split_once('=').map_or(option, |(name, _)| name).to_ascii_lowercase();
         let destroys = OPTION_STARTS.iter().any(|start| name.starts_with(start))
             && !HARMLESS_OPTIONS.iter().any(|harmless| name.starts_with(harmless))
@@ -119,8 +202,19 @@ fn name_that_destroys(name: &str, args: &Arguments<'_>) -> Option<String> {
     let parts: Vec<_> = stem.split(['-', '_', '.']).collect();
     let destroys = parts.len() > 1
         && parts.last().is_some_and(|last| {
-            matches!(*last, "delete" | "destroy" | "remove" | "erase" | "wipe" | "purge" | "uninstall" | "rm" | "del")
+            matches!(
+                *last,
+                "delete"
+                    | "destroy"
+                    | "remove"
+                    | "erase"
+                    | "wipe"
+                    | "purge"
+                    | "uninstall"
+                    | "rm"
+                    | "del"
+            )
         });
-    let is_script = name.ends_with(".sh");
+    let is_script = stem.len() < name.len();
     (destroys && (is_script || !args.operands().is_empty())).then(String::new)
 }

@@ -4,9 +4,8 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::builtin::join;
 use super::catalogue::{Code, Program, Wrap};
-use super::run::{quote, whole_span};
+use super::run::whole_span;
 use super::value::{Arg, Stream};
-use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
 /// What a wrapper starts.
@@ -45,12 +44,10 @@ impl Walker<'_> {
                 None => return Inner::Nothing,
             }
         }
-        if let Some(script) = self.wrapped_script(rest, wrap) {
+        if let Some(script) = Self::wrapped_script(rest, wrap) {
             return self.follow_script(&script, tags, args, stdin);
         }
-        let Some(command) = self.command_words(name, rest, wrap, values) else {
-            return Inner::Nothing;
-        };
+        let command = self.command_words(name, rest, wrap, values);
         self.remember_wrapper(name, args, command);
         if name == "docker" || name == "podman" || name == "nerdctl" {
             self.mounts(rest, args);
@@ -79,13 +76,13 @@ impl Walker<'_> {
     fn follow_script(&mut self, script: &Arg, tags: Tags, args: &[Arg], stdin: &Stream) -> Inner {
         let content = Stream::known(script.text.clone(), script.taint);
         let span = whole_span(args);
-        Inner::Done(self.with_tags(tags, |walker| {
-            walker.run_text(Code::Shell, &content, span, stdin)
-        }))
+        Inner::Done(
+            self.with_tags(tags, |walker| walker.run_text(Code::Shell, &content, span, stdin)),
+        )
     }
 
     /// The script given by an option such as `-c`.
-    fn wrapped_script(&self, words: &[Arg], wrap: &Wrap) -> Option<Arg> {
+    fn wrapped_script(words: &[Arg], wrap: &Wrap) -> Option<Arg> {
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             if word.text == "--" {
@@ -95,7 +92,9 @@ impl Walker<'_> {
                 if word.text == *option || is_cluster_ending(&word.text, option) {
                     return rest.next().cloned();
                 }
-                if let Some(value) = word.text.strip_prefix(option).and_then(|r| r.strip_prefix('=')) {
+                if let Some(value) =
+                    word.text.strip_prefix(option).and_then(|r| r.strip_prefix('='))
+                {
                     return Some(word.saying(value));
                 }
             }
@@ -110,7 +109,7 @@ impl Walker<'_> {
         words: &'w [Arg],
         wrap: &Wrap,
         values: &[&str],
-    ) -> Option<&'w [Arg]> {
+    ) -> &'w [Arg] {
         let mut rest = words;
         let mut skip = wrap.skip;
         let mut options_end = false;
@@ -120,7 +119,7 @@ impl Walker<'_> {
                 options_end = true;
             } else if !options_end && text.starts_with('-') && text.len() > 1 {
                 if name == "env" && self.split_string(text, tail) {
-                    return Some(&[]);
+                    return &[];
                 }
                 if values.iter().any(|value| *value == text || is_cluster_ending(text, value)) {
                     rest = tail.get(1..).unwrap_or_default();
@@ -133,23 +132,24 @@ impl Walker<'_> {
             } else if skip > 0 {
                 skip -= 1;
             } else {
-                return Some(rest);
+                return rest;
             }
             rest = tail;
         }
-        Some(&[])
+        &[]
     }
 
     /// `env -S 'rm -rf /'`.
     fn split_string(&mut self, option: &str, rest: &[Arg]) -> bool {
-        let line = if option == "-S" || option == "--split-string" || is_cluster_ending(option, "-S") {
-            rest.first().cloned()
-        } else {
-            option
-                .strip_prefix("--split-string=")
-                .or_else(|| option.strip_prefix("-S"))
-                .map(Arg::literal)
-        };
+        let line =
+            if option == "-S" || option == "--split-string" || is_cluster_ending(option, "-S") {
+                rest.first().cloned()
+            } else {
+                option
+                    .strip_prefix("--split-string=")
+                    .or_else(|| option.strip_prefix("-S"))
+                    .map(Arg::literal)
+            };
         let Some(line) = line else { return false };
         let content = Stream::known(line.text.clone(), line.taint);
         self.run_text(Code::Shell, &content, line.span, &Stream::caller());
@@ -167,7 +167,10 @@ impl Walker<'_> {
     ) -> Inner {
         let opens_shell = wrap.elevates
             && (name == "su"
-                || args.iter().skip(1).any(|arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell")));
+                || args
+                    .iter()
+                    .skip(1)
+                    .any(|arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell")));
         if opens_shell || wrap.joins {
             if stdin.from_caller {
                 return Inner::Nothing;
@@ -194,13 +197,18 @@ impl Walker<'_> {
         if let Some(at) = command.iter().position(|arg| arg.text == ":::" || arg.text == "::::") {
             let mut after = command.split_off(at).into_iter();
             given = after.next().map(|mark| {
-                if mark.text == ":::" { after.collect::<Vec<_>>() } else { vec![Arg::unknown(Tags::NONE)] }
+                if mark.text == ":::" {
+                    after.collect::<Vec<_>>()
+                } else {
+                    vec![Arg::unknown(Tags::NONE)]
+                }
             });
         }
         let inputs = given.unwrap_or_else(|| words_of(stdin));
         let own = options.len().saturating_sub(command.len());
         let mark = placeholder(name, options.get(..own).unwrap_or(options));
-        let placed = mark.as_deref().is_some_and(|mark| command.iter().any(|arg| arg.text.contains(mark)));
+        let placed =
+            mark.as_deref().is_some_and(|mark| command.iter().any(|arg| arg.text.contains(mark)));
         if command.is_empty() {
             command.push(Arg::literal("echo"));
         }
@@ -217,7 +225,9 @@ impl Walker<'_> {
             None => command.extend(inputs),
         }
         let is_line = name == "parallel" && command.len() == 1;
-        if is_line || (name == "parallel" && command.iter().any(|arg| arg.text.contains(['|', ';', '&']))) {
+        if is_line
+            || (name == "parallel" && command.iter().any(|arg| arg.text.contains(['|', ';', '&'])))
+        {
             let line = join(&command);
             return self.follow_script(&line, tags, &command, &Stream::empty());
         }
@@ -229,9 +239,19 @@ impl Walker<'_> {
         let span = whole_span(args);
         for (at, word) in words.iter().enumerate() {
             let text = word.text.as_str();
-            if matches!(text, "--privileged" | "--pid=host" | "--userns=host" | "--cap-add=ALL" | "--cap-add=SYS_ADMIN")
-            {
-                self.note(Fact::new(FactKind::ShellEscape, text).tagged(Tags::of(&[Tag::Elevated])).at(span));
+            if matches!(
+                text,
+                "--privileged"
+                    | "--pid=host"
+                    | "--userns=host"
+                    | "--cap-add=ALL"
+                    | "--cap-add=SYS_ADMIN"
+            ) {
+                self.note(
+                    Fact::new(FactKind::ShellEscape, text)
+                        .tagged(Tags::of(&[Tag::Elevated]))
+                        .at(span),
+                );
             }
             let mount = match text {
                 "-v" | "--volume" | "--mount" => words.get(at + 1).map(|next| next.text.as_str()),
@@ -239,9 +259,23 @@ impl Walker<'_> {
             };
             let Some(host) = mount.and_then(host_side) else { continue };
             let found = crate::place::locate(host, &self.scene_now());
-            let exposes = found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts]))
-                || host.ends_with("docker.sock");
-            if exposes && found.any(Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::Secret, Tag::Accounts, Tag::System])) {
+            let exposes = found.any(Tags::of(&[
+                Tag::Root,
+                Tag::Top,
+                Tag::HomeRoot,
+                Tag::Secret,
+                Tag::Accounts,
+            ])) || host.ends_with("docker.sock");
+            if exposes
+                && found.any(Tags::of(&[
+                    Tag::Root,
+                    Tag::Top,
+                    Tag::HomeRoot,
+                    Tag::Secret,
+                    Tag::Accounts,
+                    Tag::System,
+                ]))
+            {
                 let subject = format!("mounts {host} into a container");
                 self.note(Fact::new(FactKind::ShellEscape, subject).tagged(found).at(span));
             }
@@ -343,9 +377,4 @@ fn words_of(stdin: &Stream) -> Vec<Arg> {
         }
         None => vec![Arg { glob: true, ..Arg::unknown(taint) }],
     }
-}
-
-/// A command line from words, each written so that the shell reads it as one.
-pub(super) fn line_of(words: &[Arg]) -> String {
-    words.iter().map(|word| quote(&word.text)).collect::<Vec<_>>().join(" ").replace('\0', &UNKNOWN.to_string())
 }

@@ -325,7 +325,9 @@ impl<'a> Parser<'a> {
 
     /// Makes a function known by its name: as a method in a class, otherwise as a variable.
     fn declare(&mut self, name: &Rc<str>, id: FunctionId, in_class: bool) {
-        if in_class && let Some(class) = self.class_stack.last().and_then(|c| self.classes.get_mut(*c)) {
+        if in_class
+            && let Some(class) = self.class_stack.last().and_then(|c| self.classes.get_mut(*c))
+        {
             class.methods.push((Rc::clone(name), id));
             return;
         }
@@ -361,15 +363,43 @@ impl<'a> Parser<'a> {
     /// Whether anything between these tokens ends or slows a loop.
     fn pauses(&self, from: usize, to: usize) -> bool {
         const PAUSES: &[&str] = &[
-            "break", "return", "exit", "_exit", "die", "quit", "last", "sleep", "usleep", "wait",
-            "waitpid", "waitpid2", "accept", "recv", "recvfrom", "input", "raw_input", "gets",
-            "readline", "select", "poll", "join", "communicate", "throw", "raise", "sysread", "get",
-            "run_forever", "pause", "await", "abort",
+            "break",
+            "return",
+            "exit",
+            "_exit",
+            "die",
+            "quit",
+            "last",
+            "sleep",
+            "usleep",
+            "wait",
+            "waitpid",
+            "waitpid2",
+            "accept",
+            "recv",
+            "recvfrom",
+            "input",
+            "raw_input",
+            "gets",
+            "readline",
+            "select",
+            "poll",
+            "join",
+            "communicate",
+            "throw",
+            "raise",
+            "sysread",
+            "get",
+            "run_forever",
+            "pause",
+            "await",
+            "abort",
         ];
         let tokens = self.input.tokens.get(from..to.min(self.input.tokens.len()));
-        tokens.unwrap_or_default().iter().any(|token| {
-            token.kind.name().is_some_and(|name| PAUSES.contains(&name))
-        })
+        tokens
+            .unwrap_or_default()
+            .iter()
+            .any(|token| token.kind.name().is_some_and(|name| PAUSES.contains(&name)))
     }
 
     /// One level deeper, if that is not too deep.

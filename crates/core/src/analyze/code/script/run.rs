@@ -148,9 +148,9 @@ impl Args {
     /// The argument of this name, given by name or in a map.
     fn named(&self, name: &str) -> Option<Value> {
         let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
-        direct.map(|arg| arg.value.clone()).or_else(|| {
-            self.positional().find_map(|value| value.get(name).cloned())
-        })
+        direct
+            .map(|arg| arg.value.clone())
+            .or_else(|| self.positional().find_map(|value| value.get(name).cloned()))
     }
 
     /// The argument of this name, or the one at this place.
@@ -279,7 +279,9 @@ impl<'a> Runner<'a> {
         let mut given: Vec<Value> = Vec::new();
         if let Some(this) = this {
             match self.language {
-                Language::Python | Language::Perl if function.class.is_some() || self.language == Language::Perl => {
+                Language::Python | Language::Perl
+                    if function.class.is_some() || self.language == Language::Perl =>
+                {
                     given.push(this);
                 }
                 Language::Javascript => self.set_local(&"this".into(), this),
@@ -301,9 +303,8 @@ impl<'a> Runner<'a> {
                 Target::Local(name) | Target::Name(name) => Some(name),
                 _ => None,
             };
-            let named = name.and_then(|name| {
-                args.list.iter().find(|arg| arg.name.as_ref() == Some(name))
-            });
+            let named =
+                name.and_then(|name| args.list.iter().find(|arg| arg.name.as_ref() == Some(name)));
             let value = if param.rest {
                 Value::list(given.by_ref().collect())
             } else if let Some(arg) = named {
@@ -352,12 +353,16 @@ impl<'a> Runner<'a> {
 
     /// Whether the steps here are in a loop that never ends.
     fn in_endless_loop(&self) -> bool {
-        self.frames.iter().flat_map(|frame| &frame.blocks).any(|region| region.kind == Block::Endless)
+        self.frames
+            .iter()
+            .flat_map(|frame| &frame.blocks)
+            .any(|region| region.kind == Block::Endless)
     }
 
     /// Whether the steps here run only under a condition inside a loop.
     fn is_picked(&self) -> bool {
-        let regions = || self.frames.iter().flat_map(|frame| &frame.blocks).map(|region| region.kind);
+        let regions =
+            || self.frames.iter().flat_map(|frame| &frame.blocks).map(|region| region.kind);
         let first_loop = regions().position(|kind| kind != Block::Maybe);
         first_loop.is_some_and(|first| regions().skip(first).any(|kind| kind == Block::Maybe))
     }

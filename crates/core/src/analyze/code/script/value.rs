@@ -157,11 +157,7 @@ impl Origin {
 fn weight(tags: Tags) -> u8 {
     const WORST: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Sensitive, Tag::SignIn]);
     const BAD: Tags = Tags::of(&[Tag::System, Tag::OtherHome, Tag::Kernel, Tag::Home, Tag::Log]);
-    if tags.any(WORST) {
-        2
-    } else {
-        u8::from(tags.any(BAD))
-    }
+    if tags.any(WORST) { 2 } else { u8::from(tags.any(BAD)) }
 }
 
 /// Most values one variable can be said to have.

@@ -33,7 +33,13 @@ pub(super) const PREFIXES: &[(&str, &str)] = &[
 pub(super) fn effect(name: &str) -> Option<Effect> {
     // Whether a call waits or not makes no difference to what it does.
     let name = match name.strip_suffix("Sync") {
-        Some(stem) if name.starts_with("fs.") || name.starts_with("child_process.") || name.starts_with("Deno.") => stem,
+        Some(stem)
+            if name.starts_with("fs.")
+                || name.starts_with("child_process.")
+                || name.starts_with("Deno.") =>
+        {
+            stem
+        }
         _ => name,
     };
     files(name)
@@ -52,16 +58,29 @@ fn files(name: &str) -> Option<Effect> {
         | "rimraf.native" | "del" | "del.sync" | "del.deleteAsync" | "rimraf.manual" => {
             Effect::DeleteTree
         }
-        "fs.readFile" | "fs.createReadStream" | "Deno.readTextFile" | "Deno.readFile" | "Bun.file"
-        | "fs.readlink" | "fs.readJson" | "shell.cat" => Effect::Read,
+        "fs.readFile"
+        | "fs.createReadStream"
+        | "Deno.readTextFile"
+        | "Deno.readFile"
+        | "Bun.file"
+        | "fs.readlink"
+        | "fs.readJson"
+        | "shell.cat" => Effect::Read,
         "fs.open" | "Deno.open" => Effect::Open,
-        "fs.writeFile" | "fs.createWriteStream" | "fs.truncate" | "Deno.writeTextFile"
-        | "Deno.writeFile" | "Bun.write" | "fs.outputFile" | "fs.writeJson" | "Deno.truncate" => {
-            Effect::Write
-        }
+        "fs.writeFile"
+        | "fs.createWriteStream"
+        | "fs.truncate"
+        | "Deno.writeTextFile"
+        | "Deno.writeFile"
+        | "Bun.write"
+        | "fs.outputFile"
+        | "fs.writeJson"
+        | "Deno.truncate" => Effect::Write,
         "fs.appendFile" => Effect::Append,
         "fs.readdir" | "Deno.readDir" | "fs.opendir" | "shell.ls" => Effect::List,
-        "glob" | "glob.sync" | "fast-glob" | "fast-glob.sync" | "globby" | "fs.glob" => Effect::Glob,
+        "glob" | "glob.sync" | "fast-glob" | "fast-glob.sync" | "globby" | "fs.glob" => {
+            Effect::Glob
+        }
         "fs.rename" | "fs.move" | "Deno.rename" | "shell.mv" => Effect::Move,
         "fs.copyFile" | "fs.cp" | "fs.copy" | "Deno.copyFile" | "shell.cp" => Effect::Copy,
         "fs.chmod" | "Deno.chmod" => Effect::Chmod,
@@ -74,10 +93,14 @@ fn files(name: &str) -> Option<Effect> {
 
 fn processes(name: &str) -> Option<Effect> {
     Some(match name {
-        "child_process.exec" | "shell.exec" | "execa.command" | "execa.execaCommand" | "$" | "Bun.$"
-        | "zx.$" | "execSync" | "execa.$" => Effect::Shell,
-        "child_process.spawn" | "child_process.execFile" | "execa" | "execa.execa"
-        | "execa.execaSync" | "execa.sync" => Effect::Program,
+        "child_process.exec" | "shell.exec" | "execa.command" | "execa.execaCommand" | "$"
+        | "Bun.$" | "zx.$" | "execSync" | "execa.$" => Effect::Shell,
+        "child_process.spawn"
+        | "child_process.execFile"
+        | "execa"
+        | "execa.execa"
+        | "execa.execaSync"
+        | "execa.sync" => Effect::Program,
         "Bun.spawn" | "Bun.spawnSync" | "Deno.run" => Effect::Spawn,
         "Deno.Command" => Effect::Program,
         "child_process.fork" | "cluster.fork" => Effect::Fork,
@@ -90,22 +113,43 @@ fn processes(name: &str) -> Option<Effect> {
 fn network(name: &str) -> Option<Effect> {
     Some(match name {
         "fetch" => Effect::Request,
-        "axios.get" | "http.get" | "https.get" | "got" | "got.get" | "axios.head" | "superagent.get"
-        | "needle.get" | "request.get" | "$.get" | "got.stream" => Effect::Fetch,
-        "axios.post" | "axios.put" | "axios.patch" | "got.post" | "got.put" | "superagent.post"
-        | "needle.post" | "request.post" | "$.post" | "navigator.sendBeacon" | "needle"
+        "axios.get" | "http.get" | "https.get" | "got" | "got.get" | "axios.head"
+        | "superagent.get" | "needle.get" | "request.get" | "$.get" | "got.stream" => Effect::Fetch,
+        "axios.post"
+        | "axios.put"
+        | "axios.patch"
+        | "got.post"
+        | "got.put"
+        | "superagent.post"
+        | "needle.post"
+        | "request.post"
+        | "$.post"
+        | "navigator.sendBeacon"
+        | "needle"
         | "axios.delete" => Effect::Post,
         "axios" | "axios.request" | "request" | "superagent" => Effect::Request,
         "http.request" | "https.request" | "http2.connect" => Effect::MakeRequest,
         "net.Socket" => Effect::Socket,
-        "net.connect" | "net.createConnection" | "tls.connect" | "WebSocket" | "ws" | "ws.WebSocket"
-        | "Deno.connect" | "socket.io-client" | "socket.io-client.io" | "Bun.connect" => {
-            Effect::Connect
-        }
+        "net.connect"
+        | "net.createConnection"
+        | "tls.connect"
+        | "WebSocket"
+        | "ws"
+        | "ws.WebSocket"
+        | "Deno.connect"
+        | "socket.io-client"
+        | "socket.io-client.io"
+        | "Bun.connect" => Effect::Connect,
         "net.createServer" | "Deno.listen" | "Bun.listen" => Effect::Listen,
-        "nodemailer.createTransport" | "aws-sdk.S3" | "@aws-sdk/client-s3.S3Client"
-        | "XMLHttpRequest" | "ftp" | "ssh2.Client" | "dgram.createSocket"
-        | "ssh2-sftp-client" | "basic-ftp.Client" => Effect::Sender,
+        "nodemailer.createTransport"
+        | "aws-sdk.S3"
+        | "@aws-sdk/client-s3.S3Client"
+        | "XMLHttpRequest"
+        | "ftp"
+        | "ssh2.Client"
+        | "dgram.createSocket"
+        | "ssh2-sftp-client"
+        | "basic-ftp.Client" => Effect::Sender,
         _ => return None,
     })
 }
@@ -113,10 +157,12 @@ fn network(name: &str) -> Option<Effect> {
 fn values(name: &str) -> Option<Effect> {
     Some(match name {
         "path.join" | "path.resolve" | "url.URL" | "URL" => Effect::JoinPath,
-        "path.normalize" | "url.fileURLToPath" | "String" | "util.promisify" | "Promise.resolve"
-        | "JSON.stringify" | "Object.assign" | "TextEncoder.encode" | "TextDecoder.decode"
-        | "encodeURIComponent" | "encodeURI" | "process.nextTick" | "util.inspect"
-        | "Object.fromEntries" | "structuredClone" | "Buffer.concat" => Effect::Same,
+        "path.normalize" | "url.fileURLToPath" | "String" | "util.promisify"
+        | "Promise.resolve" | "JSON.stringify" | "Object.assign" | "TextEncoder.encode"
+        | "TextDecoder.decode" | "encodeURIComponent" | "encodeURI" | "process.nextTick"
+        | "util.inspect" | "Object.fromEntries" | "structuredClone" | "Buffer.concat" => {
+            Effect::Same
+        }
         "path.dirname" => Effect::Folder,
         "path.basename" => Effect::BaseName,
         "os.homedir" => Effect::Home,
@@ -144,22 +190,35 @@ fn values(name: &str) -> Option<Effect> {
 
 fn others(name: &str) -> Option<Effect> {
     Some(match name {
-        "eval" | "vm.runInThisContext" | "vm.runInNewContext" | "vm.runInContext"
-        | "vm.Script" | "vm2.VM.run" => Effect::Eval,
+        "eval"
+        | "vm.runInThisContext"
+        | "vm.runInNewContext"
+        | "vm.runInContext"
+        | "vm.Script"
+        | "vm2.VM.run" => Effect::Eval,
         "Function" | "AsyncFunction" | "vm.compileFunction" => Effect::Compile,
         "setTimeout" | "setInterval" | "setImmediate" | "queueMicrotask" => Effect::Callback,
-        "sqlite3.Database" | "better-sqlite3" | "bun:sqlite.Database" | "node:sqlite.DatabaseSync" => {
-            Effect::Database("sqlite")
-        }
+        "sqlite3.Database"
+        | "better-sqlite3"
+        | "bun:sqlite.Database"
+        | "node:sqlite.DatabaseSync" => Effect::Database("sqlite"),
         "pg.Pool" | "pg.Client" | "postgres" => Effect::Database("postgres"),
-        "mysql.createConnection" | "mysql2.createConnection" | "mysql.createPool"
-        | "mysql2.createPool" | "mysql2/promise.createConnection" => Effect::Database("mysql"),
-        "console.log" | "console.error" | "console.info" | "console.warn" | "console.dir"
-        | "process.stdout.write" | "console.table" => Effect::Print,
+        "mysql.createConnection"
+        | "mysql2.createConnection"
+        | "mysql.createPool"
+        | "mysql2.createPool"
+        | "mysql2/promise.createConnection" => Effect::Database("mysql"),
+        "console.log"
+        | "console.error"
+        | "console.info"
+        | "console.warn"
+        | "console.dir"
+        | "process.stdout.write"
+        | "console.table" => Effect::Print,
         "keytar.getPassword" | "keytar.findCredentials" => Effect::Credential,
-        "iohook.start" | "screenshot-desktop" | "node-global-key-listener.GlobalKeyboardListener" => {
-            Effect::Capture
-        }
+        "iohook.start"
+        | "screenshot-desktop"
+        | "node-global-key-listener.GlobalKeyboardListener" => Effect::Capture,
         _ => return None,
     })
 }

@@ -37,9 +37,8 @@ pub(super) fn effect(name: &str) -> Option<Effect> {
         "chmod" => Effect::ChmodLast,
         "chown" => Effect::ChownLast,
         "symlink" | "link" => Effect::Link,
-        "system" | "exec" | "qx" | "capture" | "run" | "systemx" | "open3" | "open2" | "IPC::Run::run" => {
-            Effect::Program
-        }
+        "system" | "exec" | "qx" | "capture" | "run" | "systemx" | "open3" | "open2"
+        | "IPC::Run::run" => Effect::Program,
         "fork" => Effect::Fork,
         "threads.create" | "threads.new" => Effect::Start,
         "kill" => Effect::Kill,
@@ -57,15 +56,22 @@ fn network(name: &str) -> Option<Effect> {
         "getstore" | "mirror" => Effect::Retrieve,
         "HTTP::Request.new" | "HTTP::Request::Common::POST" | "POST" => Effect::MakeRequest,
         "socket" | "IO::Socket.new" | "Socket" => Effect::Socket,
-        "IO::Socket::INET.new" | "IO::Socket::INET6.new" | "IO::Socket::SSL.new"
-        | "IO::Socket::IP.new" | "IO::Socket::UNIX.new" | "connect" | "Net::Telnet.new" => {
-            Effect::Connect
-        }
+        "IO::Socket::INET.new"
+        | "IO::Socket::INET6.new"
+        | "IO::Socket::SSL.new"
+        | "IO::Socket::IP.new"
+        | "IO::Socket::UNIX.new"
+        | "connect"
+        | "Net::Telnet.new" => Effect::Connect,
         "accept" | "listen" | "bind" => Effect::Listen,
-        "LWP::UserAgent.new" | "HTTP::Tiny.new" | "Mojo::UserAgent.new" | "Net::FTP.new"
-        | "Net::SMTP.new" | "WWW::Mechanize.new" | "Net::SFTP.new" | "Net::OpenSSH.new" => {
-            Effect::Sender
-        }
+        "LWP::UserAgent.new"
+        | "HTTP::Tiny.new"
+        | "Mojo::UserAgent.new"
+        | "Net::FTP.new"
+        | "Net::SMTP.new"
+        | "WWW::Mechanize.new"
+        | "Net::SFTP.new"
+        | "Net::OpenSSH.new" => Effect::Sender,
         "DBI.connect" => Effect::Database("generic"),
         _ => return None,
     })
@@ -83,10 +89,9 @@ fn values(name: &str) -> Option<Effect> {
         "map" | "grep" => Effect::Map,
         "join" => Effect::Join,
         "sprintf" => Effect::Format,
-        "lc" | "uc" | "lcfirst" | "ucfirst" | "chomp" | "chop" | "abs_path" | "realpath" | "bless"
-        | "scalar" | "quotemeta" | "wantarray" | "encode_json" | "decode_json" | "to_json" => {
-            Effect::Same
-        }
+        "lc" | "uc" | "lcfirst" | "ucfirst" | "chomp" | "chop" | "abs_path" | "realpath"
+        | "bless" | "scalar" | "quotemeta" | "wantarray" | "encode_json" | "decode_json"
+        | "to_json" => Effect::Same,
         "reverse" | "sort" | "keys" | "values" | "each" | "split" | "splice" => Effect::Items,
         "catfile" | "catdir" | "File::Spec.catfile" | "File::Spec.catdir" => Effect::JoinPath,
         "dirname" => Effect::Folder,
@@ -99,8 +104,8 @@ fn values(name: &str) -> Option<Effect> {
         "readdir" => Effect::List,
         "print" | "printf" | "say" => Effect::Print,
         "length" | "defined" | "exists" | "index" | "sleep" | "time" | "md5_hex" | "sha256_hex"
-        | "exit" | "die" | "warn" | "stat" | "lstat" | "int" | "mkdir" | "close"
-        | "mkpath" | "make_path" | "select" => Effect::Clean,
+        | "exit" | "die" | "warn" | "stat" | "lstat" | "int" | "mkdir" | "close" | "mkpath"
+        | "make_path" | "select" => Effect::Clean,
         "getpwent" | "getspnam" => Effect::FindSecrets,
         _ => return None,
     })

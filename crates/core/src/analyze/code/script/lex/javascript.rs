@@ -14,8 +14,20 @@ const MARKS: &[&str] = &[
 
 /// Words after which a `/` starts a pattern.
 const BEFORE_PATTERN: &[&str] = &[
-    "return", "typeof", "case", "in", "of", "do", "else", "void", "delete", "throw", "new",
-    "await", "yield", "instanceof",
+    "return",
+    "typeof",
+    "case",
+    "in",
+    "of",
+    "do",
+    "else",
+    "void",
+    "delete",
+    "throw",
+    "new",
+    "await",
+    "yield",
+    "instanceof",
 ];
 
 const LONGEST_PATTERN: usize = 4_096;

@@ -77,9 +77,7 @@ fn mark(scan: &mut Scan<'_>) {
 fn operand_expected(scan: &Scan<'_>) -> bool {
     match scan.last() {
         None | Some(Kind::Line) => true,
-        Some(Kind::Name(name)) => {
-            !name.starts_with(['$', '@', '%']) && !VALUES.contains(&&**name)
-        }
+        Some(Kind::Name(name)) => !name.starts_with(['$', '@', '%']) && !VALUES.contains(&&**name),
         Some(Kind::Mark(mark)) => !matches!(*mark, ")" | "]" | "}"),
         Some(Kind::Text(..) | Kind::Number(_)) => false,
     }
@@ -140,25 +138,24 @@ fn variable_length(text: &str) -> usize {
         Some(b'^') if bytes.get(at + 1).is_some_and(u8::is_ascii_uppercase) => at + 2,
         Some(b'{' | b'^') => {
             let caret = usize::from(bytes.get(at + 1) == Some(&b'^'));
-            let inner = bytes.iter().skip(at + 1 + caret).take_while(|byte| is_word(**byte)).count();
+            let inner =
+                bytes.iter().skip(at + 1 + caret).take_while(|byte| is_word(**byte)).count();
             if inner > 0 && bytes.get(at + 1 + caret + inner) == Some(&b'}') {
                 at + caret + inner + 2
             } else {
                 0
             }
         }
-        Some(byte) if is_word(*byte) || *byte == b':' => {
-            loop {
-                at += bytes.iter().skip(at).take_while(|byte| is_word(**byte)).count();
-                let packaged = bytes.get(at) == Some(&b':')
-                    && bytes.get(at + 1) == Some(&b':')
-                    && bytes.get(at + 2).is_some_and(|byte| is_word(*byte));
-                if !packaged {
-                    return if at == 1 { 0 } else { at };
-                }
-                at += 2;
+        Some(byte) if is_word(*byte) || *byte == b':' => loop {
+            at += bytes.iter().skip(at).take_while(|byte| is_word(**byte)).count();
+            let packaged = bytes.get(at) == Some(&b':')
+                && bytes.get(at + 1) == Some(&b':')
+                && bytes.get(at + 2).is_some_and(|byte| is_word(*byte));
+            if !packaged {
+                return if at == 1 { 0 } else { at };
             }
-        }
+            at += 2;
+        },
         Some(byte) if bytes.first() == Some(&b'$') && b"_&`'+!@/\\,;.-~$<>|?\"]".contains(byte) => {
             at + 1
         }
@@ -339,7 +336,8 @@ fn interpolated(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) -
         parts.push(Part::Code(code, scan.skip_braces()));
         return true;
     }
-    let named = scan.peek_at(1).is_some_and(|byte| is_word(byte) || matches!(byte, b'{' | b'$' | b':'));
+    let named =
+        scan.peek_at(1).is_some_and(|byte| is_word(byte) || matches!(byte, b'{' | b'$' | b':'));
     let length = variable_length(scan.rest());
     if !named || length == 0 {
         return false;
@@ -359,7 +357,13 @@ fn subscript(text: &str) -> Option<usize> {
     let arrow = if text.starts_with("->") { 2 } else { 0 };
     let bytes = text.as_bytes();
     let close = match bytes.get(arrow) {
-        Some(b'[') if bytes.get(arrow + 1).is_some_and(|byte| matches!(byte, b'$' | b'-' | b'0'..=b'9')) => b']',
+        Some(b'[')
+            if bytes
+                .get(arrow + 1)
+                .is_some_and(|byte| matches!(byte, b'$' | b'-' | b'0'..=b'9')) =>
+        {
+            b']'
+        }
         Some(b'{') => b'}',
         _ => return None,
     };
@@ -371,7 +375,8 @@ fn subscript(text: &str) -> Option<usize> {
 fn handle(scan: &mut Scan<'_>) {
     const LONGEST: usize = 64;
     let start = scan.at;
-    let close = scan.rest().bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'\n' | b';'));
+    let close =
+        scan.rest().bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'\n' | b';'));
     match close {
         Some(close) if scan.peek_at(close) == Some(b'>') && scan.peek_at(1) != Some(b'=') => {
             let inside = scan.slice(start + 1, start + close);

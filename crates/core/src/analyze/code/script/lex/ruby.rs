@@ -102,7 +102,10 @@ fn word(scan: &mut Scan<'_>) {
         scan.advance(1);
     }
     // `name: value` is a key; `a ? b : c` and `A::B` are not.
-    if scan.peek() == Some(b':') && scan.peek_at(1) != Some(b':') && scan.last() != Some(&Kind::Mark("?")) {
+    if scan.peek() == Some(b':')
+        && scan.peek_at(1) != Some(b':')
+        && scan.last() != Some(&Kind::Mark("?"))
+    {
         let name = scan.slice(start, scan.at).to_owned();
         scan.push_text(vec![Part::Text(name)], Quote::Plain, start);
         let colon = scan.at;
@@ -202,7 +205,8 @@ fn literal(scan: &mut Scan<'_>, byte: u8) -> bool {
             scan.skip_while(|byte| byte.is_ascii_alphabetic());
             scan.push_text(Vec::new(), Quote::Pattern, start);
         }
-        b'?' if operand_expected(scan) && scan.peek_at(1).is_some_and(is_word)
+        b'?' if operand_expected(scan)
+            && scan.peek_at(1).is_some_and(is_word)
             && !scan.peek_at(2).is_some_and(is_word) =>
         {
             scan.advance(1);

@@ -177,7 +177,8 @@ impl<'a> Scan<'a> {
             _ if lower.starts_with('0') && lower.len() > 1 => i64::from_str_radix(&lower, 8).ok(),
             _ => lower.trim_end_matches(['l', 'n', 'j']).parse().ok(),
         };
-        let fraction = self.peek() == Some(b'.') && self.peek_at(1).is_some_and(|b| b.is_ascii_digit());
+        let fraction =
+            self.peek() == Some(b'.') && self.peek_at(1).is_some_and(|b| b.is_ascii_digit());
         if fraction {
             value = None;
             self.at += 1;

@@ -176,7 +176,8 @@ impl Parser<'_> {
 
     /// Signs and words before an operand.
     fn prefix(&mut self) -> Ref {
-        const SIGNS: &[&str] = &["!", "-", "+", "~", "++", "--", "*", "**", "&", "\\", "...", "@", "%", "$"];
+        const SIGNS: &[&str] =
+            &["!", "-", "+", "~", "++", "--", "*", "**", "&", "\\", "...", "@", "%", "$"];
         let start = self.start();
         if let Some(Kind::Mark(mark)) = self.kind() {
             let mark = *mark;
@@ -193,7 +194,8 @@ impl Parser<'_> {
                         if let Some(StepKind::Number(number)) = self.step(operand)
                             && matches!(mark, "+" | "-")
                         {
-                            let number = if mark == "-" { number.saturating_neg() } else { *number };
+                            let number =
+                                if mark == "-" { number.saturating_neg() } else { *number };
                             self.emit(StepKind::Number(number))
                         } else if mark == "!" {
                             self.unknown()
@@ -239,9 +241,7 @@ impl Parser<'_> {
                 matches!(self.language, Language::Python | Language::Javascript)
             }
             "async" => {
-                self.language == Language::Javascript
-                    && !self.is_at(1, ".")
-                    && !self.is_at(1, "=>")
+                self.language == Language::Javascript && !self.is_at(1, ".") && !self.is_at(1, "=>")
             }
             "typeof" | "void" => self.language == Language::Javascript,
             _ => self.language == Language::Perl,
@@ -467,7 +467,8 @@ impl Parser<'_> {
                 Some(Kind::Mark("<")) => depth += 1,
                 Some(Kind::Mark(">")) => depth = depth.saturating_sub(1),
                 Some(Kind::Mark(">>")) => depth = depth.saturating_sub(2),
-                Some(Kind::Name(_) | Kind::Mark("." | "," | "[" | "]" | "|" | "{" | "}" | ":")) => {}
+                Some(Kind::Name(_) | Kind::Mark("." | "," | "[" | "]" | "|" | "{" | "}" | ":")) => {
+                }
                 _ => return false,
             }
             if depth == 0 {
@@ -510,14 +511,13 @@ impl Parser<'_> {
     /// On `[` or `{`.
     pub(super) fn subscript(&mut self, object: Ref) -> Ref {
         let close = self.partner(self.input.at);
-        let slice = self.language == Language::Python
-            && {
-                let mut inner = self.input.at + 1;
-                std::mem::swap(&mut inner, &mut self.input.at);
-                let found = self.find(close, |kind| kind.is(":"));
-                std::mem::swap(&mut inner, &mut self.input.at);
-                found.is_some()
-            };
+        let slice = self.language == Language::Python && {
+            let mut inner = self.input.at + 1;
+            std::mem::swap(&mut inner, &mut self.input.at);
+            let found = self.find(close, |kind| kind.is(":"));
+            std::mem::swap(&mut inner, &mut self.input.at);
+            found.is_some()
+        };
         if slice {
             return self.slice(object, close);
         }

@@ -20,8 +20,18 @@ enum Opened {
 
 /// Words that may stand before a method or field.
 const MODIFIERS: &[&str] = &[
-    "static", "async", "get", "set", "public", "private", "protected", "readonly", "override",
-    "abstract", "declare", "accessor",
+    "static",
+    "async",
+    "get",
+    "set",
+    "public",
+    "private",
+    "protected",
+    "readonly",
+    "override",
+    "abstract",
+    "declare",
+    "accessor",
 ];
 
 impl Parser<'_> {
@@ -287,7 +297,8 @@ impl Parser<'_> {
             return;
         }
         let end = self.input.end;
-        let stop = self.find(end, |kind| kind.is("=") || kind.is(",") || kind.is(";") || kind.is("=>"));
+        let stop =
+            self.find(end, |kind| kind.is("=") || kind.is(",") || kind.is(";") || kind.is("=>"));
         // A type ends with its line where nothing else ends it.
         let mut at = self.input.at + 1;
         let stop = stop.unwrap_or(end);
@@ -369,7 +380,8 @@ impl Parser<'_> {
                         let mut names = Vec::new();
                         while parser.token().is_some() {
                             if let Some(member) = parser.name() {
-                                let known = if parser.accept_word("as") { parser.name() } else { None };
+                                let known =
+                                    if parser.accept_word("as") { parser.name() } else { None };
                                 names.push((Some(Rc::clone(&member)), known.unwrap_or(member)));
                             } else {
                                 parser.skip();
@@ -396,7 +408,9 @@ impl Parser<'_> {
         let module = self.emit(StepKind::Call(callee, vec![argument]));
         for (member, known) in names {
             let value = match member {
-                Some(member) if &*member != "default" => self.emit(StepKind::Member(module, member)),
+                Some(member) if &*member != "default" => {
+                    self.emit(StepKind::Member(module, member))
+                }
                 _ => module,
             };
             self.assign(Target::Local(known), value);
@@ -408,14 +422,12 @@ impl Parser<'_> {
         let end = self.input.end;
         if self.is_word("type") {
             let stop = self.find(end, |kind| kind.is(";"));
-            let line = (self.input.at + 1..end).find(|at| {
-                self.token_at(*at).is_some_and(|token| token.indent.is_some())
-            });
+            let line = (self.input.at + 1..end)
+                .find(|at| self.token_at(*at).is_some_and(|token| token.indent.is_some()));
             self.input.at = stop.unwrap_or(end).min(line.unwrap_or(end)).max(self.input.at + 1);
         } else {
-            let brace = (self.input.at..end).find(|at| {
-                self.token_at(*at).is_some_and(|token| token.kind.is("{"))
-            });
+            let brace = (self.input.at..end)
+                .find(|at| self.token_at(*at).is_some_and(|token| token.kind.is("{")));
             self.input.at = brace.map_or(end, |brace| self.partner(brace) + 1);
         }
     }
@@ -474,9 +486,13 @@ impl Parser<'_> {
         let mut at = self.input.at;
         while let Some(token) = self.token_at(at) {
             match token.kind {
-                Kind::Mark("{") if !self.token_at(at.saturating_sub(1)).is_some_and(|before| {
-                    before.kind.is("<") || before.kind.is("|") || before.kind.is(",")
-                }) => break,
+                Kind::Mark("{")
+                    if !self.token_at(at.saturating_sub(1)).is_some_and(|before| {
+                        before.kind.is("<") || before.kind.is("|") || before.kind.is(",")
+                    }) =>
+                {
+                    break;
+                }
                 Kind::Mark("=>" | ";") => break,
                 Kind::Mark("(" | "[" | "{") => at = self.partner(at),
                 _ => {}
@@ -489,7 +505,8 @@ impl Parser<'_> {
     fn javascript_params(&mut self) {
         while self.token().is_some() {
             let before = self.input.at;
-            while MODIFIERS.contains(&self.word()) && matches!(self.kind_at(1), Some(Kind::Name(_))) {
+            while MODIFIERS.contains(&self.word()) && matches!(self.kind_at(1), Some(Kind::Name(_)))
+            {
                 self.skip();
             }
             let rest = self.accept("...");
@@ -516,7 +533,8 @@ impl Parser<'_> {
     /// On `(`: whether the parameters of an arrow function start here.
     pub(super) fn is_arrow_function(&self) -> bool {
         let after = self.partner(self.input.at) + 1;
-        let mark = |at: usize, mark: &str| self.token_at(at).is_some_and(|token| token.kind.is(mark));
+        let mark =
+            |at: usize, mark: &str| self.token_at(at).is_some_and(|token| token.kind.is(mark));
         mark(after, "=>") || (mark(after, ":") && mark(after + 2, "=>"))
     }
 

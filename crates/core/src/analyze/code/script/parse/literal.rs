@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::expression::LOOSE;
-use super::{DEEPEST_STRING, Kind, Language, Part, Parser, Quote, Ref, StepKind};
+use super::{DEEPEST_STRING, Kind, Language, Parser, Part, Quote, Ref, StepKind};
 
 impl Parser<'_> {
     /// On a string: its value.

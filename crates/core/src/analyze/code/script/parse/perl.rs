@@ -243,7 +243,8 @@ impl Parser<'_> {
     fn perl_modified(&mut self) {
         let end = self.input.end;
         let start = self.input.at;
-        let ends = |kind: &Kind| kind.is(";") || kind.name().is_some_and(|name| MODIFIERS.contains(&name));
+        let ends =
+            |kind: &Kind| kind.is(";") || kind.name().is_some_and(|name| MODIFIERS.contains(&name));
         let stop = self.find(end, ends).unwrap_or(end);
         let modifier = self.token_at(stop).and_then(|token| token.kind.name()).map(str::to_owned);
         let Some(word) = modifier else {
@@ -318,9 +319,7 @@ impl Parser<'_> {
                     || matches!(*mark, "&&" | "||" | "//" | "." | "*" | "/" | ">" | ">=" | "<=")
                     || matches!(*mark, "," | "=>" | "->" | "+" | "|" | "^" | "..")
             }
-            Some(Kind::Name(name)) => {
-                MODIFIERS.contains(&&**name) || OPERATORS.contains(&&**name)
-            }
+            Some(Kind::Name(name)) => MODIFIERS.contains(&&**name) || OPERATORS.contains(&&**name),
             _ => false,
         }
     }
@@ -348,7 +347,8 @@ impl Parser<'_> {
                 self.skip();
                 return self.perl_inline();
             }
-            "new" if matches!(self.kind_at(1), Some(Kind::Name(class)) if !class.starts_with('$')) => {
+            "new" if matches!(self.kind_at(1), Some(Kind::Name(class)) if !class.starts_with('$')) =>
+            {
                 self.skip();
                 let class = self.plain_name();
                 let callee = self.emit(StepKind::Member(class, "new".into()));
@@ -360,7 +360,8 @@ impl Parser<'_> {
         if self.is("->") || self.is("::") || self.is("=>") {
             return callee;
         }
-        let shouting = name.chars().all(|char| char.is_ascii_uppercase() || char == '_' || char == ':');
+        let shouting =
+            name.chars().all(|char| char.is_ascii_uppercase() || char == '_' || char == ':');
         let class = name.contains("::") && !self.is("(");
         if (shouting || class) && !self.is("(") {
             return callee;

@@ -137,9 +137,7 @@ impl Parser<'_> {
 
     fn ends_with_colon(&self) -> bool {
         let line = self.find(self.input.end, |kind| *kind == Kind::Line).unwrap_or(self.input.end);
-        line.checked_sub(1)
-            .and_then(|at| self.token_at(at))
-            .is_some_and(|token| token.kind.is(":"))
+        line.checked_sub(1).and_then(|at| self.token_at(at)).is_some_and(|token| token.kind.is(":"))
     }
 
     fn python_block(&mut self, certain: bool) -> Opened {

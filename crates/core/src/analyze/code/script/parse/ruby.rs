@@ -148,8 +148,7 @@ impl Parser<'_> {
         while self.accept(",") {
             items.push(self.expression(super::expression::CHOOSING));
         }
-        let targets: Vec<_> =
-            items.iter().map(|item| (None, self.flat_target(*item))).collect();
+        let targets: Vec<_> = items.iter().map(|item| (None, self.flat_target(*item))).collect();
         for (_, target) in &targets {
             self.ruby_local(target);
         }
@@ -283,7 +282,10 @@ impl Parser<'_> {
                 self.skip();
                 self.locals.insert(Rc::clone(&name));
                 self.add_param(Target::Local(Rc::clone(&name)), rest);
-                if (self.accept("=") || self.accept("=>")) && !self.is(",") && self.token().is_some() {
+                if (self.accept("=") || self.accept("=>"))
+                    && !self.is(",")
+                    && self.token().is_some()
+                {
                     let value = self.expression(ASSIGNING);
                     self.emit(StepKind::Default(name, value));
                 }
@@ -349,7 +351,9 @@ impl Parser<'_> {
     /// `a, b = …`: the names before a comma may be targets.
     fn ruby_assigns(&self) -> bool {
         const LONGEST: usize = 16;
-        (0..LONGEST).map_while(|ahead| self.kind_at(ahead)).take_while(|kind| **kind != Kind::Line)
+        (0..LONGEST)
+            .map_while(|ahead| self.kind_at(ahead))
+            .take_while(|kind| **kind != Kind::Line)
             .any(|kind| kind.is("="))
     }
 

@@ -24,8 +24,7 @@ impl Runner<'_> {
             Shape::Member(object, name) => self.call_method(object, name, args, span),
             Shape::Any(choices) => {
                 let results = choices.iter().take(MOST_CALLEES);
-                let results: Vec<_> =
-                    results.map(|choice| self.call(choice, args, span)).collect();
+                let results: Vec<_> = results.map(|choice| self.call(choice, args, span)).collect();
                 results.into_iter().reduce(Value::or).unwrap_or_default()
             }
             Shape::Instance(class) => match self.find_method(class, "__call__") {
@@ -59,7 +58,9 @@ impl Runner<'_> {
             let params = self.function(*id).map_or(0, |function| function.params.len());
             // Node passes an error first, then the value.
             let given = match (self.language, params) {
-                (Language::Javascript, 2..) => vec![Value::unknown(), value.clone(), value.derived()],
+                (Language::Javascript, 2..) => {
+                    vec![Value::unknown(), value.clone(), value.derived()]
+                }
                 (_, 0) => Vec::new(),
                 (_, count) => vec![value.clone(); count.min(4)],
             };

@@ -40,9 +40,9 @@ impl Runner<'_> {
         if unknown {
             // A template whose gaps are not known: what it says for sure counts, that it is no
             // whole program does not.
-            found.facts.retain(|fact| {
-                fact.kind != FactKind::Unparsed && !fact.tags.has(Tag::Unknown)
-            });
+            found
+                .facts
+                .retain(|fact| fact.kind != FactKind::Unparsed && !fact.tags.has(Tag::Unknown));
         }
         self.merge(found, span);
     }
@@ -83,11 +83,7 @@ impl Runner<'_> {
             let name = args.at(0);
             let Some(text) = name.known_text() else { return args.joined() };
             let callee = self.lookup(&text.as_str().into());
-            return if args.count() > 1 {
-                self.call(&callee, &args.skip(1), span)
-            } else {
-                callee
-            };
+            return if args.count() > 1 { self.call(&callee, &args.skip(1), span) } else { callee };
         }
         let (object, name) = (args.at(0), args.at(1));
         match name.known_text() {

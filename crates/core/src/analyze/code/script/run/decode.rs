@@ -36,7 +36,9 @@ pub(super) fn named(name: &str) -> Option<Coding> {
         "base64" | "base64codec" | "base64url" | "m" | "m0" => Coding::Base64,
         "hex" | "hexcodec" | "h*" | "a*h*" => Coding::Hex,
         "rot13" | "rot13codec" => Coding::Rot13,
-        "zlib" | "zip" | "bz2" | "bz2codec" | "zlibcodec" | "u" | "uu" | "uucodec" => Coding::Packed,
+        "zlib" | "zip" | "bz2" | "bz2codec" | "zlibcodec" | "u" | "uu" | "uucodec" => {
+            Coding::Packed
+        }
         _ => return None,
     })
 }
@@ -90,7 +92,9 @@ fn percent(text: &str) -> Vec<u8> {
         let number = match rest {
             [b'%', high, low, ..] => {
                 let digit = |byte: &u8| char::from(*byte).to_digit(16);
-                digit(high).zip(digit(low)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
+                digit(high)
+                    .zip(digit(low))
+                    .and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
             }
             _ => None,
         };

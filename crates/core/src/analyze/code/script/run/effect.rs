@@ -33,7 +33,9 @@ impl Runner<'_> {
             Effect::Delete | Effect::DeleteTree => {
                 let asked = args.named("recursive").or_else(|| args.named("recursively"));
                 let deep = effect == Effect::DeleteTree
-                    && (self.language != Language::Javascript || asked.is_some() || args.count() == 1);
+                    && (self.language != Language::Javascript
+                        || asked.is_some()
+                        || args.count() == 1);
                 let deep = deep || matches!(asked, Some(Value { shape: Shape::Number(1), .. }));
                 let tags = if deep { recursive } else { Tags::NONE };
                 for path in self.paths(args) {
@@ -306,7 +308,8 @@ impl Runner<'_> {
         Some(match effect {
             Effect::Decode(coding) => self.decode(coding, args),
             Effect::Character => self.characters(args),
-            Effect::CodePoint => match args.at(0).known_text().and_then(|text| text.chars().next()) {
+            Effect::CodePoint => match args.at(0).known_text().and_then(|text| text.chars().next())
+            {
                 Some(char) => Value::new(Shape::Number(i64::from(u32::from(char)))),
                 None => args.at(0).derived(),
             },
@@ -390,11 +393,8 @@ impl Runner<'_> {
     fn decode(&mut self, coding: Coding, args: &Args) -> Value {
         // Perl: `pack("H*", $text)`; elsewhere the text comes first.
         let format_first = self.language == Language::Perl && coding == Coding::Named;
-        let (text, format) = if format_first {
-            (args.at(1), args.at(0))
-        } else {
-            (args.at(0), args.at(1))
-        };
+        let (text, format) =
+            if format_first { (args.at(1), args.at(0)) } else { (args.at(0), args.at(1)) };
         let coding = match coding {
             Coding::Named => match format.known_text().and_then(|name| decode::named(name)) {
                 Some(coding) => coding,
@@ -439,13 +439,7 @@ impl Runner<'_> {
         }
     }
 
-    fn on_others(
-        &mut self,
-        effect: Effect,
-        name: &str,
-        args: &Args,
-        span: Option<Span>,
-    ) -> Value {
+    fn on_others(&mut self, effect: Effect, name: &str, args: &Args, span: Option<Span>) -> Value {
         match effect {
             Effect::Database(dialect) => {
                 let place = args.get(0, "database");
@@ -492,7 +486,8 @@ impl Runner<'_> {
         let handle = args.list.iter().find(|arg| arg.name.as_deref() == Some("handle"));
         if let Some(handle) = handle {
             let handle = handle.value.clone();
-            let data = args.positional().fold(Value::unknown(), |all, value| all.with(&value.origin));
+            let data =
+                args.positional().fold(Value::unknown(), |all, value| all.with(&value.origin));
             if handle.has(Marks::SOCKET) {
                 self.send(&data, span);
             }

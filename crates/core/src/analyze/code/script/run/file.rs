@@ -165,7 +165,8 @@ impl<'a> Runner<'a> {
         let writes = mode.starts_with(['w', 'x', 'a']) || mode.contains('+');
         if mode.starts_with('a') {
             self.write(FactKind::Append, path, &Value::unknown(), span);
-        } else if mode.starts_with(['w', 'x']) || mode.starts_with("r+") || mode.starts_with("rb+") {
+        } else if mode.starts_with(['w', 'x']) || mode.starts_with("r+") || mode.starts_with("rb+")
+        {
             let kind = if mode.starts_with('r') { FactKind::Append } else { FactKind::Write };
             self.write(kind, path, &Value::unknown(), span);
         } else if mode != "unknown" {
@@ -197,7 +198,11 @@ impl<'a> Runner<'a> {
     fn open_perl(&mut self, args: &Args, span: Option<Span>) -> Value {
         let second = args.at(1);
         let Some(mode) = second.known_text().map(|text| text.trim().to_owned()) else {
-            return if args.count() > 1 { self.opened(&second, "r", span) } else { Value::unknown() };
+            return if args.count() > 1 {
+                self.opened(&second, "r", span)
+            } else {
+                Value::unknown()
+            };
         };
         if mode.contains('&') {
             return self.duplicate(&args.at(0), &mode, &args.at(2), span);
@@ -214,7 +219,8 @@ impl<'a> Runner<'a> {
         let end = mode.find(|char: char| !"+<>".contains(char)).unwrap_or(mode.len());
         let (mark, rest) = mode.split_at_checked(end).unwrap_or(("", &mode));
         let rest = rest.trim();
-        let path = if args.count() > 2 { args.at(2) } else { Value::text(rest).with(&second.origin) };
+        let path =
+            if args.count() > 2 { args.at(2) } else { Value::text(rest).with(&second.origin) };
         let mode = match mark {
             ">" | "+>" => "w",
             ">>" | "+>>" => "a",

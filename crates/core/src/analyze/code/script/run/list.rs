@@ -49,9 +49,9 @@ impl Runner<'_> {
     ) -> Value {
         match name {
             "join" => self.join(&args.at(0), object),
-            "map" | "forEach" | "each" | "collect" | "flat_map" | "flatMap" | "filter" | "select"
-            | "reject" | "find" | "some" | "every" | "reduce" | "inject" | "each_with_index"
-            | "each_with_object" | "sort_by" | "any?" | "all?" => {
+            "map" | "forEach" | "each" | "collect" | "flat_map" | "flatMap" | "filter"
+            | "select" | "reject" | "find" | "some" | "every" | "reduce" | "inject"
+            | "each_with_index" | "each_with_object" | "sort_by" | "any?" | "all?" => {
                 let function = args.closures().pop();
                 function.map_or_else(|| object.clone(), |function| self.mapped(object, &function))
             }
@@ -76,7 +76,9 @@ impl Runner<'_> {
     fn pack(&self, items: &[Value], format: &Value) -> Value {
         let format = format.known_text().map(|text| text.to_string()).unwrap_or_default();
         let text = match items {
-            [only] => only.known_text().and_then(|text| decode::decode(decode::named(&format)?, text)),
+            [only] => {
+                only.known_text().and_then(|text| decode::decode(decode::named(&format)?, text))
+            }
             _ => None,
         };
         let characters = || {
@@ -110,9 +112,9 @@ impl Runner<'_> {
             "values" => Value::list(pairs.iter().map(|(_, value)| value.clone()).collect()),
             "keys" => Value::list(pairs.iter().map(|(name, _)| Value::text(&**name)).collect()),
             "items" | "each" | "entries" | "each_pair" | "to_a" | "map" => {
-                let items = pairs.iter().map(|(name, value)| {
-                    Value::list(vec![Value::text(&**name), value.clone()])
-                });
+                let items = pairs
+                    .iter()
+                    .map(|(name, value)| Value::list(vec![Value::text(&**name), value.clone()]));
                 let list = Value::list(items.collect());
                 match args.closures().pop() {
                     Some(function) => self.mapped(&list, &function),

@@ -115,9 +115,10 @@ impl Runner<'_> {
                 Some(function) => self.mapped(object, &function),
                 None => object.derived(),
             },
-            "startswith" | "endswith" | "startsWith" | "endsWith" | "includes" | "find" | "index"
-            | "indexOf" | "count" | "isdigit" | "start_with?" | "end_with?" | "include?" | "match"
-            | "exists" | "is_file" | "is_dir" | "exist?" | "length" | "size" => Value::unknown(),
+            "startswith" | "endswith" | "startsWith" | "endsWith" | "includes" | "find"
+            | "index" | "indexOf" | "count" | "isdigit" | "start_with?" | "end_with?"
+            | "include?" | "match" | "exists" | "is_file" | "is_dir" | "exist?" | "length"
+            | "size" => Value::unknown(),
             "to_sym" | "itself" => object.clone(),
             "then" | "catch" | "tap" => {
                 self.call_back(args, object);
@@ -290,8 +291,8 @@ impl Runner<'_> {
                 self.connected = self.connected.or(span);
                 Value::list(vec![socket(), Value::unknown()]).or(socket())
             }
-            "send" | "sendall" | "sendto" | "write" | "puts" | "print" | "sendfile" | "send_bytes"
-            | "syswrite" | "end" | "printf" | "<<" | "emit" | "sendmsg" => {
+            "send" | "sendall" | "sendto" | "write" | "puts" | "print" | "sendfile"
+            | "send_bytes" | "syswrite" | "end" | "printf" | "<<" | "emit" | "sendmsg" => {
                 self.send(&args.joined(), span);
                 Value::unknown()
             }
@@ -386,15 +387,29 @@ impl Runner<'_> {
                 self.fetch(args, span)
             }
             "post" | "patch" | "post_form" => self.post(args, span),
-            "put" | "upload_file" | "upload" | "putfo" | "fput" | "upload_from_filename"
-            | "fastPut" | "putbinaryfile" | "puttextfile" | "upload!" | "uploadFrom" => {
+            "put"
+            | "upload_file"
+            | "upload"
+            | "putfo"
+            | "fput"
+            | "upload_from_filename"
+            | "fastPut"
+            | "putbinaryfile"
+            | "puttextfile"
+            | "upload!"
+            | "uploadFrom" => {
                 self.send_file(&args.at(0), span);
                 self.send(&args.joined(), span);
                 Value::thing(Thing::Response).marked(Marks::FETCHED)
             }
             "request" if self.language == Language::Python => self.fetch(&args.skip(1), span),
             "exec_command" | "exec" | "run" => Value::thing(Thing::Response).marked(Marks::FETCHED),
-            "close" | "quit" | "login" | "starttls" | "ehlo" | "set_missing_host_key_policy"
+            "close"
+            | "quit"
+            | "login"
+            | "starttls"
+            | "ehlo"
+            | "set_missing_host_key_policy"
             | "connect" => object.clone(),
             "invoke_shell" | "get_transport" | "open_session" => socket(),
             _ => {
@@ -447,8 +462,9 @@ impl Runner<'_> {
             "recv" | "recvfrom" | "recv_bytes" | "sysread" | "recv_string" => {
                 return Value::from(Marks::RECEIVED);
             }
-            "execute" | "executemany" | "executescript" | "query" | "exec" | "raw" | "do" | "run"
-            | "prepare" | "execute_sql" | "exec_query" | "fetch" | "fetchval" | "fetchrow" => {
+            "execute" | "executemany" | "executescript" | "query" | "exec" | "raw" | "do"
+            | "run" | "prepare" | "execute_sql" | "exec_query" | "fetch" | "fetchval"
+            | "fetchrow" => {
                 self.query(&args.at(0), "generic", span);
             }
             "submit" | "apply_async" | "apply" | "call_soon" | "register" => {

@@ -12,9 +12,25 @@ use crate::fact::{Fact, FactKind};
 
 /// Variables that make other programs run code.
 const EXECUTING: &[&str] = &[
-    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PYTHONSTARTUP",
-    "PYTHONPATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PAGER", "GIT_SSH_COMMAND", "GIT_PAGER",
-    "GIT_EXTERNAL_DIFF", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "EDITOR", "VISUAL", "BROWSER",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "PYTHONSTARTUP",
+    "PYTHONPATH",
+    "BASH_ENV",
+    "ENV",
+    "PROMPT_COMMAND",
+    "PAGER",
+    "GIT_SSH_COMMAND",
+    "GIT_PAGER",
+    "GIT_EXTERNAL_DIFF",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "RUBYOPT",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
 ];
 
 impl Runner<'_> {
@@ -102,10 +118,12 @@ impl Runner<'_> {
                 Some(value) => value.with(&object.origin),
                 None => Value::member(object, name),
             },
-            Shape::Unknown | Shape::Nothing | Shape::Member(..) => match self.attributes.get(name) {
-                Some(value) => value.clone().with(&object.origin),
-                None => Value::member(object, name),
-            },
+            Shape::Unknown | Shape::Nothing | Shape::Member(..) => {
+                match self.attributes.get(name) {
+                    Some(value) => value.clone().with(&object.origin),
+                    None => Value::member(object, name),
+                }
+            }
             Shape::Number(_) | Shape::List(_) | Shape::Closure(..) => Value::member(object, name),
         }
     }
@@ -188,7 +206,9 @@ impl Runner<'_> {
             },
             (Shape::List(items), Shape::Number(number)) => {
                 let place = if *number < 0 {
-                    items.len().checked_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX))
+                    items
+                        .len()
+                        .checked_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX))
                 } else {
                     usize::try_from(*number).ok()
                 };
@@ -282,7 +302,10 @@ impl Runner<'_> {
     }
 
     fn store(&mut self, scope: usize, name: &Rc<str>, value: Value) {
-        let old = self.frames.get_mut(scope).and_then(|frame| frame.locals.insert(Rc::clone(name), value));
+        let old = self
+            .frames
+            .get_mut(scope)
+            .and_then(|frame| frame.locals.insert(Rc::clone(name), value));
         if let Some(old) = old
             && let Some(Region { replaced, .. }) =
                 self.frames.last_mut().and_then(|frame| frame.blocks.last_mut())

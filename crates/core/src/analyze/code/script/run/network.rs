@@ -16,9 +16,30 @@ const LOCAL: Marks = Marks::FILE
 
 /// Options of a request that carry no data of the user's, or carry it on purpose.
 const NO_DATA: &[&str] = &[
-    "headers", "auth", "timeout", "cookies", "verify", "proxies", "cert", "stream", "method", "url",
-    "agent", "httpsAgent", "signal", "context", "cafile", "ca", "key", "hostname", "host", "port",
-    "path", "allow_redirects", "credentials", "mode",
+    "headers",
+    "auth",
+    "timeout",
+    "cookies",
+    "verify",
+    "proxies",
+    "cert",
+    "stream",
+    "method",
+    "url",
+    "agent",
+    "httpsAgent",
+    "signal",
+    "context",
+    "cafile",
+    "ca",
+    "key",
+    "hostname",
+    "host",
+    "port",
+    "path",
+    "allow_redirects",
+    "credentials",
+    "mode",
 ];
 
 impl Runner<'_> {
@@ -119,9 +140,8 @@ impl Runner<'_> {
         for choice in url.choices() {
             let Some(text) = choice.known_text() else { continue };
             let after_host = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
-            let query = after_host.is_some_and(|(host, rest)| {
-                !host.contains(UNKNOWN) && rest.contains(UNKNOWN)
-            });
+            let query = after_host
+                .is_some_and(|(host, rest)| !host.contains(UNKNOWN) && rest.contains(UNKNOWN));
             let name = text.split_once("://").is_some_and(|(_, rest)| {
                 // Data as a name to look up: `http://<data>.example.com`.
                 rest.starts_with(UNKNOWN) && rest.contains('.')

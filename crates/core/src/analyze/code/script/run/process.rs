@@ -2,14 +2,15 @@
 
 use super::{Args, Runner};
 use crate::action::Language;
-use crate::analyze::{self, UNKNOWN};
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
+use crate::analyze::{self, UNKNOWN};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::place::{Scene, base_name};
 use crate::verdict::Span;
 
 /// Programs that read commands.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
+const SHELLS: &[&str] =
+    &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
 
 impl Runner<'_> {
     /// Runs a command line.
@@ -178,7 +179,9 @@ impl Runner<'_> {
                 line.push(' ');
             }
             let plain = !word.is_empty()
-                && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_./=:,+@%".contains(char) || char == UNKNOWN);
+                && word.chars().all(|char| {
+                    char.is_ascii_alphanumeric() || "-_./=:,+@%".contains(char) || char == UNKNOWN
+                });
             if plain {
                 line.push_str(&word);
             } else {
@@ -201,7 +204,9 @@ impl Runner<'_> {
     /// One more process: for ever is too many.
     pub(super) fn fork(&mut self, args: &Args, span: Option<Span>) -> Value {
         let itself = args.joined().has(Marks::OWN);
-        if self.in_endless_loop() || (itself && !self.is_picked() && self.language == Language::Javascript) {
+        if self.in_endless_loop()
+            || (itself && !self.is_picked() && self.language == Language::Javascript)
+        {
             self.fact(FactKind::ForkBomb, "fork", Tags::NONE, span);
         }
         if let Some(frame) = self.frames.last_mut() {

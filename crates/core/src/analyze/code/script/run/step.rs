@@ -245,7 +245,8 @@ impl Runner<'_> {
 
 /// Whether a function stops or waits for something by itself.
 pub(super) fn pauses(function: &Function) -> bool {
-    const PAUSES: &[&str] = &["sleep", "wait", "accept", "gets", "recv", "exit", "waitpid", "break"];
+    const PAUSES: &[&str] =
+        &["sleep", "wait", "accept", "gets", "recv", "exit", "waitpid", "break"];
     function.code.iter().any(|step| match &step.kind {
         StepKind::Name(name) | StepKind::Member(_, name) => PAUSES.contains(&&**name),
         StepKind::Return(_) => false,

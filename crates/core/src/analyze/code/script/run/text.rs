@@ -21,9 +21,8 @@ impl Runner<'_> {
 
     pub(super) fn combine(&mut self, operator: Operator, left: Value, right: &Value) -> Value {
         if let (Shape::Number(a), Shape::Number(b)) = (&left.shape, &right.shape) {
-            return arithmetic(operator, *a, *b).map_or_else(Value::unknown, |number| {
-                Value::new(Shape::Number(number))
-            });
+            return arithmetic(operator, *a, *b)
+                .map_or_else(Value::unknown, |number| Value::new(Shape::Number(number)));
         }
         match (operator, &left.shape, &right.shape) {
             (Operator::Add | Operator::Merge, Shape::List(a), Shape::List(b)) => {
@@ -183,8 +182,8 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
     let first = args.at(0);
     let word = first.known_text().map(|text| text.as_str());
     Some(match name {
-        "encode" | "decode" | "toString" | "to_s" | "to_str" | "to_sym" | "freeze" | "dup" | "b"
-        | "force_encoding" | "valueOf" | "getvalue" | "as_posix" | "resolve" | "absolute"
+        "encode" | "decode" | "toString" | "to_s" | "to_str" | "to_sym" | "freeze" | "dup"
+        | "b" | "force_encoding" | "valueOf" | "getvalue" | "as_posix" | "resolve" | "absolute"
         | "__str__" | "copy" | "clone" | "tobytes" | "to_path" | "cleanpath" | "realpath"
         | "expand_path" | "itself" | "normalize" | "as_uri" | "to_string" => Value::text(text),
         "strip" | "trim" | "chomp" | "lstrip" | "rstrip" | "trimEnd" | "trimStart" | "squeeze" => {
@@ -224,9 +223,7 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
             Value::new(Shape::Number(i64::from(u32::from(char))))
         }
         "charAt" => match first.shape {
-            Shape::Number(number) => {
-                Value::text(text.chars().nth(usize::try_from(number).ok()?)?)
-            }
+            Shape::Number(number) => Value::text(text.chars().nth(usize::try_from(number).ok()?)?),
             _ => return None,
         },
         "repeat" => match first.shape {
@@ -263,7 +260,11 @@ fn pieces<'t>(text: &'t str, name: &str, separator: Option<&str>) -> Vec<&'t str
 
 fn swap_case(text: &str) -> String {
     let swap = |char: char| {
-        if char.is_ascii_lowercase() { char.to_ascii_uppercase() } else { char.to_ascii_lowercase() }
+        if char.is_ascii_lowercase() {
+            char.to_ascii_uppercase()
+        } else {
+            char.to_ascii_lowercase()
+        }
     };
     text.chars().map(swap).collect()
 }

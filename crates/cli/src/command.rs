@@ -1,0 +1,80 @@
+//! The subcommands: one file each, one line here.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+mod check;
+mod completions;
+mod config;
+mod explain;
+mod man;
+mod redact;
+mod rules;
+mod run;
+mod schema;
+
+/// The safety gate between AI agents and the world.
+///
+/// Judges what an agent proposes to do before it happens: a shell command, a file, some code, a
+/// page. The answer is a verdict (allow, warn, confirm or block) with the reason.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, propagate_version = false)]
+#[command(arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What the exit code says, for `--help`.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0  allow or warn, or done
+  3  confirm: a person must say yes first
+  4  block: it must not run
+  2  bad usage, input or configuration; nothing was judged";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(Box<check::Check>),
+    Explain(Box<explain::Explain>),
+    Run(run::Run),
+    Rules(rules::Rules),
+    Redact(redact::Redact),
+    Config(config::Config),
+    Schema(schema::Schema),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Cli {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// Bad input or configuration, or output that cannot be written.
+    pub(crate) fn run(self) -> Result<Exit> {
+        match self.command {
+            Command::Check(check) => check.run(),
+            Command::Explain(explain) => explain.run(),
+            Command::Run(run) => run.run(),
+            Command::Rules(rules) => rules.run(),
+            Command::Redact(redact) => redact.run(),
+            Command::Config(config) => config.run(),
+            Command::Schema(schema) => schema.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_every_command_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,135 @@
+//! `countersign check`: one action in, one judgement out, or a batch of them.
+
+use std::io::{self, Write as _};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use countersign_core::{Action, Context, Judgement, Policy, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::around::{self, Around};
+use crate::exit::Exit;
+use crate::input::{Input, KINDS};
+use crate::show::{self, Paint};
+use crate::{batch, case, settings};
+
+/// Judge an action without running it
+///
+/// Prints the verdict, the reason, each finding and what to do instead.
+///
+/// With --batch every line of standard input is an action, or {"action":…,"context":…}; every
+/// line of output is its judgement, in the same order. What a line's context does not say comes
+/// from the options below or from this machine; `cwd` and `workspace` only together. A line that
+/// cannot be read is answered with {"error":…,"line":…,"verdict":"block"}, and the exit code is 2
+/// at the end. In a batch no file is looked at, and only this workspace's project file counts.
+#[derive(Debug, Args)]
+#[command(after_help = KINDS, override_usage = USAGE)]
+pub(crate) struct Check {
+    /// Print the judgement as JSON
+    #[arg(long)]
+    json: bool,
+    /// Judge one JSON line of standard input after the other
+    #[arg(long, conflicts_with_all = ["kind", "input", "action", "json"])]
+    batch: bool,
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    around: Around,
+}
+
+const USAGE: &str = "countersign check [OPTIONS] <KIND> [INPUT]
+       countersign check [OPTIONS] --action <JSON>
+       countersign check [OPTIONS] --batch";
+
+impl Check {
+    pub(super) fn run(self) -> Result<Exit> {
+        let mut context = self.around.context()?;
+        if self.batch {
+            return judge_lines(&settings::policy(&context)?, &context);
+        }
+        let action = self.input.action()?;
+        let policy = settings::policy(&context)?;
+        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &judgement)?;
+            writeln!(out)?;
+        } else {
+            let paint = Paint::on(&out);
+            show::judgement(&mut out, &judgement, paint)?;
+        }
+        Ok(judgement.verdict.into())
+    }
+}
+
+/// What stands in place of a judgement that could not be made.
+#[derive(Serialize)]
+struct Refusal {
+    error: String,
+    line: usize,
+    verdict: Verdict,
+}
+
+/// An action with what is true around it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    action: Action,
+    #[serde(default)]
+    context: Context,
+}
+
+fn judge_lines(policy: &Policy, host: &Context) -> Result<Exit> {
+    batch::each_line(
+        io::BufReader::new(io::stdin().lock()),
+        io::stdout().lock(),
+        |line| judge_line(line, policy, host),
+        |error, line| Refusal { error, line, verdict: Verdict::Block },
+    )
+}
+
+fn judge_line(line: &str, policy: &Policy, host: &Context) -> Result<Judgement> {
+    let Line { action, context } = read(line)?;
+    let context = around::fill(context, host);
+    Ok(case::judge_plainly(&action, policy, &context)?)
+}
+
+/// Reads either shape of a line. Each is read by its own type, so that an unknown or doubled
+/// field is told by name in both.
+fn read(line: &str) -> Result<Line> {
+    #[derive(Deserialize)]
+    struct Shape {
+        action: Option<serde::de::IgnoredAny>,
+    }
+    let shape: Shape = serde_json::from_str(line).context("not a JSON object")?;
+    if shape.action.is_some() {
+        return serde_json::from_str(line).context("not an action with its context");
+    }
+    let action = serde_json::from_str(line).context("not an action")?;
+    Ok(Line { action, context: Context::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(line: &str) -> String {
+        format!("{:#}", read(line).err().unwrap())
+    }
+
+    #[test]
+    fn a_line_is_an_action_or_an_action_with_its_context() {
+        assert_eq!(read(r#"{"kind":"shell","command":"ls"}"#).unwrap().context, Context::default());
+        let line = read(r#"{"action":{"kind":"shell","command":"ls"},"context":{"cwd":"/x"}}"#);
+        assert_eq!(line.unwrap().context.cwd.as_deref(), Some("/x"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_told_by_name() {
+        assert!(error(r#"{"kind":"shell","command":"ls","commnd":"x"}"#).contains("`commnd`"));
+        assert!(error(r#"{"kind":"shall"}"#).contains("`shall`"));
+        assert!(error(r#"{"action":{"kind":"shell","command":"ls"},"x":1}"#).contains("`x`"));
+        assert!(error(r#"{"kind":"shell","command":"ls","command":"rm"}"#).contains("duplicate"));
+        assert!(error("[1").contains("not a JSON object"));
+    }
+}

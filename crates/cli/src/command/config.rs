@@ -1,0 +1,193 @@
+//! `countersign config`: where the configuration is, whether it is right, and a first one.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::{Args, Subcommand};
+use countersign_core::policy::STARTER;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::around::Around;
+use crate::beneath::Root;
+use crate::exit::Exit;
+use crate::settings::{self, Layer, PROJECT};
+use crate::show::one_line;
+
+/// Check, show or start the configuration
+///
+/// Three files count, if they are there: the organisation's `/etc/countersign/config.yaml`; the
+/// user's `$COUNTERSIGN_CONFIG`, or else `$XDG_CONFIG_HOME/countersign/config.yaml`; the project's
+/// `.countersign.yaml` at the root of the workspace, which may only tighten. When one of them is
+/// wrong, nothing is judged and nothing runs.
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Read every configuration file, or just this one, and say what is wrong
+    Check {
+        /// A file to check by itself, as if it were the user's
+        file: Option<PathBuf>,
+    },
+    /// Show the files that count and what they come to
+    Show {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a first configuration file, with everything explained
+    Init {
+        /// The project's file in this workspace, not the user's
+        #[arg(long)]
+        project: bool,
+    },
+}
+
+impl Config {
+    pub(super) fn run(self) -> Result<Exit> {
+        match self.what {
+            What::Check { file } => check(file.as_deref()),
+            What::Show { json } => show(json),
+            What::Init { project: true } => init_project(),
+            What::Init { project: false } => init_user(),
+        }
+    }
+}
+
+fn layers() -> Result<Vec<Layer>> {
+    settings::layers(&Around::default().context()?)
+}
+
+fn check(file: Option<&Path>) -> Result<Exit> {
+    let layers = match file {
+        Some(file) => vec![settings::layer_at(file)?],
+        None => layers()?,
+    };
+    let mut report = states(&layers, "right");
+    let policy = settings::policy_of(layers)?;
+    for notice in policy.notices() {
+        let _ = writeln!(report, "note: {}", one_line(&notice.to_string()));
+    }
+    io::stdout().lock().write_all(report.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Each file and whether it is there.
+fn states(layers: &[Layer], there: &str) -> String {
+    let mut states = String::new();
+    for layer in layers {
+        let state = if layer.text.is_some() { there } else { "not there" };
+        let (owner, path) = (layer.owner.as_str(), shown(&layer.path));
+        let _ = writeln!(states, "{owner}: {path}: {state}");
+    }
+    states
+}
+
+/// A file that may count, as JSON.
+#[derive(Serialize)]
+struct FileState {
+    layer: &'static str,
+    path: String,
+    there: bool,
+}
+
+fn show(json: bool) -> Result<Exit> {
+    let layers = layers()?;
+    let states = states(&layers, "there");
+    let files: Vec<_> = layers
+        .iter()
+        .map(|layer| FileState {
+            layer: layer.owner.as_str(),
+            path: layer.path.display().to_string(),
+            there: layer.text.is_some(),
+        })
+        .collect();
+    let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
+    let mut out = io::stdout().lock();
+    if json {
+        let all = json!({"files": files, "settings": settings});
+        serde_json::to_writer_pretty(&mut out, &all)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{states}\n{}", readable(&settings))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Settings as a person reads them: one to a line, lists below their name.
+fn readable(settings: &Value) -> String {
+    let mut text = String::new();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Array(items) if items.is_empty() => {
+                let _ = writeln!(text, "{name}: none");
+            }
+            Value::Array(items) => {
+                let _ = writeln!(text, "{name}:");
+                for item in items {
+                    let _ = writeln!(text, "  {}", one_line(&item_text(item)));
+                }
+            }
+            value => {
+                let _ = writeln!(text, "{name}: {}", one_line(&item_text(value)));
+            }
+        }
+    }
+    text
+}
+
+fn item_text(item: &Value) -> String {
+    match item {
+        Value::String(text) => text.clone(),
+        // A named verdict and who set it.
+        Value::Object(setting) => {
+            let part = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default();
+            format!("{}: {} ({})", part("name"), part("verdict"), part("layer"))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn init_user() -> Result<Exit> {
+    let path = settings::user_path().ok_or_else(|| anyhow!("no $HOME to put it in"))?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", shown(folder)))?;
+    }
+    write(File::create_new(&path), &path, STARTER)
+}
+
+fn init_project() -> Result<Exit> {
+    let context = Around::default().context()?;
+    let workspace = context.workspace.unwrap_or_default();
+    let root = Root::open(Path::new(&workspace));
+    let file = root.and_then(|root| root.create(Path::new(PROJECT)));
+    write(file, &Path::new(&workspace).join(PROJECT), FOR_PROJECT)
+}
+
+fn write(file: io::Result<File>, path: &Path, text: &str) -> Result<Exit> {
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write `{}`", shown(path)))?;
+    writeln!(io::stdout().lock(), "wrote {}", shown(path))?;
+    Ok(Exit::Done)
+}
+
+fn shown(path: &Path) -> String {
+    one_line(&path.display().to_string()).into_owned()
+}
+
+/// A project's first file.
+const FOR_PROJECT: &str = "\
+# What Countersign watches besides, in this repository. This file can only make it stricter.
+
+safety:
+  # Paths that are asked about before they are written.
+  sensitive_paths: []
+";

@@ -1,0 +1,145 @@
+//! `countersign run`: judges a command, asks if need be, then runs exactly what was judged.
+//!
+//! The words judged are the words executed: an argument list goes to the kernel as it is, a
+//! script to bash as it is. On Unix the command takes our place, so its exit code, its signals
+//! and its terminal are its own.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use clap::{ArgGroup, Args};
+use countersign_core::{Action, Judgement, Verdict};
+
+use crate::around::{Around, Bounds};
+use crate::ask::{self, Answer};
+use crate::exit::Exit;
+use crate::show::{self, Paint};
+use crate::{case, quote, settings};
+
+/// Judge a command, ask if need be, then run it
+///
+/// What is allowed runs. What must be confirmed is asked about on the terminal; without one it
+/// does not run. What is blocked does not run. Exits with the command's own exit code, or 3 when
+/// nobody said yes, 4 when it is blocked, 2 when it could not be judged, 126 or 127 when it could
+/// not be started.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["script", "argv"]))]
+#[command(override_usage = USAGE)]
+pub(crate) struct Run {
+    /// A script for bash instead of a program and its arguments
+    #[arg(short = 'c', value_name = "SCRIPT")]
+    script: Option<String>,
+    /// The program and its arguments, as they are
+    #[arg(last = true, value_name = "CMD")]
+    argv: Vec<OsString>,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+const USAGE: &str = "countersign run [OPTIONS] -- <CMD> [ARGS]...
+       countersign run [OPTIONS] -c <SCRIPT>";
+
+impl Run {
+    pub(super) fn run(self) -> Result<Exit> {
+        let command = self.judged_text()?;
+        let mut context = Around::here(&self.bounds).context()?;
+        let policy = settings::policy(&context)?;
+        let action = Action::Shell { command: command.clone(), cwd: None };
+        let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+        match permitted(&judgement, &command)? {
+            Exit::Done => Ok(execute(self.command())),
+            refused => Ok(refused),
+        }
+    }
+
+    /// The shell text that means exactly what would be executed.
+    fn judged_text(&self) -> Result<String> {
+        if let Some(script) = &self.script {
+            return Ok(script.clone());
+        }
+        let words: Option<Vec<&str>> = self.argv.iter().map(|word| word.to_str()).collect();
+        Ok(quote::join(words.context("an argument is not UTF-8, so it cannot be judged")?))
+    }
+
+    fn command(&self) -> Command {
+        if let Some(script) = &self.script {
+            let mut bash = Command::new("bash");
+            // -p: no $BASH_ENV, no functions or options from the environment. Any of them could
+            // make the words that were judged mean something else.
+            bash.args(["-p", "-c", script]);
+            return bash;
+        }
+        let mut words = self.argv.iter();
+        let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
+        command.args(words);
+        command
+    }
+}
+
+/// Whether it may run: `Done` if so, else how to end.
+fn permitted(judgement: &Judgement, command: &str) -> Result<Exit> {
+    let mut stderr = io::stderr().lock();
+    let paint = Paint::on(&stderr);
+    match judgement.verdict {
+        Verdict::Allow => Ok(Exit::Done),
+        Verdict::Warn => {
+            show::judgement(&mut stderr, judgement, paint)?;
+            Ok(Exit::Done)
+        }
+        Verdict::Confirm => match ask::proceed(&question(judgement, command)?) {
+            Answer::Yes => Ok(Exit::Done),
+            Answer::No => {
+                writeln!(stderr, "countersign: not confirmed, so not run")?;
+                Ok(Exit::Confirm)
+            }
+            Answer::Nobody => {
+                show::judgement(&mut stderr, judgement, paint)?;
+                writeln!(
+                    stderr,
+                    "countersign: this needs a yes and there is no terminal to ask on, so it was not run"
+                )?;
+                Ok(Exit::Confirm)
+            }
+        },
+        Verdict::Block => {
+            show::judgement(&mut stderr, judgement, paint)?;
+            writeln!(stderr, "countersign: blocked, so not run")?;
+            Ok(Exit::Block)
+        }
+    }
+}
+
+/// What the person sees before the question.
+fn question(judgement: &Judgement, command: &str) -> Result<String> {
+    let mut text = Vec::new();
+    for line in show::visible(command).lines() {
+        writeln!(text, "  {line}")?;
+    }
+    // The answer is read from the terminal, so that is where this goes, colour or not.
+    show::judgement(&mut text, judgement, Paint::Plain)?;
+    Ok(String::from_utf8(text)?)
+}
+
+#[cfg(unix)]
+fn execute(mut command: Command) -> Exit {
+    use std::os::unix::process::CommandExt as _;
+    // Returns only if it could not.
+    not_started(&command.exec(), &command)
+}
+
+#[cfg(not(unix))]
+fn execute(mut command: Command) -> Exit {
+    match command.status() {
+        Ok(status) => Exit::Passed(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)),
+        Err(error) => not_started(&error, &command),
+    }
+}
+
+fn not_started(error: &io::Error, command: &Command) -> Exit {
+    let program = command.get_program().to_string_lossy();
+    let _ =
+        writeln!(io::stderr(), "countersign: cannot run `{}`: {error}", show::one_line(&program));
+    if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotRunnable }
+}

@@ -1,0 +1,47 @@
+//! `countersign schema`: the JSON Schemas of what goes in and comes out.
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use countersign_core::schema;
+use serde_json::json;
+
+use crate::exit::Exit;
+
+/// Print the JSON Schema of actions, contexts, judgements or the configuration
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Which one [default: all, by name]
+    #[arg(value_enum)]
+    of: Option<Of>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Of {
+    Action,
+    Context,
+    Judgement,
+    Config,
+}
+
+impl Schema {
+    pub(super) fn run(self) -> Result<Exit> {
+        let schema = match self.of {
+            Some(Of::Action) => schema::action().into(),
+            Some(Of::Context) => schema::context().into(),
+            Some(Of::Judgement) => schema::judgement().into(),
+            Some(Of::Config) => schema::config().into(),
+            None => json!({
+                "action": schema::action(),
+                "context": schema::context(),
+                "judgement": schema::judgement(),
+                "config": schema::config(),
+            }),
+        };
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &schema)?;
+        writeln!(out)?;
+        Ok(Exit::Done)
+    }
+}

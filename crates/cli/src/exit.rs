@@ -1,0 +1,86 @@
+//! How a command ends: the exit codes, chosen here and nowhere else.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use countersign_core::Verdict;
+
+use crate::case::Panicked;
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Allowed, warned about, or done.
+    Done,
+    /// Something that was tested did not hold.
+    Failed,
+    /// Bad usage, input or configuration; nothing was judged or run.
+    Bad,
+    /// A person must say yes, and none did.
+    Confirm,
+    /// It never runs.
+    Block,
+    /// The program was found but could not be started.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only exec tells the two apart"))]
+    NotRunnable,
+    /// There is no such program.
+    NotFound,
+    /// What the program that ran ended with.
+    #[cfg_attr(unix, expect(dead_code, reason = "on Unix the program takes our place"))]
+    Passed(u8),
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow | Verdict::Warn => Self::Done,
+            Verdict::Confirm => Self::Confirm,
+            Verdict::Block => Self::Block,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Bad => 2,
+            Exit::Confirm => 3,
+            Exit::Block => 4,
+            Exit::NotRunnable => 126,
+            Exit::NotFound => 127,
+            Exit::Passed(code) => code,
+        })
+    }
+}
+
+/// Tells the user what went wrong, on one line where the cause allows.
+pub(crate) fn report(error: &anyhow::Error) -> Exit {
+    // Whoever closed our output has seen what they wanted; the exit code still refuses.
+    let closed = error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+    if !closed {
+        let text = format!("{error:#}");
+        let _ = writeln!(io::stderr(), "countersign: {}", crate::show::visible(&text));
+    }
+    if error.is::<Panicked>() { Exit::Block } else { Exit::Bad }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_as_a_block() {
+        assert_eq!(report(&Panicked.into()), Exit::Block);
+    }
+
+    #[test]
+    fn only_allow_and_warn_exit_with_zero() {
+        let codes = [Verdict::Allow, Verdict::Warn, Verdict::Confirm, Verdict::Block]
+            .map(|verdict| ExitCode::from(Exit::from(verdict)));
+        assert_eq!(codes.map(|code| code == ExitCode::SUCCESS), [true, true, false, false]);
+    }
+}

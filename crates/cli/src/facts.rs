@@ -1,0 +1,308 @@
+//! Facts that need a look at the disk: where a path really leads, and what git knows about it.
+//!
+//! Only for one action at a time, never for a batch. Reads names and links, never contents, and
+//! leaves out what it cannot find out: a missing fact never makes a verdict milder.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use countersign_core::analyze::{self, Analysis, UNKNOWN};
+use countersign_core::context::PathFacts;
+use countersign_core::fact::{Fact, FactKind, Tag};
+use countersign_core::place::{self, Scene};
+use countersign_core::{Action, Context};
+
+use crate::git;
+
+/// More paths than this are not looked at: the judgement goes by their names.
+const MOST_PATHS: usize = 1000;
+/// More folders than this are not tried for a relative path.
+const MOST_FOLDERS: usize = 4;
+/// Git is asked about fewer: each costs a few processes.
+const MOST_GIT_PATHS: usize = 4;
+/// As many links as Linux follows before it gives up.
+const MOST_LINKS: usize = 40;
+
+/// A path an action touches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// From the root, as written.
+    path: String,
+    last: Last,
+    change: Change,
+}
+
+/// What happens to a link at the very end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// It is followed: reading and writing reach its target.
+    Follow,
+    /// It is acted on itself: deleting a link leaves its target alone.
+    Keep,
+}
+
+/// Whether something could be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// What is there would be gone or different.
+    Loses,
+    /// It stays as it is.
+    Keeps,
+}
+
+/// Every path an action names, as far as its text shows.
+pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
+    let mut scene = Scene::new(context, &[]);
+    let analysis = match action {
+        Action::FileRead { path } => return named(path, FactKind::Read, &scene),
+        Action::FileWrite { path, .. } => return named(path, FactKind::Write, &scene),
+        Action::FileDelete { path } => return named(path, FactKind::Delete, &scene),
+        Action::FileList { path } => return named(path, FactKind::List, &scene),
+        Action::Shell { command, cwd } => {
+            scene.cwd = cwd.as_deref().or(scene.cwd);
+            analyze::shell::analyze(command, &scene)
+        }
+        Action::Code { language, source, dialect } => {
+            analyze::code::analyze(*language, source, dialect.as_deref(), &scene)
+        }
+        _ => return Vec::new(),
+    };
+    let mut touched = Vec::new();
+    for cwd in folders(&analysis, &scene) {
+        let scene = Scene { cwd: Some(&cwd), ..scene };
+        for fact in analysis.facts.iter().filter(|fact| !is_elsewhere(fact)) {
+            if touched.len() >= MOST_PATHS {
+                return touched;
+            }
+            for path in named(&fact.subject, fact.kind, &scene) {
+                if !touched.contains(&path) {
+                    touched.push(path);
+                }
+            }
+        }
+    }
+    touched
+}
+
+/// Every folder the action may be in when it names a path: where it starts, and wherever it goes.
+/// A fact does not say which, so each is tried; what is learned is kept under the full path, where
+/// a wrong guess does no harm.
+fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
+    let mut folders = vec![place::absolute(".", scene)];
+    for command in &analysis.commands {
+        if matches!(command.program.as_str(), "cd" | "pushd")
+            && let Some(to) = command.operands().next()
+            && folders.len() < MOST_FOLDERS
+        {
+            let scene = Scene { cwd: folders.last().map(String::as_str), ..*scene };
+            let folder = place::absolute(to, &scene);
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
+}
+
+/// Adds where links lead to the context.
+pub(crate) fn follow_links(context: &mut Context, touched: &[Touched]) {
+    for Touched { path, last, .. } in touched {
+        if let Some(real) = resolve(Path::new(path), *last).and_then(|real| into_text(&real))
+            && real != *path
+        {
+            facts_of(context, path).resolves_to = Some(real);
+        }
+    }
+}
+
+/// Adds what git knows about the paths that could be lost; tells whether there was anything.
+pub(crate) fn ask_git(context: &mut Context, touched: &[Touched]) -> bool {
+    let workspace = context.workspace.clone().unwrap_or_default();
+    let mut learned = false;
+    let lost = touched.iter().filter(|touched| touched.change == Change::Loses);
+    for Touched { path, .. } in lost.take(MOST_GIT_PATHS) {
+        // Below the workspace and not the workspace itself, which takes its `.git` with it.
+        if Path::new(path).parent().is_none_or(|parent| !parent.starts_with(&workspace)) {
+            continue;
+        }
+        let known = git::look(Path::new(path), Path::new(&workspace));
+        if known.tracked_clean || known.ignored {
+            let facts = facts_of(context, path);
+            facts.tracked_clean = known.tracked_clean;
+            facts.ignored = known.ignored;
+            learned = true;
+        }
+    }
+    learned
+}
+
+/// Supposes that git has everything that could be lost; tells whether that is new.
+pub(crate) fn suppose_tracked(context: &mut Context, touched: &[Touched]) -> bool {
+    let mut new = false;
+    for Touched { path, .. } in touched.iter().filter(|path| path.change == Change::Loses) {
+        let facts = facts_of(context, path);
+        new |= !facts.tracked_clean;
+        facts.tracked_clean = true;
+    }
+    new
+}
+
+fn facts_of<'a>(context: &'a mut Context, path: &str) -> &'a mut PathFacts {
+    context.paths.entry(path.to_owned()).or_default()
+}
+
+fn is_elsewhere(fact: &Fact) -> bool {
+    [Tag::Remote, Tag::Elsewhere, Tag::Stream].iter().any(|tag| fact.tags.has(*tag))
+}
+
+/// The path a fact is about, if it is about one that can be looked at.
+fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
+    let (last, change) = match kind {
+        FactKind::Read | FactKind::List | FactKind::Chmod | FactKind::Chown => {
+            (Last::Follow, Change::Keeps)
+        }
+        FactKind::Write | FactKind::Append => (Last::Follow, Change::Loses),
+        FactKind::Delete | FactKind::Move => (Last::Keep, Change::Loses),
+        _ => return Vec::new(),
+    };
+    let path = place::absolute(path, scene);
+    let cannot_be_one = |char| matches!(char, '*' | '?' | '[' | '\0' | '\n' | UNKNOWN);
+    if !path.starts_with('/') || path.contains(cannot_be_one) || is_stream(&path) {
+        return Vec::new();
+    }
+    vec![Touched { path, last, change }]
+}
+
+/// `/dev/stdin` and its like are links into `/proc`, and lead to whatever the caller gave.
+fn is_stream(path: &str) -> bool {
+    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/null")
+        || path.starts_with("/dev/fd/")
+}
+
+/// Where a path leads after every link on the way, whether or not there is anything at its end.
+fn resolve(path: &Path, last: Last) -> Option<PathBuf> {
+    let mut rest: VecDeque<OsString> = parts(path).collect();
+    let mut real = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(part) = rest.pop_front() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&part);
+        let kept = last == Last::Keep && rest.is_empty();
+        // What is below /proc depends on who looks; its name says enough.
+        let target = if kept || next.starts_with("/proc/") { None } else { next.read_link().ok() };
+        let Some(target) = target else {
+            real = next;
+            continue;
+        };
+        links += 1;
+        if links > MOST_LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        for part in parts(&target).collect::<Vec<_>>().into_iter().rev() {
+            rest.push_front(part);
+        }
+    }
+    Some(real)
+}
+
+fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    })
+}
+
+fn into_text(path: &Path) -> Option<String> {
+    path.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use countersign_core::analyze::Invocation;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().canonicalize().unwrap();
+        let folder = folder.join(format!("countersign-facts-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn context_in(folder: &Path) -> Context {
+        let folder = folder.to_str().unwrap().to_owned();
+        Context { cwd: Some(folder.clone()), workspace: Some(folder), ..Context::default() }
+    }
+
+    #[test]
+    fn a_link_is_followed_to_where_it_leads_even_if_nothing_is_there() {
+        let folder = folder("link");
+        symlink("/no/such/place", folder.join("dangling")).unwrap();
+        symlink("dangling", folder.join("twice")).unwrap();
+        symlink("..", folder.join("up")).unwrap();
+        let to = |name: &str| resolve(&folder.join(name), Last::Follow).unwrap();
+        assert_eq!(to("twice/x"), Path::new("/no/such/place/x"));
+        assert_eq!(to("up/x"), folder.parent().unwrap().join("x"));
+        assert_eq!(to("plain"), folder.join("plain"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn links_that_go_round_lead_nowhere() {
+        let folder = folder("round");
+        symlink("b", folder.join("a")).unwrap();
+        symlink("a", folder.join("b")).unwrap();
+        assert_eq!(resolve(&folder.join("a"), Last::Follow), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn writing_follows_the_last_link_and_deleting_does_not() {
+        let folder = folder("last");
+        symlink("/etc/hosts", folder.join("hosts")).unwrap();
+        let path = "hosts".to_owned();
+        let leads = |action: &Action| {
+            let mut context = context_in(&folder);
+            let touched = touched(action, &context);
+            follow_links(&mut context, &touched);
+            context.paths.into_values().next().and_then(|facts| facts.resolves_to)
+        };
+        let write = Action::FileWrite { path: path.clone(), content: None };
+        assert_eq!(leads(&write).as_deref(), Some("/etc/hosts"));
+        assert_eq!(leads(&Action::FileDelete { path }), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_relative_path_is_looked_for_wherever_the_script_goes() {
+        let goes = |to: &str| Invocation {
+            program: "cd".to_owned(),
+            words: vec![to.to_owned()],
+            operands: vec![0],
+            span: None,
+        };
+        let commands = vec![goes("src"), goes("../docs"), goes("/srv")];
+        let analysis = Analysis { commands, facts: Vec::new() };
+        let context = context_in(Path::new("/work"));
+        let found = folders(&analysis, &Scene::new(&context, &[]));
+        assert_eq!(found, ["/work", "/work/src", "/work/docs", "/srv"]);
+    }
+
+    #[test]
+    fn standard_streams_are_not_looked_through() {
+        let action = Action::FileRead { path: "/dev/stdin".to_owned() };
+        assert_eq!(touched(&action, &Context::default()), []);
+    }
+}

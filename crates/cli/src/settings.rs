@@ -1,0 +1,230 @@
+//! Where configuration comes from, and what it adds up to.
+//!
+//! A file that is there and cannot be read, or is wrong, is an error: nothing is judged without
+//! the rules its author meant. A file that is not there costs nothing.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use countersign_core::policy::{Source, Sources};
+use countersign_core::{Context, Policy};
+
+use crate::around;
+use crate::beneath::Root;
+
+/// The organisation's file.
+const ORGANISATION: &str = "/etc/countersign/config.yaml";
+/// The project's file, at the root of the workspace.
+pub(crate) const PROJECT: &str = ".countersign.yaml";
+/// Larger than any configuration a person wrote.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Whose configuration a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Whoever runs the machine.
+    Organisation,
+    /// The person at it.
+    User,
+    /// The repository the agent works in, which may only tighten.
+    Project,
+}
+
+impl Owner {
+    /// The layer's name.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Organisation => "organisation",
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+/// One place a configuration may be.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(crate) owner: Owner,
+    pub(crate) path: PathBuf,
+    /// What is in it, if it is there.
+    pub(crate) text: Option<String>,
+}
+
+/// The policy in force in this context.
+///
+/// # Errors
+/// A configuration is there but cannot be read or is wrong.
+pub(crate) fn policy(context: &Context) -> Result<Policy> {
+    policy_of(layers(context)?)
+}
+
+/// The policy these layers add up to.
+///
+/// # Errors
+/// One of them is wrong.
+pub(crate) fn policy_of(layers: Vec<Layer>) -> Result<Policy> {
+    let mut sources = Sources::default();
+    let mut any = false;
+    for Layer { owner, path, text } in layers {
+        let Some(text) = text else { continue };
+        any = true;
+        let source = Some(Source { name: path.display().to_string(), text });
+        match owner {
+            Owner::Organisation => sources.organisation = source,
+            Owner::User => sources.user = source,
+            Owner::Project => sources.project = source,
+        }
+    }
+    // Nothing to read, nothing to parse: this is the path of almost every check.
+    if !any {
+        return Ok(Policy::default());
+    }
+    Policy::load(&sources).map_err(|error| anyhow!("{error}\n  hint: {}", error.hint))
+}
+
+/// Every place a configuration may be, read.
+///
+/// # Errors
+/// One is there but cannot be read, or `$COUNTERSIGN_CONFIG` names one that is not.
+pub(crate) fn layers(context: &Context) -> Result<Vec<Layer>> {
+    let mut layers = vec![read(Owner::Organisation, PathBuf::from(ORGANISATION))?];
+    if let Some(path) = user_path() {
+        let layer = read(Owner::User, path)?;
+        if layer.text.is_none() && named_by_environment().is_some() {
+            bail!("`{}`, named by $COUNTERSIGN_CONFIG, is not there", layer.path.display());
+        }
+        layers.push(layer);
+    }
+    if let Some(workspace) = &context.workspace {
+        layers.push(project(Path::new(workspace))?);
+    }
+    Ok(layers)
+}
+
+/// One file given by name.
+///
+/// # Errors
+/// It is not there or cannot be read.
+pub(crate) fn layer_at(path: &Path) -> Result<Layer> {
+    let layer = read(Owner::User, path.to_owned())?;
+    if layer.text.is_none() {
+        bail!("`{}` is not there", path.display());
+    }
+    Ok(layer)
+}
+
+/// Where the user's file is, whether or not it is there.
+pub(crate) fn user_path() -> Option<PathBuf> {
+    named_by_environment().or_else(|| {
+        let folder = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        // The specification says to ignore a relative one.
+        let folder = folder.filter(|folder| folder.is_absolute());
+        let folder = folder.or_else(|| around::home().map(|home| home.join(".config")))?;
+        Some(folder.join("countersign/config.yaml"))
+    })
+}
+
+fn named_by_environment() -> Option<PathBuf> {
+    env::var_os("COUNTERSIGN_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn read(owner: Owner, path: PathBuf) -> Result<Layer> {
+    let text = text_of(open(&path)).with_context(|| format!("cannot read `{}`", path.display()))?;
+    // A link to nowhere is somebody's configuration gone missing, not one never written.
+    if text.is_none() && path.is_symlink() {
+        bail!("`{}` is a link that leads nowhere", path.display());
+    }
+    Ok(Layer { owner, path, text })
+}
+
+/// The project's file belongs to whoever wrote the repository: it is read only if it is really in
+/// there, so that it cannot make us read, and quote in an error, something else.
+fn project(workspace: &Path) -> Result<Layer> {
+    let path = workspace.join(PROJECT);
+    let file = Root::open(workspace).and_then(|root| root.read(Path::new(PROJECT)));
+    let text = text_of(file)
+        .with_context(|| format!("cannot read `{}` as a file of this workspace", path.display()))?;
+    Ok(Layer { owner: Owner::Project, path, text })
+}
+
+fn text_of(file: io::Result<File>) -> Result<Option<String>> {
+    let file = match file {
+        Ok(file) => file,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        bail!("it is not a file");
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        bail!("it is larger than 1 MiB");
+    }
+    Ok(Some(text))
+}
+
+/// Opens without waiting: a pipe in place of a file must not hang every check.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder =
+            env::temp_dir().join(format!("countersign-settings-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_project_file_that_is_a_link_out_of_the_workspace_is_refused() {
+        let folder = folder("link");
+        symlink("/etc/hostname", folder.join(PROJECT)).unwrap();
+        assert!(project(&folder).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_there_but_no_file_is_an_error_and_what_is_not_there_is_nothing() {
+        let folder = folder("kinds");
+        fs::create_dir(folder.join("folder.yaml")).unwrap();
+        symlink("nowhere", folder.join("gone.yaml")).unwrap();
+        assert!(read(Owner::User, folder.join("folder.yaml")).is_err());
+        assert!(read(Owner::User, folder.join("gone.yaml")).is_err());
+        assert!(read(Owner::User, folder.join("none.yaml")).unwrap().text.is_none());
+        assert!(project(&folder.join("no/such/workspace")).unwrap().text.is_none());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_endless_configuration_is_not_read_to_its_end() {
+        let folder = folder("large");
+        let path = folder.join("large.yaml");
+        fs::write(&path, "#".repeat((1 << 20) + 1)).unwrap();
+        assert!(read(Owner::User, path).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,169 @@
+//! Judgements as a person reads them.
+//!
+//! An action's text comes from an agent, so nothing of it reaches a terminal as it is: control
+//! characters could move the cursor over our words, and bidirectional ones reorder them.
+
+use std::borrow::Cow;
+use std::env;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use countersign_core::{Finding, Judgement, Verdict};
+
+/// Whether colour is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// No escape codes at all.
+    Plain,
+    /// Escape codes for a terminal.
+    Colour,
+}
+
+impl Paint {
+    /// Colour only on a terminal that can, and only if the user did not say `NO_COLOR`.
+    pub(crate) fn on(stream: &impl IsTerminal) -> Self {
+        let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if unwanted || !stream.is_terminal() { Self::Plain } else { Self::Colour }
+    }
+
+    /// The verdict's word.
+    pub(crate) fn verdict(self, verdict: Verdict) -> Cow<'static, str> {
+        let code = match verdict {
+            Verdict::Allow => "32",
+            Verdict::Warn => "33",
+            Verdict::Confirm => "1;33",
+            Verdict::Block => "1;31",
+        };
+        match self {
+            Self::Plain => verdict.as_str().into(),
+            Self::Colour => format!("\x1b[{code}m{}\x1b[0m", verdict.as_str()).into(),
+        }
+    }
+}
+
+/// More findings than this are counted, not shown.
+pub(crate) const MOST_FINDINGS: usize = 12;
+
+/// Writes a judgement: the verdict and its reason, each finding, what to do instead.
+pub(crate) fn judgement(
+    out: &mut impl Write,
+    judgement: &Judgement,
+    paint: Paint,
+) -> io::Result<()> {
+    writeln!(out, "{}: {}", paint.verdict(judgement.verdict), one_line(&judgement.reason))?;
+    for finding in judgement.findings.iter().take(MOST_FINDINGS) {
+        writeln!(out, "  {}", summary(finding, &judgement.reason))?;
+    }
+    if let Some(more @ 1..) = judgement.findings.len().checked_sub(MOST_FINDINGS) {
+        writeln!(out, "  …and {more} more; --json has them all")?;
+    }
+    for instead in instead(&judgement.findings) {
+        writeln!(out, "  instead: {}", one_line(instead))?;
+    }
+    Ok(())
+}
+
+/// Each thing to do instead, once.
+pub(crate) fn instead(findings: &[Finding]) -> Vec<&str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for instead in findings.iter().filter_map(|finding| finding.instead.as_deref()) {
+        if !seen.contains(&instead) {
+            seen.push(instead);
+        }
+    }
+    seen
+}
+
+fn summary(finding: &Finding, told: &str) -> String {
+    let mut line = format!(
+        "{} ({} risk, {})",
+        one_line(&finding.rule),
+        finding.risk.as_str(),
+        finding.verdict.as_str()
+    );
+    // The first finding's reason is usually the judgement's own: once is enough.
+    if finding.reason != told {
+        let _ = write!(line, ": {}", one_line(&finding.reason));
+    }
+    line
+}
+
+/// The text on one line, everything invisible made visible.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// The text with its lines, everything else invisible made visible.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, |char| char == '\n')
+}
+
+/// The text, cut off after so many characters.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+    }
+}
+
+fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let hidden = |char: char| is_invisible(char) && !keep(char);
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        if hidden(char) {
+            out.extend(char.escape_default());
+        } else {
+            out.push(char);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls, zero-width characters, line separators, and whatever changes the order of others.
+fn is_invisible(char: char) -> bool {
+    char.is_control()
+        || matches!(char,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_could_fool_a_terminal_is_printed() {
+        assert_eq!(
+            one_line("a\x1b[2Kb\r\nc\u{202e}d\u{200b}"),
+            r"a\u{1b}[2Kb\r\nc\u{202e}d\u{200b}"
+        );
+        assert_eq!(visible("a\nb\x07"), "a\nb\\u{7}");
+        assert_eq!(one_line("größe 日本 🎉"), "größe 日本 🎉");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_where_a_character_ends() {
+        assert_eq!(cut("日本語", 2), "日本…");
+        assert_eq!(cut("日本語", 3), "日本語");
+    }
+
+    #[test]
+    fn a_reason_cannot_forge_a_second_line() {
+        let judgement = Judgement {
+            verdict: Verdict::Block,
+            risk: countersign_core::Risk::default(),
+            findings: Vec::new(),
+            reason: "x\nallow: fine".to_owned(),
+            digest: String::new(),
+            trace: Vec::new(),
+        };
+        let mut out = Vec::new();
+        super::judgement(&mut out, &judgement, Paint::Plain).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "block: x\\nallow: fine\n");
+    }
+}

@@ -1,0 +1,109 @@
+//! Configuration: where it is found, and that a bad one closes the gate.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{BINARY, Sandbox, end};
+
+const BAD: &str = "profile: coding-agent\nthis is no YAML map\n";
+
+#[test]
+fn a_bad_configuration_stops_everything_that_judges() {
+    let sandbox = Sandbox::new("config-bad");
+    sandbox.configure(BAD);
+    for args in [
+        &["check", "shell", "ls"][..],
+        &["check", "--batch"],
+        &["explain", "shell", "ls"],
+        &["run", "--", "touch", "ran"],
+        &["run", "-c", "touch ran"],
+        &["rules", "list"],
+        &["config", "check"],
+    ] {
+        let ended = sandbox.run_with(args, "{\"kind\":\"shell\",\"command\":\"ls\"}\n");
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ended.err.contains("config.yaml:"), "{ended:?}");
+    }
+    assert!(!sandbox.project().join("ran").exists());
+}
+
+#[test]
+fn a_bad_project_file_stops_everything_too() {
+    let sandbox = Sandbox::new("config-project");
+    sandbox.write(".countersign.yaml", BAD);
+    let ended = sandbox.run(&["run", "--", "touch", "ran"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(!sandbox.project().join("ran").exists());
+}
+
+#[test]
+fn a_file_named_by_the_environment_must_be_there() {
+    let sandbox = Sandbox::new("config-named");
+    let check = |path: &str| {
+        let mut command = sandbox.command(BINARY);
+        end(command.env("COUNTERSIGN_CONFIG", path).args(["check", "shell", "ls"]), "")
+    };
+    assert_eq!(check("missing.yaml").code, Some(2));
+    sandbox.write("mine.yaml", "profile: coding-agent\n");
+    assert_eq!(check("mine.yaml").code, Some(0));
+    sandbox.write("mine.yaml", BAD);
+    assert_eq!(check("mine.yaml").code, Some(2));
+    // Set but empty is not set.
+    assert_eq!(check("").code, Some(0));
+}
+
+#[test]
+fn the_first_configuration_is_right_and_never_overwritten() {
+    let sandbox = Sandbox::new("config-init");
+    for args in [&["config", "init"][..], &["config", "init", "--project"]] {
+        assert_eq!(sandbox.run(args).code, Some(0), "{args:?}");
+        let again = sandbox.run(args);
+        assert_eq!(again.code, Some(2), "{args:?}");
+        assert!(again.err.contains("cannot write"), "{again:?}");
+    }
+    let check = sandbox.run(&["config", "check"]);
+    assert_eq!(check.code, Some(0), "{check:?}");
+    assert_eq!(check.out.matches(": right").count(), 2, "{check:?}");
+    assert!(sandbox.home().join(".config/countersign/config.yaml").exists());
+    assert!(sandbox.project().join(".countersign.yaml").exists());
+}
+
+#[test]
+fn one_file_can_be_checked_by_itself() {
+    let sandbox = Sandbox::new("config-check");
+    sandbox.write("new.yaml", BAD);
+    let ended = sandbox.run(&["config", "check", "new.yaml"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("new.yaml:2:1"), "{ended:?}");
+    assert_eq!(sandbox.run(&["config", "check", "none.yaml"]).code, Some(2));
+}
+
+#[test]
+fn show_names_every_file_and_what_they_come_to() {
+    let sandbox = Sandbox::new("config-show");
+    sandbox.configure("profile: coding-agent\n");
+    let ended = sandbox.run(&["config", "show", "--json"]);
+    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    let files = shown["files"].as_array().unwrap();
+    let there =
+        |name: &str| files.iter().find(|file| file["layer"] == name).unwrap()["there"].clone();
+    assert_eq!((there("user"), there("project")), (Value::Bool(true), Value::Bool(false)));
+    assert_eq!(shown["settings"]["profile"], "coding-agent");
+    let told = sandbox.run(&["config", "show"]).out;
+    assert!(
+        told.contains("config.yaml: there") && told.contains("profile: coding-agent"),
+        "{told}"
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn a_project_file_cannot_lead_out_of_the_workspace() {
+    let sandbox = Sandbox::new("config-link");
+    fs::write(sandbox.home().join("private"), "not: yours\n").unwrap();
+    std::os::unix::fs::symlink("../private", sandbox.project().join(".countersign.yaml")).unwrap();
+    let ended = sandbox.run(&["check", "shell", "ls"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(!ended.err.contains("yours"), "{ended:?}");
+}

@@ -1,0 +1,19 @@
+//! The binary from the outside: what it prints, how it exits, what it runs and what it does not.
+
+// As modules marked `test`, so that the lints treat their helpers like tests.
+#[cfg(test)]
+mod batch;
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod generated;
+#[cfg(test)]
+#[cfg(unix)]
+mod run;
+#[cfg(test)]
+mod sandbox;
+#[cfg(test)]
+#[cfg(unix)]
+mod transcripts;

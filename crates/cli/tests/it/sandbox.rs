@@ -1,0 +1,97 @@
+//! A home folder with a project in it, made for one test and gone after it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// `home/user` and `home/user/project`, and nothing of the real user's.
+pub(crate) struct Sandbox {
+    folder: PathBuf,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Sandbox {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&folder);
+        let sandbox = Self { folder: folder.clone() };
+        fs::create_dir_all(sandbox.project().join(".git")).unwrap();
+        sandbox
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.join("home/user")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    /// Writes a file below the project.
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.project().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes the user's configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        self.write("../.config/countersign/config.yaml", text);
+    }
+
+    /// A program in the project, with the sandbox's environment and no other.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.project()).env_clear().env("HOME", self.home());
+        let folder = Path::new(BINARY).parent().unwrap().display();
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{folder}:{path}")).env("LC_ALL", "C.UTF-8");
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        self.run_with(args, "")
+    }
+
+    /// Runs the binary to its end, with this on standard input.
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Ended {
+        let mut command = self.command(BINARY);
+        command.args(args);
+        end(&mut command, input)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Runs a command to its end, with this on standard input.
+pub(crate) fn end(command: &mut Command, input: &str) -> Ended {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // On a thread of its own: the child may answer before it has read everything.
+    let writer = std::thread::spawn(move || {
+        let _ = stdin.write_all(input.as_bytes());
+    });
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: status.code(), out: text(stdout), err: text(stderr) }
+}

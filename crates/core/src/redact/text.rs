@@ -1,0 +1,207 @@
+//! Bytes, classes of bytes and runs of them: the little that every detector stands on.
+//!
+//! Reading past either end gives `0`, which belongs to no class, so no detector checks bounds.
+
+/// A set of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class(u16);
+
+impl Class {
+    pub(super) const DIGIT: Self = Self(1);
+    pub(super) const HEX: Self = Self(1 | 2);
+    pub(super) const LOWER: Self = Self(2 | 4);
+    pub(super) const LOWER_NUM: Self = Self(1 | 2 | 4);
+    pub(super) const UPPER: Self = Self(8 | 16);
+    pub(super) const UPPER_NUM: Self = Self(1 | 8 | 16);
+    pub(super) const ANY_HEX: Self = Self(1 | 2 | 8);
+    pub(super) const ALPHA: Self = Self(2 | 4 | 8 | 16);
+    pub(super) const ALNUM: Self = Self(1 | 2 | 4 | 8 | 16);
+    pub(super) const WORD: Self = Self(Self::ALNUM.0 | 32);
+    pub(super) const UUID: Self = Self(1 | 2 | 8 | 64);
+    /// The alphabet of base64url, which most tokens are cut from.
+    pub(super) const URL64: Self = Self(Self::ALNUM.0 | 32 | 64);
+    pub(super) const DOTTED: Self = Self(Self::URL64.0 | 128);
+    pub(super) const BASE64: Self = Self(Self::ALNUM.0 | 256 | 512);
+    /// Both alphabets of base64, padding included.
+    pub(super) const ANY64: Self = Self(Self::URL64.0 | 256 | 512);
+    /// The alphabet of `crypt(3)` hashes.
+    pub(super) const CRYPT: Self = Self(Self::ALNUM.0 | 128 | 256);
+    /// What a name is made of: an identifier, a dotted path, a flag.
+    pub(super) const NAME: Self = Self(Self::URL64.0 | 128);
+    /// Letters and digits, some of them percent-encoded.
+    pub(super) const ESCAPED: Self = Self(Self::ALNUM.0 | 4096);
+    pub(super) const DASH: Self = Self(64);
+    /// Base64 broken into lines.
+    pub(super) const LINES64: Self = Self(Self::BASE64.0 | 1024 | 2048);
+    pub(super) const SPACE: Self = Self(1024);
+    pub(super) const BLANK: Self = Self(1024 | 2048);
+
+    /// Whether the byte is in the set.
+    pub(super) fn has(self, byte: u8) -> bool {
+        BITS.get(usize::from(byte)).is_some_and(|bits| self.0 & bits != 0)
+    }
+}
+
+/// The classes of every byte.
+static BITS: [u16; 256] = table();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "runs at compile time, where out of bounds is a build error"
+)]
+const fn table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = bits(byte);
+        if byte == u8::MAX {
+            return table;
+        }
+        byte += 1;
+    }
+}
+
+const fn bits(byte: u8) -> u16 {
+    match byte {
+        b'0'..=b'9' => 1,
+        b'a'..=b'f' => 2,
+        b'g'..=b'z' => 4,
+        b'A'..=b'F' => 8,
+        b'G'..=b'Z' => 16,
+        b'_' => 32,
+        b'-' => 64,
+        b'.' => 128,
+        b'+' | b'/' => 256,
+        b'=' => 512,
+        b' ' | b'\t' => 1024,
+        b'\n' | b'\r' => 2048,
+        b'%' => 4096,
+        _ => 0,
+    }
+}
+
+/// The text under scrutiny.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a>(pub(super) &'a str);
+
+impl<'a> Text<'a> {
+    /// The number of bytes.
+    pub(super) const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// The byte there, or `0` beyond the end.
+    pub(super) fn at(self, index: usize) -> u8 {
+        self.0.as_bytes().get(index).copied().unwrap_or(0)
+    }
+
+    /// The byte before that place, or `0` at the start.
+    pub(super) fn before(self, index: usize) -> u8 {
+        index.checked_sub(1).map_or(0, |index| self.at(index))
+    }
+
+    /// The text between two places, or nothing if they do not lie on characters.
+    pub(super) fn cut(self, start: usize, end: usize) -> &'a str {
+        self.0.get(start..end).unwrap_or("")
+    }
+
+    /// Up to `limit` bytes before that place, from the start of a character on.
+    pub(super) fn back(self, end: usize, limit: usize) -> &'a str {
+        let from = end.saturating_sub(limit);
+        let start = (from..end).take(4).find(|at| self.0.is_char_boundary(*at)).unwrap_or(end);
+        self.cut(start, end)
+    }
+
+    /// Where the run of such bytes that starts there ends.
+    pub(super) fn run(self, start: usize, class: Class) -> usize {
+        self.run_within(start, class, self.len())
+    }
+
+    /// The same, going no further than `limit` bytes.
+    pub(super) fn run_within(self, start: usize, class: Class, limit: usize) -> usize {
+        let bytes = self.0.as_bytes().get(start..).unwrap_or(&[]);
+        start + bytes.iter().take(limit).take_while(|byte| class.has(**byte)).count()
+    }
+
+    /// Where the run of such bytes that ends there starts, going no further back than `limit`.
+    pub(super) fn run_back(self, end: usize, class: Class, limit: usize) -> usize {
+        let bytes = self.0.as_bytes().get(..end).unwrap_or(&[]);
+        end - bytes.iter().rev().take(limit).take_while(|byte| class.has(**byte)).count()
+    }
+
+    /// Whether the literal stands there.
+    pub(super) fn has(self, index: usize, literal: &str) -> bool {
+        self.0.as_bytes().get(index..).is_some_and(|rest| rest.starts_with(literal.as_bytes()))
+    }
+
+    /// Whether the literal stands there, in any case.
+    pub(super) fn has_any_case(self, index: usize, literal: &str) -> bool {
+        self.0
+            .as_bytes()
+            .get(index..index.saturating_add(literal.len()))
+            .is_some_and(|found| found.eq_ignore_ascii_case(literal.as_bytes()))
+    }
+
+    /// Where one of these bytes next stands, within `limit` bytes.
+    pub(super) fn find(self, start: usize, limit: usize, wanted: &[u8]) -> Option<usize> {
+        let bytes = self.0.as_bytes().get(start..).unwrap_or(&[]);
+        let found = bytes.iter().take(limit).position(|byte| wanted.contains(byte))?;
+        Some(start + found)
+    }
+
+    /// Whether a token may start there: nothing wordlike runs into it.
+    ///
+    /// `\n` written as two characters, and `%3D`, do not.
+    pub(super) fn is_edge(self, index: usize) -> bool {
+        let before = self.before(index);
+        if !Class::WORD.has(before) {
+            return true;
+        }
+        let second = index.checked_sub(2).map_or(0, |index| self.at(index));
+        let third = index.checked_sub(3).map_or(0, |index| self.at(index));
+        (second == b'\\' && matches!(before, b'n' | b't' | b'r'))
+            || (third == b'%' && Class::ANY_HEX.has(second) && Class::ANY_HEX.has(before))
+    }
+}
+
+/// Whether the words are the same in any case.
+pub(super) fn is_any(word: &str, of: &[&str]) -> bool {
+    of.iter().any(|candidate| candidate.eq_ignore_ascii_case(word))
+}
+
+/// Whether the needle, given in lower case, occurs in any case.
+pub(super) fn contains(text: &str, needle: &str) -> bool {
+    text.as_bytes()
+        .windows(needle.len().max(1))
+        .any(|window| window.eq_ignore_ascii_case(needle.as_bytes()))
+}
+
+/// Whether the text ends so, in any case.
+pub(super) fn ends(text: &str, tail: &str) -> bool {
+    text.len() >= tail.len()
+        && text.get(text.len() - tail.len()..).is_some_and(|end| end.eq_ignore_ascii_case(tail))
+}
+
+/// Whether the text starts so, in any case.
+pub(super) fn starts(text: &str, head: &str) -> bool {
+    text.get(..head.len()).is_some_and(|start| start.eq_ignore_ascii_case(head))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_past_the_ends_gives_nothing() {
+        let text = Text("ab");
+        assert_eq!((text.at(2), text.before(0), text.cut(1, 9)), (0, 0, ""));
+        assert_eq!(text.run(5, Class::ALNUM), 5);
+    }
+
+    #[test]
+    fn an_escaped_newline_is_an_edge() {
+        assert!(Text("\\nghp").is_edge(2));
+        assert!(Text("%3Dghp").is_edge(3));
+        assert!(!Text("anghp").is_edge(2));
+    }
+}

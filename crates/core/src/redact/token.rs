@@ -1,0 +1,236 @@
+//! Tokens that say whose they are: a known prefix, then a known number of known characters.
+//!
+//! A row of [`PROVIDERS`] matches without backtracking: each part takes all it can, and a run
+//! that could go on past its longest length is no match, which keeps hashes and words out.
+
+use super::{
+    Hits,
+    fake::{is_flat, is_masked, is_mixed, is_placeholder, is_rich, is_thin},
+    provider::PROVIDERS,
+    text::{Class, Text, contains},
+};
+
+/// One kind of token.
+#[derive(Debug)]
+pub(super) struct Provider {
+    pub(super) kind: &'static str,
+    pub(super) prefix: &'static str,
+    pub(super) parts: &'static [Part],
+}
+
+/// What follows the prefix.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Exactly this.
+    Literal(&'static str),
+    /// This many of these.
+    Run(Class, usize, usize),
+    /// Nothing new, but what was read so far ends like this.
+    Tail(&'static str),
+}
+
+/// How far a run without a longest length is followed.
+pub(super) const OPEN: usize = 1024;
+
+/// How long a token of an unknown provider may be.
+const LONGEST: usize = 300;
+
+/// Finds tokens with a known prefix, and those that look like one of a provider unknown to us.
+pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
+    let mut index = 0;
+    while index < text.len() {
+        let byte = text.at(index);
+        if !byte.is_ascii_alphanumeric() || !text.is_edge(index) {
+            index += 1;
+            continue;
+        }
+        index = match known(text, index) {
+            Outcome::Found(end, kind) => {
+                hits.secret(kind, index, end);
+                end
+            }
+            Outcome::Near => index + 1,
+            Outcome::Foreign => unknown(text, index, hits),
+        };
+    }
+}
+
+enum Outcome {
+    Found(usize, &'static str),
+    /// A known prefix, but not what follows it.
+    Near,
+    Foreign,
+}
+
+fn known(text: Text<'_>, start: usize) -> Outcome {
+    let mut near = false;
+    for row in rows(text.at(start)) {
+        if !text.has(start, row.prefix) {
+            continue;
+        }
+        near |= row.prefix.len() >= 3;
+        let body = start + row.prefix.len();
+        if let Some(end) = follow(text, start, body, row.parts)
+            && is_genuine(
+                row,
+                text.cut(start, end.min(start + OPEN)),
+                text.cut(body, end.min(body + OPEN)),
+            )
+        {
+            return Outcome::Found(finish(text, end, row.parts), row.kind);
+        }
+    }
+    if near { Outcome::Near } else { Outcome::Foreign }
+}
+
+/// Goes on to the end of a last part that may be of any length.
+///
+/// Only for what is a token, so that a long run is walked once and not from each of its dashes.
+fn finish(text: Text<'_>, end: usize, parts: &[Part]) -> usize {
+    match parts.last() {
+        Some(Part::Run(class, _, OPEN)) => text.run(end, *class),
+        _ => end,
+    }
+}
+
+/// The rows whose prefix starts with that byte.
+fn rows(first: u8) -> &'static [Provider] {
+    let bounds = |byte: u8| INDEX.get(usize::from(byte)).copied().unwrap_or(0);
+    PROVIDERS.get(bounds(first)..bounds(first.saturating_add(1))).unwrap_or(&[])
+}
+
+/// For each first byte, the first row that starts with it or a later one.
+const INDEX: [usize; 128] = index();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "runs at compile time, where out of bounds is a build error"
+)]
+const fn index() -> [usize; 128] {
+    let mut index = [0; 128];
+    let (mut byte, mut row) = (0, 0);
+    while byte < 128 {
+        while row < PROVIDERS.len() && (PROVIDERS[row].prefix.as_bytes()[0] as usize) < byte {
+            row += 1;
+        }
+        index[byte] = row;
+        byte += 1;
+    }
+    index
+}
+
+/// Where the parts end, if they all are there.
+pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) -> Option<usize> {
+    let mut end = body;
+    let mut last = None;
+    for part in parts {
+        match part {
+            Part::Literal(literal) => {
+                if !text.has(end, literal) {
+                    return None;
+                }
+                end += literal.len();
+                last = None;
+            }
+            Part::Run(class, least, most) => {
+                let stop = text.run_within(end, *class, most.saturating_add(1));
+                if stop - end < *least || (stop - end > *most && *most < OPEN) {
+                    return None;
+                }
+                end = stop;
+                last = Some(*class);
+            }
+            Part::Tail(tail) => {
+                if !text.cut(start, end).ends_with(tail) {
+                    return None;
+                }
+            }
+        }
+    }
+    // Punctuation that a class happens to hold ends sentences and flags as often as tokens.
+    let ended = last.is_some_and(|class| class.has(b'.')) && text.before(end) == b'.';
+    let end = if ended { end - 1 } else { end };
+    let goes_on = last.is_none() && Class::ALNUM.has(text.at(end));
+    // A file's name goes on with its ending, a token somebody hid with marks.
+    let named = text.at(end) == b'.' && Class::LOWER.has(text.at(end + 1));
+    let hidden = matches!(text.at(end), b'#' | b'*');
+    (!goes_on && !named && !hidden).then_some(end)
+}
+
+fn is_genuine(row: &Provider, whole: &str, body: &str) -> bool {
+    let sample =
+        contains(body, "example") && (body.len() < 64 || body.matches("EXAMPLE").count() > 3);
+    // Sixteen capitals name an account whatever their order; elsewhere order means made up.
+    let flat = if row.kind == "aws-key" { is_thin(body) } else { is_flat(body) };
+    // A prefix of two or three letters also starts words, file names and hashes.
+    let sure = row.prefix.len() > 4
+        || row.kind == "aws-key"
+        || row.kind == "aws-appsync-key"
+        || is_mixed(body);
+    sure && !sample && !flat && !is_masked(body) && !(body.len() < 64 && is_worded(whole))
+}
+
+/// Whether words make up the token, as in `xoxb-my-bot-token` or `..._PUT_YOUR_TOKEN_HERE_...`.
+fn is_worded(token: &str) -> bool {
+    ["your", "here", "redacted", "changeme", "placeholder"].iter().any(|word| contains(token, word))
+        && !is_rich(token)
+}
+
+/// A short lower-case name, then a long draw of letters of both cases and digits.
+///
+/// Where the name itself says that a secret follows, hexadecimal digits are enough. Returns where
+/// to go on.
+fn unknown(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
+    let end = text.run_within(start, Class::URL64, LONGEST);
+    if end - start < 27 || end - start == LONGEST {
+        return text.run(start, Class::ALNUM).max(start + 1);
+    }
+    let token = text.cut(start, end);
+    let body_at = token.rfind(['_', '-']).map_or(0, |at| at + 1);
+    let (name, body) = token.split_at_checked(body_at).unwrap_or(("", ""));
+    let named = (3..=24).contains(&name.len())
+        && name.bytes().all(|byte| Class::LOWER_NUM.has(byte) || matches!(byte, b'_' | b'-'));
+    let free = !matches!(text.before(start), b'/' | b'.' | b'@' | b'#' | b'~')
+        && !matches!(text.at(end), b'/' | b'.' | b'(' | b'@');
+    let drawn = (body.len() >= 28 && is_rich(body))
+        || (body.len() >= 24 && is_marked(name) && is_body(body));
+    if named && free && drawn && !is_placeholder(body) {
+        hits.secret("token", start, end);
+        return end;
+    }
+    text.run(start, Class::ALNUM).max(start + 1)
+}
+
+/// Whether the name has a part that only names of tokens have.
+fn is_marked(name: &str) -> bool {
+    let mut parts = name.split(['_', '-']);
+    let marks =
+        ["sk", "pat", "secret", "token", "apikey", "live", "rk", "whsec", "sak", "pk", "key"];
+    parts.any(|part| marks.contains(&part))
+}
+
+fn is_body(body: &str) -> bool {
+    super::fake::is_random(body, 24) && body.bytes().filter(u8::is_ascii_digit).count() >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_by_first_byte() {
+        let firsts: Vec<u8> = PROVIDERS.iter().map(|row| row.prefix.as_bytes()[0]).collect();
+        assert!(firsts.is_sorted(), "the index needs rows in the order of their first byte");
+        assert!(firsts.iter().all(u8::is_ascii_alphanumeric));
+    }
+
+    #[test]
+    fn no_row_stands_twice() {
+        let mut rows: Vec<String> =
+            PROVIDERS.iter().map(|row| format!("{} {:?}", row.prefix, row.parts)).collect();
+        rows.sort();
+        let before = rows.len();
+        rows.dedup();
+        assert_eq!(rows.len(), before);
+    }
+}

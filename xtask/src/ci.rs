@@ -1,0 +1,154 @@
+//! Everything CI checks, in the order that tells soonest.
+//!
+//! One profile and one target folder, so that nothing is compiled twice. What a machine does not
+//! have (cargo-deny, the corpus) is skipped with a line that says so.
+
+use std::time::Instant;
+
+use crate::generated::How;
+use crate::process::{PROFILE, cargo, has_subcommand, root, run, run_keeping};
+use crate::{Result, arrows, quality, rules, transcript};
+
+/// One heading of the output.
+struct Section {
+    name: &'static str,
+    run: fn() -> Result<Vec<String>>,
+}
+
+const SECTIONS: &[Section] = &[
+    Section { name: "format", run: format },
+    Section { name: "arrows between crates", run: || quiet(arrows::check()) },
+    Section { name: "lints", run: lints },
+    Section { name: "tests", run: || run_tests(&[]) },
+    Section { name: "ignored tests still fail", run: ignored_tests },
+    Section { name: "documentation tests", run: doc_tests },
+    Section { name: "documentation", run: documentation },
+    Section { name: "generated files", run: generated_files },
+    Section { name: "transcripts", run: || quiet(transcript::run(&[])) },
+    Section { name: "fuzz targets compile", run: fuzz_targets },
+    Section { name: "dependencies", run: dependencies },
+];
+
+/// Runs every section, and stops at the first that fails.
+///
+/// # Errors
+/// A section failed; the message names it.
+pub(crate) fn run_all() -> Result {
+    let started = Instant::now();
+    let mut closing = Vec::new();
+    for (at, section) in SECTIONS.iter().enumerate() {
+        println!("\n=== {}/{} {} ===", at + 1, SECTIONS.len(), section.name);
+        let section_started = Instant::now();
+        let lines = (section.run)().map_err(|error| {
+            format!("{} failed after {:.0?}: {error}", section.name, started.elapsed())
+        })?;
+        println!("--- {}: ok in {:.1?}", section.name, section_started.elapsed());
+        closing.extend(lines);
+    }
+    println!("\n=== all {} sections passed in {:.1?} ===", SECTIONS.len(), started.elapsed());
+    // Repeated here, because hundreds of lines stand between them and the end.
+    for line in closing {
+        println!("{}", line.trim());
+    }
+    Ok(())
+}
+
+/// The tests alone.
+///
+/// # Errors
+/// A test failed.
+pub(crate) fn test(args: &[&str]) -> Result {
+    quiet(run_tests(args).map(drop)).map(drop)
+}
+
+fn quiet(outcome: Result) -> Result<Vec<String>> {
+    outcome.map(|()| Vec::new())
+}
+
+fn format() -> Result<Vec<String>> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    quiet(run(&mut cargo(&["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"])))
+}
+
+fn lints() -> Result<Vec<String>> {
+    quiet(run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--profile",
+        PROFILE,
+        "--",
+        "-D",
+        "warnings",
+    ])))
+}
+
+/// By nextest where it is installed, else by cargo.
+fn run_tests(args: &[&str]) -> Result<Vec<String>> {
+    let nextest: &[&str] = &["nextest", "run", "--workspace", "--cargo-profile", PROFILE];
+    let plain: &[&str] =
+        &["test", "--workspace", "--all-targets", "--profile", PROFILE, "--no-fail-fast"];
+    let words = if has_subcommand("nextest") { nextest } else { plain };
+    run_keeping(&mut cargo(&[words, args].concat()), is_closing_line)
+}
+
+/// What a test runner says last.
+fn is_closing_line(line: &str) -> bool {
+    line.trim_start().starts_with("Summary [") || line.starts_with("test result:")
+}
+
+/// An ignored test stands for something that does not hold yet. Once it passes, it is stale.
+fn ignored_tests() -> Result<Vec<String>> {
+    let listed = cargo(&["test", "--workspace", "--profile", PROFILE, "--all-targets", "--quiet"])
+        .args(["--no-fail-fast", "--", "--ignored", "--list", "--format", "terse"])
+        .output()?;
+    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let names: Vec<_> = names.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    for name in &names {
+        let passed =
+            cargo(&["test", "--workspace", "--profile", PROFILE, "--all-targets", "--quiet"])
+                .args(["--", "--ignored", "--exact", name])
+                .output()?
+                .status
+                .success();
+        if passed {
+            return Err(format!("`{name}` is ignored but passes").into());
+        }
+    }
+    println!("{} ignored tests", names.len());
+    Ok(Vec::new())
+}
+
+fn doc_tests() -> Result<Vec<String>> {
+    let words = ["test", "--workspace", "--doc", "--profile", PROFILE];
+    run_keeping(&mut cargo(&words), is_closing_line)
+}
+
+fn documentation() -> Result<Vec<String>> {
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--profile", PROFILE]);
+    quiet(run(doc.env("RUSTDOCFLAGS", "-D warnings")))
+}
+
+fn generated_files() -> Result<Vec<String>> {
+    rules::run(How::Check)?;
+    quiet(quality::run(&["--check"]))
+}
+
+/// Checked, not linked: libFuzzer itself needs a C++ compiler, which CI does without.
+fn fuzz_targets() -> Result<Vec<String>> {
+    let mut check = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--profile", PROFILE]);
+    let target = crate::process::target();
+    quiet(run(check
+        .env("CUSTOM_LIBFUZZER_PATH", root().join("fuzz/not-linked.a"))
+        .arg("--target-dir")
+        .arg(target)))
+}
+
+fn dependencies() -> Result<Vec<String>> {
+    if !has_subcommand("deny") {
+        println!("skipped: cargo-deny is not installed");
+        return Ok(Vec::new());
+    }
+    // Advisories need the network beyond the registries; `cargo deny check` looks at them too.
+    quiet(run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"])))
+}

@@ -1,0 +1,149 @@
+//! Corpus rows, and the question each one asks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use countersign_core::{Action, Context};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Result;
+
+const HOME: &str = "/home/dev";
+const WORKSPACE: &str = "/home/dev/project";
+
+/// One row: what was proposed, and what its author says about it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) kind: String,
+    pub(crate) input: Value,
+    pub(crate) expected: String,
+    pub(crate) category: String,
+}
+
+/// What a row asks the core.
+#[derive(Debug)]
+pub(crate) enum Question {
+    /// May this run?
+    Judge(Box<(Action, Context)>),
+    /// Is anything secret or personal in this?
+    Redact(String),
+    /// Nothing yet: the profile this kind belongs to is not built.
+    Later,
+}
+
+/// Which side of the line a row stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Must be let through.
+    Good,
+    /// Must be stopped.
+    Bad,
+    /// Raw traffic, of which little may be stopped.
+    Traffic,
+}
+
+impl Row {
+    /// Which side it is on; nothing for rows that count for neither.
+    pub(crate) fn side(&self) -> Option<Side> {
+        match self.expected.as_str() {
+            "grey" | "write_unspecified" => None,
+            "benign" | "read_only" => Some(Side::Good),
+            "traffic" => Some(Side::Traffic),
+            _ => Some(Side::Bad),
+        }
+    }
+
+    /// What it asks.
+    ///
+    /// # Errors
+    /// The row does not have the shape its kind promises.
+    pub(crate) fn question(&self) -> Result<Question> {
+        let input = &self.input;
+        let workspace = input.get("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
+        let context = json!({"home": HOME, "workspace": workspace, "cwd": workspace});
+        let action = match self.kind.as_str() {
+            "redact" => {
+                return Ok(Question::Redact(input.as_str().unwrap_or_default().to_owned()));
+            }
+            "shell" => json!({"kind": "shell", "command": input}),
+            "code.python" => json!({"kind": "code", "language": "python", "source": input}),
+            "sql" => json!({
+                "kind": "code", "language": "sql", "source": input["sql"], "dialect": input["dialect"],
+            }),
+            "path" => {
+                let op = input["op"].as_str().unwrap_or_default();
+                json!({"kind": format!("file_{op}"), "path": input["path"]})
+            }
+            _ => return Ok(Question::Later),
+        };
+        let (action, context) = (serde_json::from_value(action)?, serde_json::from_value(context)?);
+        Ok(Question::Judge(Box::new((action, context))))
+    }
+}
+
+/// Every file of the corpus, by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The rows of one file.
+///
+/// # Errors
+/// The file cannot be read, or a line is not a row.
+pub(crate) fn rows(file: &Path) -> Result<Vec<Row>> {
+    let text = fs::read_to_string(file)?;
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| {
+            Ok(serde_json::from_str(line).map_err(|error| format!("{}: {error}", name(file)))?)
+        })
+        .collect()
+}
+
+/// A file's name without its folder and ending.
+pub(crate) fn name(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: &str, input: Value, expected: &str) -> Row {
+        Row { kind: kind.into(), input, expected: expected.into(), category: "x".into() }
+    }
+
+    #[test]
+    fn a_path_is_judged_from_its_own_workspace() {
+        let input = json!({"op": "write", "path": "a", "workspace": "/w"});
+        let Question::Judge(asked) = row("path", input, "benign").question().unwrap() else {
+            panic!("a path is judged");
+        };
+        assert_eq!(asked.0, Action::FileWrite { path: "a".into(), content: None });
+        assert_eq!(asked.1.cwd.as_deref(), Some("/w"));
+    }
+
+    #[test]
+    fn labels_fall_on_three_sides_or_none() {
+        let side = |label| row("shell", json!("ls"), label).side();
+        assert_eq!(side("read_only"), Some(Side::Good));
+        assert_eq!(side("destructive"), Some(Side::Bad));
+        assert_eq!(side("traffic"), Some(Side::Traffic));
+        assert_eq!(side("grey"), None);
+    }
+
+    #[test]
+    fn kinds_without_an_analyzer_wait() {
+        let question = row("url", json!({"url": "https://example.com"}), "benign").question();
+        assert!(matches!(question.unwrap(), Question::Later));
+    }
+}

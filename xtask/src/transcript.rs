@@ -1,0 +1,170 @@
+//! The commands in README.md and the guide, run as they stand and compared with what they say.
+//!
+//! A block fenced as `console` is one session: lines that begin with `$ ` are run by one `sh`,
+//! what follows each is what it must print, standard error included. The session starts in an
+//! empty folder with an empty home. `cargo run --release -- …` runs the binary that is already
+//! built, so that CI builds one profile only.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+use crate::process::{PROFILE, cargo, root, run as run_command, target};
+
+/// Runs every session.
+///
+/// # Errors
+/// A session prints something else than the page says, or cannot be run.
+pub(crate) fn run(args: &[&str]) -> Result {
+    let bless = match args {
+        [] => std::env::var_os("BLESS").is_some(),
+        ["--bless"] => true,
+        other => return Err(format!("unknown option `{}`", other.join(" ")).into()),
+    };
+    run_command(&mut cargo(&["build", "--package", "countersign", "--profile", PROFILE]))?;
+    let mut stale = Vec::new();
+    for page in pages()? {
+        let text = fs::read_to_string(&page)?;
+        let actual = replay(&text)?;
+        let name = page.strip_prefix(root()).unwrap_or(&page).display().to_string();
+        if actual == text {
+            println!("{name}: {} sessions as written", text.matches(FENCE).count());
+        } else if bless {
+            fs::write(&page, actual)?;
+            println!("{name}: rewritten");
+        } else {
+            stale.push(format!("{name}:\n{}", differences(&text, &actual)));
+        }
+    }
+    if stale.is_empty() { Ok(()) } else { Err(stale.join("\n").into()) }
+}
+
+const FENCE: &str = "```console\n";
+
+/// README.md and every page of the guide.
+fn pages() -> Result<Vec<PathBuf>> {
+    let mut pages = vec![root().join("README.md")];
+    let mut guide: Vec<PathBuf> = fs::read_dir(root().join("docs/guide"))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect();
+    guide.sort();
+    pages.append(&mut guide);
+    Ok(pages)
+}
+
+/// The page as it would read if every session had just been recorded.
+fn replay(page: &str) -> Result<String> {
+    let mut replayed = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once(FENCE) {
+        let (session, after) = after.split_once("```").ok_or("a console block has no end")?;
+        let _ = write!(replayed, "{before}{FENCE}{}```", record(session)?);
+        rest = after;
+    }
+    replayed.push_str(rest);
+    Ok(replayed)
+}
+
+/// One session, run again.
+fn record(session: &str) -> Result<String> {
+    let commands: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let folder = Scratch::new()?;
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(script(&commands))
+        .current_dir(&folder.0)
+        .env("HOME", &folder.0)
+        .env("PATH", path()?)
+        .env_remove("XDG_CONFIG_HOME")
+        .output()?;
+    let printed = String::from_utf8(output.stdout)?;
+    let mut parts = printed.split(MARK);
+    let mut recorded = String::new();
+    for command in commands {
+        let _ = writeln!(recorded, "$ {command}");
+        let part = parts.next().unwrap_or_default();
+        recorded.push_str(part.strip_prefix('\n').unwrap_or(part));
+        if !part.is_empty() && !part.ends_with('\n') {
+            recorded.push('\n');
+        }
+    }
+    Ok(recorded.replace(&*folder.0.to_string_lossy(), "~"))
+}
+
+/// Printed after each command, so that outputs can be told apart.
+const MARK: &str = "\u{1}countersign-transcript\u{1}";
+
+/// All commands in one shell, each followed by the mark, with `$?` passed on to the next.
+fn script(commands: &[&str]) -> String {
+    let mut script = String::from("exec 2>&1\n");
+    for command in commands {
+        let command = command.replace("cargo run --release -- ", "countersign ");
+        let _ = writeln!(script, "{command}\nlast=$?; printf '{MARK}'; (exit $last)");
+    }
+    script
+}
+
+/// With our binary first.
+fn path() -> Result<std::ffi::OsString> {
+    let mut folders = vec![target().join(PROFILE)];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    Ok(std::env::join_paths(folders)?)
+}
+
+fn differences(written: &str, actual: &str) -> String {
+    let gone = written.lines().filter(|line| !actual.lines().any(|other| other == *line));
+    let new = actual.lines().filter(|line| !written.lines().any(|other| other == *line));
+    let lines = gone
+        .map(|line| format!("  says   {line}"))
+        .chain(new.map(|line| format!("  prints {line}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// An empty folder that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let folder = target().join(format!("transcript-{}", std::process::id()));
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(Self(fs::canonicalize(folder)?))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Left behind at worst, under `target/`.
+        let _ = fs::remove_dir_all(Path::new(&self.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_recorded_with_outputs_errors_and_exit_codes() {
+        let session = "$ echo a\nold\n$ echo b >&2; (exit 3)\n$ echo $?\n";
+        assert_eq!(
+            record(session).unwrap(),
+            "$ echo a\na\n$ echo b >&2; (exit 3)\nb\n$ echo $?\n3\n"
+        );
+    }
+
+    #[test]
+    fn only_console_blocks_are_run() {
+        let page = "x\n```sh\n$ echo no\n```\n```console\n$ echo yes\n```\ny\n";
+        assert_eq!(replay(page).unwrap(), page.replace("echo yes\n", "echo yes\nyes\n"));
+    }
+
+    #[test]
+    fn a_session_starts_in_an_empty_home() {
+        assert_eq!(record("$ ls -A; pwd\n").unwrap(), "$ ls -A; pwd\n~\n");
+    }
+}
