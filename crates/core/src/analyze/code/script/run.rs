@@ -31,6 +31,8 @@ mod text;
 /// Steps that any program may take, and more for each of its own.
 const FUEL: u64 = 200_000;
 const FUEL_PER_STEP: u64 = 8;
+/// Steps that a function may take which nobody calls.
+const FUEL_SUPPOSED: u64 = 5_000;
 /// Calls in calls that are followed; fewer when already inside other languages.
 const DEEPEST_CALL: usize = 12;
 /// Enough to judge by.
@@ -196,8 +198,10 @@ impl<'a> Runner<'a> {
         self.invoke(0, &Args::default(), None);
         // What nobody called is looked at for what it would surely do.
         self.supposed = true;
+        let exhausted = self.is_exhausted();
         for id in 1..self.program.functions.len() {
-            if !self.called.contains(&id) && !self.is_exhausted() {
+            if !self.called.contains(&id) {
+                self.fuel = FUEL_SUPPOSED;
                 let this = self.function(id).and_then(|function| function.class.clone());
                 let this = this.map(|class| Value::new(Shape::Instance(class)));
                 self.invoke(id, &Args::default(), this);
@@ -207,7 +211,7 @@ impl<'a> Runner<'a> {
         if let (Some(span), true) = (self.redirected, self.spawned) {
             self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
         }
-        if self.is_exhausted() {
+        if exhausted {
             self.add(Fact::new(FactKind::Bound, "more steps than are followed"));
         }
     }
@@ -253,6 +257,7 @@ impl<'a> Runner<'a> {
             }
             self.spend(1);
             let value = self.step(at, step);
+            self.spend(value.choices().len() as u64 / 4);
             if let Some(frame) = self.frames.last_mut() {
                 frame.values.push(value);
             }

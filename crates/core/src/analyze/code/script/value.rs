@@ -285,8 +285,20 @@ impl Value {
     }
 
     /// One of these.
-    pub(super) fn any(mut choices: Vec<Self>) -> Self {
+    pub(super) fn any(choices: Vec<Self>) -> Self {
         let (origin, depth) = together(choices.iter());
+        // INVARIANT: a choice is never a choice itself, or looking at all of them would explode.
+        let mut flat = Vec::with_capacity(choices.len());
+        for choice in choices {
+            match choice.shape {
+                Shape::Any(inner) => {
+                    let room = (4 * MOST_CHOICES).saturating_sub(flat.len());
+                    flat.extend(inner.iter().take(room).cloned());
+                }
+                _ => flat.push(choice),
+            }
+        }
+        let mut choices = flat;
         // What would be cut off is better something harmless than a path from the root.
         if choices.len() > MOST_CHOICES {
             choices.sort_by_key(|choice| !choice.as_part().starts_with(['/', '~']));

@@ -51,7 +51,7 @@ pub(super) fn lex(scan: &mut Scan<'_>) {
             b'"' | b'\'' | b'`' => quoted(scan, byte),
             b'$' | b'@' => variable(scan),
             b'%' | b'&' if operand_expected(scan) => variable(scan),
-            b'/' | b'?' if operand_expected(scan) && byte == b'/' => pattern(scan),
+            b'/' if pattern_may_start(scan) => pattern(scan),
             b'<' if operand_expected(scan) => match here(scan) {
                 Some(here) if heres.len() < 16 => heres.push_back(here),
                 Some(_) => {}
@@ -83,10 +83,32 @@ fn operand_expected(scan: &Scan<'_>) -> bool {
     }
 }
 
+/// Behind a word a `/` may divide or start a pattern: the space around it tells.
+fn pattern_may_start(scan: &Scan<'_>) -> bool {
+    const BEFORE_PATTERN: &[&str] = &[
+        "split", "grep", "map", "return", "and", "or", "not", "if", "unless", "while", "until",
+        "when", "x", "lt", "gt", "eq", "ne", "cmp", "join", "push", "unshift",
+    ];
+    match scan.last() {
+        Some(Kind::Name(name)) if !name.starts_with(['$', '@', '%']) => {
+            let spaced = matches!(scan.before(), Some(b' ' | b'\t' | b'\n'));
+            let alone = matches!(scan.peek_at(1), Some(b' ' | b'='));
+            BEFORE_PATTERN.contains(&&**name) || (spaced && !alone && !VALUES.contains(&&**name))
+        }
+        _ => operand_expected(scan),
+    }
+}
+
 /// `$name`, `@name`, `${name}`, `$#name`, `$$`, `$1`, `$_`, `%hash`, `&sub`.
 fn variable(scan: &mut Scan<'_>) {
     let start = scan.at;
     let length = variable_length(scan.rest());
+    if scan.starts_with("$#{") || scan.starts_with("$#$") {
+        // The last place of a list, not a comment.
+        scan.advance(2);
+        scan.push(Kind::Mark("$"), start);
+        return;
+    }
     if length == 0 {
         mark(scan);
         return;
@@ -113,6 +135,7 @@ fn variable_length(text: &str) -> usize {
         }
     }
     match bytes.get(at) {
+        Some(b'^') if bytes.get(at + 1).is_some_and(u8::is_ascii_uppercase) => at + 2,
         Some(b'{' | b'^') => {
             let caret = usize::from(bytes.get(at + 1) == Some(&b'^'));
             let inner =
@@ -133,7 +156,7 @@ fn variable_length(text: &str) -> usize {
             }
             at += 2;
         },
-        Some(byte) if bytes.first() == Some(&b'$') && b"_&`'+!@/\\,;.-~$<>|?\"".contains(byte) => {
+        Some(byte) if bytes.first() == Some(&b'$') && b"_&`'+!@/\\,;.-~$<>|?\"]".contains(byte) => {
             at + 1
         }
         _ => 0,
@@ -154,7 +177,11 @@ fn word(scan: &mut Scan<'_>) -> bool {
         scan.push_text(vec![Part::Text(text.to_owned())], Quote::Plain, start);
         return false;
     }
-    if QUOTES.contains(&text) && !member && quote_like(scan, start, text) {
+    // `-s $file` asks for its size.
+    let test = text.len() == 1
+        && scan.last() == Some(&Kind::Mark("-"))
+        && start.checked_sub(1).is_some_and(|at| scan.slice(at, start) == "-");
+    if QUOTES.contains(&text) && !member && !test && quote_like(scan, start, text) {
         return false;
     }
     while scan.starts_with("::") && scan.peek_at(2).is_some_and(is_word) {
@@ -184,6 +211,9 @@ fn quote_like(scan: &mut Scan<'_>, start: usize, word: &str) -> bool {
     let space = scan.skip_while(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
     let open = match scan.peek() {
         Some(b'#') if !space.is_empty() => None,
+        Some(b',') if space.is_empty() && matches!(scan.last(), Some(Kind::Mark("=~" | "!~"))) => {
+            Some(b',')
+        }
         Some(b'=' | b',' | b';' | b')') => None,
         Some(byte) if is_word(byte) && (space.is_empty() || byte >= 0x80) => None,
         Some(byte) if is_word(byte) => None,
@@ -272,10 +302,12 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
             Some(b'\\') => {
                 scan.advance(1);
                 match scan.peek() {
-                    Some(byte) if !interpolates && byte != close && byte != b'\\' => {
-                        text.push('\\')
+                    Some(byte) if !interpolates => {
+                        if byte != close && byte != b'\\' {
+                            text.push('\\');
+                        }
+                        text.extend(scan.take());
                     }
-                    Some(_) if !interpolates => text.extend(scan.take()),
                     _ => scan.escape(&mut text),
                 }
             }
@@ -390,7 +422,7 @@ fn here_text(scan: &mut Scan<'_>, here: &Here) {
             scan.mark_broken();
             break;
         }
-        if scan.slice(scan.at, scan.at + line_end).trim() == here.end {
+        if scan.slice(scan.at, scan.at + line_end).trim() == here.end.trim() {
             scan.advance(line_end);
             break;
         }

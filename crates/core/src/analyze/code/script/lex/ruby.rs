@@ -156,10 +156,12 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
             Some(b'\\') => {
                 scan.advance(1);
                 match scan.peek() {
-                    Some(byte) if !interpolates && byte != close && byte != b'\\' => {
-                        text.push('\\')
+                    Some(byte) if !interpolates => {
+                        if byte != close && byte != b'\\' {
+                            text.push('\\');
+                        }
+                        text.extend(scan.take());
                     }
-                    Some(_) if !interpolates => text.extend(scan.take()),
                     _ => scan.escape(&mut text),
                 }
             }

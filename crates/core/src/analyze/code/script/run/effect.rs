@@ -339,7 +339,7 @@ impl Runner<'_> {
                 Some(format) => {
                     let items: Vec<_> = args.skip(1).positional().cloned().collect();
                     let filled = text::fill_percent(format, &items, &args.at(1));
-                    Value::text(filled).with(&args.joined().origin)
+                    self.made(filled).with(&args.joined().origin)
                 }
                 None => args.joined(),
             },
@@ -415,6 +415,7 @@ impl Runner<'_> {
                     }
                     value
                 }
+                _ if coding == Coding::Percent => choice.derived(),
                 _ => choice.derived().marked(Marks::DECODED),
             })
             .collect();

@@ -253,8 +253,7 @@ impl<'a> Runner<'a> {
             for b in right.choices() {
                 if results.len() < MOST {
                     let text = joined(&a.as_part(), &b.as_part(), self.language);
-                    self.spend(text.len() as u64 / 64 + 1);
-                    results.push(Value::text(text).with(&a.origin).with(&b.origin));
+                    results.push(self.made(text).with(&a.origin).with(&b.origin));
                 }
             }
         }

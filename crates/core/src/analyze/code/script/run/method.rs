@@ -125,7 +125,10 @@ impl Runner<'_> {
                 object.clone()
             }
             _ => match text::method(text, name, args) {
-                Some(value) => value.with(&object.origin),
+                Some(value) => {
+                    self.spend(text.len() as u64 / 16);
+                    value.with(&object.origin)
+                }
                 None => object.derived().with(&args.joined().origin),
             },
         }

@@ -110,6 +110,9 @@ impl Runner<'_> {
                     None => Value::member(object, name),
                 }
             }
+            Shape::Thing(Thing::Environment) if self.language == Language::Javascript => {
+                self.variable(&Value::text(&**name))
+            }
             Shape::Thing(thing) => Self::thing_member(thing, &object, name),
             Shape::Text(text) => match text_member(text, name) {
                 Some(value) => value.with(&object.origin),

@@ -7,12 +7,18 @@ use crate::analyze::UNKNOWN;
 use crate::analyze::code::script::tree::Operator;
 use crate::analyze::code::script::value::{Shape, Value};
 
-/// Longer results are not kept.
-const LONGEST: usize = 1 << 20;
+/// Longer results are not kept: a text that doubles in a loop must not fill the memory.
+const LONGEST: usize = 1 << 16;
 /// Choices times choices.
 const MOST_PAIRS: usize = 64;
 
 impl Runner<'_> {
+    /// A text that was worked out, paid for by its length.
+    pub(super) fn made(&mut self, text: String) -> Value {
+        self.spend(text.len() as u64 / 16 + 1);
+        if text.len() > LONGEST { Value::unknown() } else { Value::text(text) }
+    }
+
     pub(super) fn combine(&mut self, operator: Operator, left: Value, right: &Value) -> Value {
         if let (Shape::Number(a), Shape::Number(b)) = (&left.shape, &right.shape) {
             return arithmetic(operator, *a, *b)
@@ -36,17 +42,15 @@ impl Runner<'_> {
                     Shape::List(items) => items.to_vec(),
                     _ => vec![right.clone()],
                 };
-                self.spend(format.len() as u64 / 64);
                 let filled = fill_percent(format, &items, right);
-                Value::text(filled).with(&left.origin).with(&right.origin)
+                self.made(filled).with(&left.origin).with(&right.origin)
             }
             (Operator::Repeat, Shape::Text(text), Shape::Number(times)) => {
                 let times = usize::try_from(*times).unwrap_or_default();
-                if text.len().saturating_mul(times) > LONGEST / 16 {
+                if text.len().saturating_mul(times) > LONGEST {
                     return left.derived();
                 }
-                self.spend((text.len() * times) as u64 / 64);
-                Value::text(text.repeat(times)).with(&left.origin)
+                self.made(text.repeat(times)).with(&left.origin)
             }
             (Operator::Compare, ..) => Value::unknown(),
             _ => left.derived().with(&right.origin),
@@ -65,12 +69,12 @@ impl Runner<'_> {
             return self.concat_choices(&left, right);
         }
         let addition = right.as_part();
-        self.spend(addition.len() as u64 / 64 + 1);
+        self.spend(addition.len() as u64 / 16 + 1);
         let origin = right.origin.clone();
         match left.shape {
             Shape::Text(text) if text.len() + addition.len() <= LONGEST => {
                 let mut text = Rc::try_unwrap(text).unwrap_or_else(|shared| {
-                    self.spend(shared.len() as u64 / 64);
+                    self.spend(shared.len() as u64 / 16);
                     shared.to_string()
                 });
                 text.push_str(&addition);
@@ -89,8 +93,7 @@ impl Runner<'_> {
                     break;
                 }
                 let text = a.as_part() + &b.as_part();
-                self.spend(text.len() as u64 / 64 + 1);
-                results.push(Value::text(text).with(&a.origin).with(&b.origin));
+                results.push(self.made(text).with(&a.origin).with(&b.origin));
             }
         }
         Value::any(results)
@@ -98,7 +101,6 @@ impl Runner<'_> {
 
     /// `"{} {name}".format(…)`
     pub(super) fn fill_braces(&mut self, format: &str, args: &Args) -> Value {
-        self.spend(format.len() as u64 / 64);
         let mut result = String::new();
         let mut rest = format;
         let mut next = 0;
@@ -129,7 +131,7 @@ impl Runner<'_> {
             }
         }
         result.push_str(rest);
-        Value::text(result).with(&args.joined().origin)
+        self.made(result).with(&args.joined().origin)
     }
 }
 
@@ -227,7 +229,7 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
         "repeat" => match first.shape {
             Shape::Number(times) => {
                 let times = usize::try_from(times).ok()?;
-                if text.len().saturating_mul(times) > LONGEST / 16 {
+                if text.len().saturating_mul(times) > LONGEST {
                     return None;
                 }
                 Value::text(text.repeat(times))
