@@ -22,6 +22,7 @@ mod fake;
 mod header;
 mod key;
 mod personal;
+mod plausible;
 mod prose;
 mod provider;
 mod shape;
@@ -243,6 +244,17 @@ fn masks(text: Text<'_>) -> Vec<[usize; 2]> {
             (text.at(end) == b']').then_some([start, end + 1])
         })
         .collect()
+}
+
+/// The text in groups of so many characters, for tests.
+#[cfg(test)]
+fn grouped(text: &str, size: usize, mark: &str) -> String {
+    let groups: Vec<String> = text
+        .as_bytes()
+        .chunks(size)
+        .map(|group| String::from_utf8_lossy(group).into_owned())
+        .collect();
+    groups.join(mark)
 }
 
 /// A made-up token for tests: the same every time, yet drawn.

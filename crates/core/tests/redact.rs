@@ -1,5 +1,12 @@
 //! Redaction as a whole: how well it does on data nobody here wrote, and what holds for any text.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "helpers of tests, which may panic and report"
+)]
+
 use std::{
     fs,
     path::Path,

@@ -5,11 +5,13 @@
 
 use super::{
     Hits, call, command,
-    fake::{
-        is_blank, is_chosen, is_hex, is_placeholder, is_random, is_reference, is_rich, is_uuid,
-    },
+    fake::{is_blank, is_chosen, is_hex, is_placeholder, is_random, is_reference, is_uuid},
     header,
     key::{self, Key},
+    plausible::{
+        is_code, is_literal, is_naming, is_place, is_secret, is_selector, is_sentence, is_token,
+        is_vendor,
+    },
     prose,
     text::{Class, Text, contains, is_any},
     value::{self, Joint, Value},
@@ -109,7 +111,7 @@ impl Scan<'_, '_> {
             Some(Key::Authorization) => header::authorization(text, name.end, self.hits),
             Some(Key::Cookie) => header::cookie(text, name.end, self.hits),
             Some(Key::Token) if call::is_pair(text, name.end) => {
-                call::pair(text, name.end, self.hits)
+                call::pair(text, name.end, self.hits);
             }
             Some(key) => self.value(key, name, &words),
         }
@@ -165,7 +167,7 @@ impl Scan<'_, '_> {
                 Key::Secret => is_secret(value, given) || self.is_set(value, given, name),
                 Key::Token => is_token(value, given),
                 Key::Vendor => is_vendor(value, given, words),
-                Key::Key => {
+                Key::Other => {
                     is_random(given, 20) && !is_hex(given) && !is_uuid(given) && !is_literal(given)
                 }
                 Key::Account => {
@@ -275,7 +277,7 @@ impl Scan<'_, '_> {
 }
 
 /// The parts of the name, after those of the words it needs: `secret key:`, `Unseal Key 2:`.
-fn words<'a>(text: Text<'a>, name: Name, [second, first]: [Option<Name>; 2]) -> Vec<&'a str> {
+fn words(text: Text<'_>, name: Name, [second, first]: [Option<Name>; 2]) -> Vec<&str> {
     let own = key::parts(text.cut(name.start, name.end));
     let Some(first) = first.filter(|first| is_partial(&own) && is_beside(text, *first, name))
     else {
@@ -338,80 +340,6 @@ fn is_recipe(text: Text<'_>, start: usize) -> bool {
     start >= 4 && matches!(text.cut(start - 4, start), "ENV " | "ARG ")
 }
 
-fn is_secret(value: Value, given: &str) -> bool {
-    if !value.quoted {
-        return is_random(given, 12) && !is_literal(given);
-    }
-    let compared = value.joint == Joint::Compare && given.len() >= 5;
-    let chosen = given.len() >= 8 && is_chosen(given);
-    is_random(given, 10)
-        || ((compared || chosen)
-            && !is_placeholder(given)
-            && !is_sentence(given)
-            && !is_naming(given))
-}
-
-fn is_token(value: Value, given: &str) -> bool {
-    let named = !value.quoted
-        && given.contains('.')
-        && ["key", "token", "secret"].iter().any(|word| contains(given, word));
-    if is_literal(given) || named {
-        return false;
-    }
-    let least = match (value.quoted, value.joint) {
-        (_, Joint::Comma) => 24,
-        (true, _) => 10,
-        (false, _) => 12,
-    };
-    is_random(given, least) || (value.quoted && is_dense(given)) || is_bootstrap(given)
-}
-
-/// Whether the value joins a node to a cluster: six characters, a dot, sixteen more.
-///
-/// The sample in the manual counts up, and clusters run with it.
-fn is_bootstrap(given: &str) -> bool {
-    given.split_once('.').is_some_and(|(id, secret)| {
-        id.len() == 6
-            && secret.len() == 16
-            && (id.bytes().chain(secret.bytes())).all(|byte| Class::LOWER_NUM.has(byte))
-    }) && given.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-/// Whether the value is a number or a type of a program.
-fn is_literal(given: &str) -> bool {
-    let rest = given.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let typed = rest.len() < given.len() && is_in(rest, NUMBERS);
-    (given.starts_with("0x") && given.len() < 24) || given.starts_with("__") || typed
-}
-
-words! {
-    /// What may end a number in a program.
-    NUMBERS = "f32 f64 i16 i32 i64 i8 isize l ll u u16 u32 u64 u8 ul ull usize"
-}
-
-/// Whether the value is long and full of marks, as the secret keys of web frameworks are.
-fn is_dense(given: &str) -> bool {
-    let marks = given.bytes().filter(|byte| b"!@#$%^&*()+~?=".contains(byte)).count();
-    let digits = given.bytes().filter(u8::is_ascii_digit).count();
-    let pattern = ["(?", "[^", "[a-", "[0-", "\\", ")?"].iter().any(|mark| given.contains(mark));
-    given.len() >= 20
-        && marks >= 3
-        && digits >= 2
-        && !pattern
-        && !given.contains(' ')
-        && !is_blank(given)
-}
-
-fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
-    // A service's name beside a bare digest is a lock file far more often than a credential.
-    let lone = words.len() == 1 || words.last().is_some_and(|last| is_any(last, &["id", "appid"]));
-    if lone && (!value.quoted || !words.len() == 1) && is_hex(given) {
-        return false;
-    }
-    let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
-    is_random(given, 14) && !(identified && !is_rich(given))
-}
-
 /// Whether the name may as well mean "to pass".
 fn is_verb(words: &[&str]) -> bool {
     words.last().is_some_and(|last| is_any(last, &["pass"]))
@@ -427,52 +355,6 @@ fn is_argument(text: Text<'_>, name: Name, value: Value) -> bool {
     let opened = matches!(quote, b'"' | b'\'') && matches!(text.before(at), b'(' | b',' | b'[' | 0);
     let next = text.run_within(value.end + 1, Class::SPACE, 8);
     (opened || name.start == 0) && text.at(next) != b':'
-}
-
-/// Whether an unquoted value is an expression of a program rather than a word.
-fn is_code(text: Text<'_>, value: Value, given: &str) -> bool {
-    let called = matches!(text.at(value.end), b'(' | b'[' | b'{')
-        || given.contains(['(', '[', '{', '"', '\'', '`']);
-    let member = given.split('.').count() > 1
-        && given.split('.').all(|part| {
-            part.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
-        })
-        && given.bytes().all(|byte| Class::DOTTED.has(byte));
-    called
-        || member
-        || given.contains("->")
-        || given.contains("::")
-        || given.starts_with(['&', '*', '@', '/', '~', '.'])
-}
-
-/// Whether the value is one more name for a password, and not one.
-fn is_naming(given: &str) -> bool {
-    let named = ["password", "passwd", "passphrase", "secret", "token"]
-        .iter()
-        .any(|word| contains(given, word));
-    named && given.bytes().all(|byte| Class::NAME.has(byte) && !byte.is_ascii_digit())
-}
-
-/// Whether the value is something to read: a label, a message.
-fn is_sentence(given: &str) -> bool {
-    let spaces = given.bytes().filter(|byte| *byte == b' ').count();
-    spaces >= 2 || (spaces == 1 && !is_chosen(given)) || given.ends_with(':')
-}
-
-/// Whether the value is a path: `PWD` also means where a shell works.
-fn is_place(given: &str) -> bool {
-    given.starts_with(['/', '~'])
-        && given.len() > 3
-        && given.bytes().all(|byte| Class::DOTTED.has(byte) || matches!(byte, b'/' | b'~'))
-}
-
-/// Whether the value picks an element of a page: `#login-password`, `.field`, `input[name=x]`.
-fn is_selector(given: &str) -> bool {
-    let rest = given.strip_prefix(['#', '.']).unwrap_or("");
-    (!rest.is_empty()
-        && rest.bytes().all(|byte| Class::LOWER.has(byte) || matches!(byte, b'-' | b'_'))
-        && rest.contains(['-', '_']))
-        || given.contains("[name=")
 }
 
 #[cfg(test)]

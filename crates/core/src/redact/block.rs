@@ -1,4 +1,4 @@
-//! Private keys in armour: PEM, OpenSSH, PGP and PuTTY, whole or cut short.
+//! Private keys in armour: PEM, OpenSSH, PGP and `PuTTY`, whole or cut short.
 //!
 //! A header with nothing of substance after it is a mention, not a key.
 
@@ -29,7 +29,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// The body of a PuTTY key: base64 in lines.
+/// The body of a `PuTTY` key: base64 in lines.
 const PUTTY: Class = Class::LINES64;
 
 fn next(text: Text<'_>, from: usize, literal: &str) -> Option<usize> {

@@ -263,7 +263,7 @@ fn take(
             }
         }
         After(flag) if previous == flag && is_random(word, 16) => {
-            hits.named("token", at, at + word.len())
+            hits.named("token", at, at + word.len());
         }
         Last(flag) => line.batch |= word.starts_with('-') && word.contains(flag),
         Slash => slash(word, at, hits),

@@ -18,7 +18,7 @@ pub(super) enum Key {
     /// A token or a key: drawn by a machine.
     Token,
     /// A key of something unknown: only what can be nothing else.
-    Key,
+    Other,
     /// A service whose credentials have no form of their own.
     Vendor,
     /// Who signs in; says that a password nearby is one.
@@ -171,7 +171,7 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
         return Some(Key::Vendor);
     }
     if is_any(last, &["key"]) && !owner.is_empty() && !is_in(owner, PLAIN_KEYS) {
-        return Some(Key::Key);
+        return Some(Key::Other);
     }
     is_in(last, USERS).then_some(Key::User)
 }

@@ -10,6 +10,7 @@ mod check;
 mod contact;
 mod country;
 mod scheme;
+mod valid;
 mod wallet;
 
 use super::{

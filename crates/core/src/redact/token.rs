@@ -132,9 +132,9 @@ pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) 
                 end += literal.len();
                 last = None;
             }
-            Part::Run(class, least, most) => {
-                let stop = text.run_within(end, *class, most.saturating_add(1));
-                if stop - end < *least || (stop - end > *most && *most < OPEN) {
+            Part::Run(class, fewest, longest) => {
+                let stop = text.run_within(end, *class, longest.saturating_add(1));
+                if stop - end < *fewest || (stop - end > *longest && *longest < OPEN) {
                     return None;
                 }
                 end = stop;
@@ -167,7 +167,8 @@ fn is_genuine(row: &Provider, whole: &str, body: &str) -> bool {
         || row.kind == "aws-key"
         || row.kind == "aws-appsync-key"
         || is_mixed(body);
-    sure && !sample && !flat && !is_masked(body) && !(body.len() < 64 && is_worded(whole))
+    let worded = body.len() < 64 && is_worded(whole);
+    sure && !sample && !flat && !worded && !is_masked(body)
 }
 
 /// Whether words make up the token, as in `xoxb-my-bot-token` or `..._PUT_YOUR_TOKEN_HERE_...`.

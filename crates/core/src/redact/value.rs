@@ -124,10 +124,9 @@ fn joint(text: Text<'_>, at: usize, quoted_name: bool) -> Option<(Joint, usize)>
         (b'=', b'>', _) | (b':' | b'?' | b'+', b'=', _) => Some((Joint::Assign, 2)),
         (b'|', b'|', _) | (b'?', b'?', _) => Some((Joint::Default, 2)),
         (b'=', _, _) => Some((Joint::Assign, 1)),
-        (b':', b':' | b'/', _) => None,
+        (b':', b':' | b'/', _) | (b'>', b'<' | b'=' | b'>', _) => None,
         (b':', _, _) => Some((Joint::Colon, 1)),
         (b',', _, _) if quoted_name => Some((Joint::Comma, 1)),
-        (b'>', b'<' | b'=' | b'>', _) => None,
         (b'>', _, _) => Some((Joint::Tag, 1)),
         (b'(', _, _) => Some((Joint::Call, 1)),
         _ if Class::SPACE.has(text.before(at)) => Some((Joint::Space, 0)),
@@ -218,7 +217,7 @@ mod tests {
     fn given(source: &str) -> Option<&str> {
         let end = source.find("NAME").unwrap() + 4;
         let value = after(Text(source), end)?;
-        Some(&source[value.start..value.end])
+        source.get(value.start..value.end)
     }
 
     #[test]

@@ -215,7 +215,7 @@ fn bucket(text: Text<'_>, suffix_at: usize, host_end: usize, hits: &mut Hits) {
     if amazon && !(service.starts_with("s3") || name.is_empty() && service.starts_with("s3")) {
         return;
     }
-    if name.len() >= 1 + usize::from(amazon) * 2 {
+    if name.len() > usize::from(amazon) * 2 {
         hits.resource("bucket", start, start + name.len());
         return;
     }

@@ -4,7 +4,11 @@
 macro_rules! words {
     ($(#[$about:meta])* $name:ident = $text:literal) => {
         $(#[$about])*
-        const $name: &[&str] = &$crate::redact::words::cut::<{ $crate::redact::words::count($text, b' ') }>($text, b' ');
+        const $name: &[&str] = {
+            const LIST: &[&str] = &$crate::redact::words::cut::<{ $crate::redact::words::count($text, b' ') }>($text, b' ');
+            assert!($crate::redact::words::is_sorted(LIST), "the search needs sorted words");
+            LIST
+        };
     };
 }
 
@@ -26,6 +30,27 @@ pub(super) fn is_in(word: &str, list: &[&str]) -> bool {
 /// How a word in lower case and one in any case are ordered.
 pub(super) fn compare(known: &str, word: &str) -> std::cmp::Ordering {
     known.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase()))
+}
+
+/// Whether every word sorts before the next.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "runs at compile time, where out of bounds is a build error"
+)]
+pub(super) const fn is_sorted(list: &[&str]) -> bool {
+    let mut at = 1;
+    while at < list.len() {
+        let (left, right) = (list[at - 1].as_bytes(), list[at].as_bytes());
+        let mut same = 0;
+        while same < left.len() && same < right.len() && left[same] == right[same] {
+            same += 1;
+        }
+        if same == right.len() || (same < left.len() && left[same] > right[same]) {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// How many words the text holds.

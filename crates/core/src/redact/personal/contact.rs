@@ -28,7 +28,7 @@ pub(super) fn find(text: Text<'_>, setting: Setting, hits: &mut Hits) {
             b'@' => email(text, index, hits),
             b'+' if Class::DIGIT.has(text.at(index + 1)) => international(text, index, hits),
             b'0'..=b'9' | b'(' if setting == Setting::Amid && !is_inside(text, index) => {
-                national(text, index, hits)
+                national(text, index, hits);
             }
             _ => {}
         }

@@ -197,7 +197,7 @@ mod tests {
         let wrong = if own.ends_with('2') {
             own.replace('2', "3")
         } else {
-            format!("{}2", &own[..own.len() - 1])
+            format!("{}2", own.split_at(own.len() - 1).0)
         };
         assert!(scan(&format!("pay {wrong}")).is_empty());
     }
