@@ -1,9 +1,10 @@
 //! The commands in README.md and the guide, run as they stand and compared with what they say.
 //!
 //! A block fenced as `console` is one session: lines that begin with `$ ` are run by one `sh`,
-//! what follows each is what it must print, standard error included. The session starts in an
-//! empty folder with an empty home. `cargo run --release -- …` runs the binary that is already
-//! built, so that CI builds one profile only.
+//! what follows each is what it must print, standard error included. The session starts in the
+//! empty folder `project` of an empty home, which the page calls `/home/you`.
+//! `cargo run --release -- …` runs the binary that is already built, so that CI builds one profile
+//! only.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -71,14 +72,15 @@ fn replay(page: &str) -> Result<String> {
 /// One session, run again.
 fn record(session: &str) -> Result<String> {
     let commands: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
-    let folder = Scratch::new()?;
+    let home = Scratch::new()?;
     let output = Command::new("sh")
         .arg("-c")
         .arg(script(&commands))
-        .current_dir(&folder.0)
-        .env("HOME", &folder.0)
+        .current_dir(home.0.join(PROJECT))
+        .env("HOME", &home.0)
         .env("PATH", path()?)
         .env_remove("XDG_CONFIG_HOME")
+        .env_remove("COUNTERSIGN_CONFIG")
         .output()?;
     let printed = String::from_utf8(output.stdout)?;
     let mut parts = printed.split(MARK);
@@ -91,7 +93,7 @@ fn record(session: &str) -> Result<String> {
             recorded.push('\n');
         }
     }
-    Ok(recorded.replace(&*folder.0.to_string_lossy(), "~"))
+    Ok(recorded.replace(&*home.0.to_string_lossy(), "/home/you"))
 }
 
 /// Printed after each command, so that outputs can be told apart.
@@ -123,23 +125,29 @@ fn differences(written: &str, actual: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// An empty folder that is gone afterwards.
+const PROJECT: &str = "project";
+
+/// An empty home that is gone afterwards.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self> {
-        let folder = target().join(format!("transcript-{}", std::process::id()));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+        // Not below the workspace, whose repository the sessions would take for theirs; and one
+        // for each session, because tests record theirs at the same time.
+        let unique =
+            format!("countersign-{}-{:?}", std::process::id(), std::thread::current().id());
+        let home = std::env::temp_dir().join(unique.replace(['(', ')'], "-"));
+        if home.exists() {
+            fs::remove_dir_all(&home)?;
         }
-        fs::create_dir_all(&folder)?;
-        Ok(Self(fs::canonicalize(folder)?))
+        fs::create_dir_all(home.join(PROJECT))?;
+        Ok(Self(fs::canonicalize(home)?))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Left behind at worst, under `target/`.
+        // Left behind at worst, in the system's temporary folder.
         let _ = fs::remove_dir_all(Path::new(&self.0));
     }
 }
@@ -165,6 +173,6 @@ mod tests {
 
     #[test]
     fn a_session_starts_in_an_empty_home() {
-        assert_eq!(record("$ ls -A; pwd\n").unwrap(), "$ ls -A; pwd\n~\n");
+        assert_eq!(record("$ ls -A; pwd\n").unwrap(), "$ ls -A; pwd\n/home/you/project\n");
     }
 }
