@@ -118,6 +118,8 @@ named! {
         GuardCommand = "guard-command",
         /// A secret would be printed or passed on the command line.
         SecretPrint = "secret-print",
+        /// Memory, disk or network would be used up, for ever and without a pause.
+        Exhaust = "exhaust",
     }
 }
 

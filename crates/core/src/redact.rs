@@ -21,6 +21,7 @@ mod command;
 mod fake;
 mod header;
 mod key;
+mod manifest;
 mod personal;
 mod plausible;
 mod prose;
@@ -165,6 +166,7 @@ fn look(text: &str) -> Vec<Found> {
     shape::find(text, &mut hits);
     web::find(text, &mut hits);
     assign::find(text, &mut hits);
+    manifest::find(text, &mut hits);
     personal::find(text, &mut hits);
     hits.settle(text)
 }
@@ -269,4 +271,57 @@ fn draw(prefix: &str, length: usize, seed: u64) -> String {
         token.push(char::from(alphabet[usize::try_from(state >> 33).unwrap() % alphabet.len()]));
     }
     token
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_have_the_agreed_json() {
+        let redacted = redact("password = 'tr0ub4dor'");
+        let json = serde_json::to_string(&redacted).unwrap();
+        let expected = r#"{"text":"password = '[redacted:password]'","found":[{"kind":"password","span":[12,21]}]}"#;
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn what_overlaps_is_masked_as_one_and_the_form_gives_the_kind() {
+        let token = draw("ghp_", 36, 3);
+        let redacted = redact(&format!("GITHUB_TOKEN={token}; Authorization: Bearer {token}"));
+        assert_eq!(
+            redacted.text,
+            "GITHUB_TOKEN=[redacted:github-token]; Authorization: Bearer [redacted:github-token]"
+        );
+    }
+
+    #[test]
+    fn a_caller_may_leave_some_findings_readable() {
+        let text = "aws s3 sync . https://acme-logs.s3.amazonaws.com --password tr0ub4dor";
+        let mut found = scan(text);
+        found.retain(|found| found.concern != Concern::Resource);
+        assert_eq!(
+            mask(text, &found),
+            "aws s3 sync . https://acme-logs.s3.amazonaws.com --password [redacted:password]"
+        );
+    }
+
+    #[test]
+    fn masks_are_left_alone() {
+        for text in [
+            "password=[redacted:password]",
+            "[redacted:jwt] [redacted:email]",
+            "token: '[redacted:token]'",
+        ] {
+            assert_eq!(redact(text).text, text);
+        }
+    }
+
+    #[test]
+    fn what_only_shows_beside_a_mask_is_found_at_once() {
+        let card = ["4000001234567899", "4000 0012 3456 7899"].join(" ");
+        let redacted = redact(&card);
+        assert_eq!(redacted.text, "[redacted:payment-card] [redacted:payment-card]");
+        assert_eq!(redacted.found.last().map(|found| found.span[1]), Some(card.len()));
+    }
 }

@@ -197,9 +197,9 @@ impl Scan<'_, '_> {
     fn is_given(&self, value: Value, name: Name, words: &[&str]) -> bool {
         let text = self.text;
         match value.joint {
-            Joint::Assign | Joint::Colon | Joint::Compare => true,
+            Joint::Assign | Joint::Colon => true,
             Joint::Comma => value.quoted && is_argument(text, name, value),
-            Joint::Default => value.quoted,
+            Joint::Default | Joint::Compare => value.quoted,
             Joint::Call => value.quoted && !key::is_query(words) && !is_verb(words),
             Joint::Tag => text.has(value.end, "</"),
             Joint::Space => {
@@ -257,7 +257,7 @@ impl Scan<'_, '_> {
         }
         let text = self.text;
         let listed = text.before(name.start) == b';' || (value.tight && text.at(value.end) == b';');
-        let shouted = value.tight
+        let shouted = (value.tight || value.joint == Joint::Colon)
             && text.cut(name.start, name.end).bytes().all(|byte| !byte.is_ascii_lowercase());
         let option = name.flag && matches!(value.joint, Joint::Space | Joint::Assign);
         let netrc = value.joint == Joint::Space && !name.flag;

@@ -147,7 +147,12 @@ impl Commands {
 /// Whether the word belongs to an option before it, as in `-name mysql`.
 fn is_operand(text: Text<'_>, start: usize) -> bool {
     let before = text.back(start, 32).trim_end_matches([' ', '\t']);
-    before.rsplit([' ', '\t', '\n']).next().is_some_and(|word| word.starts_with('-'))
+    before.rsplit([' ', '\t', '\n']).next().is_some_and(takes_operand)
+}
+
+/// Whether an option of a whole word after one dash, as `find` has them, stands there.
+fn takes_operand(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.len() > 2
 }
 
 fn program(word: &str) -> Option<&'static Program> {
@@ -188,7 +193,7 @@ fn follow(
         let word = unquoted(raw);
         let word_at = start + raw.find(word).unwrap_or(0);
         let base = word.rsplit(['/', '\\']).next().unwrap_or(word);
-        if let Some(other) = self::program(base) {
+        if let Some(other) = self::program(base).filter(|_| !takes_operand(line.before[0])) {
             line = Line {
                 program: other,
                 start,

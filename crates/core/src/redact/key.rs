@@ -143,6 +143,14 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
     let [head @ .., last] = rest else { return None };
     let last = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let owner = head.last().copied().unwrap_or("");
+    // Bundler keeps `user:password` for a host under the host's name.
+    if let [first, middle @ .., top] = words
+        && is_any(first, &["bundle"])
+        && middle.len() >= 2
+        && is_any(top, &["com", "io", "org", "net", "dev"])
+    {
+        return Some(Key::Password);
+    }
     if is_in(last, PASSWORDS)
         || ["password", "passwd", "passphrase", "passwort", "pwd"].iter().any(|end| ends(last, end))
     {
@@ -163,10 +171,15 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
     if is_any(last, &["id"]) && is_any(owner, &["account", "reporter", "session"]) {
         return Some(if is_any(owner, &["account"]) { Key::Account } else { Key::Token });
     }
+    let vendor = rest.iter().any(|part| is_in(part, VENDORS));
+    if vendor
+        && (is_any(last, &["accessid"]) || (is_any(last, &["id"]) && is_any(owner, &["access"])))
+    {
+        return Some(Key::Token);
+    }
     if is_any(last, &["accountid"]) {
         return Some(Key::Account);
     }
-    let vendor = rest.iter().any(|part| is_in(part, VENDORS));
     if vendor && ((rest.len() == 1 && last.len() > 2) || is_in(last, VENDOR_ENDS)) {
         return Some(Key::Vendor);
     }

@@ -43,7 +43,7 @@ fn drawn(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
 }
 
 /// What gives the value.
-const VERBS: &[&str] = &[" is ", " is: ", " was ", " to ", " be ", " = "];
+const VERBS: &[&str] = &[" is ", " is: ", " was ", " set to ", " changed to ", " be "];
 
 /// The value that starts there, quoted or plainly chosen by somebody.
 fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {

@@ -25,6 +25,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             b'.' => dotted(text, index, hits),
             b'-' => dashed(text, index, hits),
             b'N' if text.has(index, "NRAL") => newrelic_license(text, index, hits),
+            b'_' if text.has(index, "_mmk") => maxmind_key(text, index, hits),
             b'J' if text.has(index, "JQQJ99") => azure_key(text, index, hits),
             _ => {}
         }
@@ -235,6 +236,16 @@ fn newrelic_license(text: Text<'_>, mark: usize, hits: &mut Hits) {
     if mark - start == 36 && !Class::WORD.has(text.at(mark + 4)) && !is_flat(text.cut(start, mark))
     {
         hits.secret("newrelic-key", start, mark + 4);
+    }
+}
+
+/// Six characters, twenty-nine more, and the mark at the end.
+fn maxmind_key(text: Text<'_>, mark: usize, hits: &mut Hits) {
+    let middle = text.run_back(mark, Class::ALNUM, 30);
+    let start = text.run_back(middle.saturating_sub(1), Class::ALNUM, 7);
+    let ends = !Class::WORD.has(text.at(mark + 4));
+    if ends && mark - middle == 29 && text.before(middle) == b'_' && middle - 1 - start == 6 {
+        hits.secret("maxmind-key", start, mark + 4);
     }
 }
 

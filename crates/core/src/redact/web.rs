@@ -61,7 +61,10 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
                 user,
                 &["user", "username", "login", "name", "foo", "bar", "test", password],
             );
-            let sample = starts(host, "example.") && !is_chosen(password);
+            let port = password
+                .trim_start_matches(|letter: char| letter.is_ascii_digit())
+                .starts_with(['?', '#']);
+            let sample = port || (starts(host, "example.") && !is_chosen(password));
             if password.len() >= 3 && !documented && !sample && !is_blank(password) {
                 let at = start + user.len() + 1;
                 hits.named("url-password", at, at + password.len());

@@ -108,8 +108,6 @@ const REMOVE_ROOT_OTHERWISE: &[&str] = &[
     "printf '/\\n' | xargs -n1 rm -rf",
     "xargs rm -rf <<< /",
     "find / -delete",
-    "find / -exec rm -rf {} +",
-    "find / -mindepth 1 -exec rm -rf {} \\;",
     "watch rm -rf /",
     "watch -n 5 -- rm -rf /",
     "env -S 'rm -rf /'",

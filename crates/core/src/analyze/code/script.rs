@@ -22,7 +22,7 @@ pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> An
         return Analysis { commands: Vec::new(), facts: vec![fact] };
     }
     let program = parse::program(language, source);
-    let mut analysis = run::analyze(language, source, &program, scene);
+    let mut analysis = run::analyze(language, &program, scene);
     if program.bounded {
         analysis.facts.push(Fact::new(FactKind::Bound, "nested deeper than is followed"));
     }

@@ -228,7 +228,14 @@ impl Walker<'_> {
                     }
                 }
             }
-            None => command.extend(inputs),
+            None => {
+                if stdin.text.is_none() {
+                    // There may be nothing to add: then the command runs as it stands.
+                    let plain = command.clone();
+                    self.with_tags(tags, |walker| walker.run(plain, Stream::empty()));
+                }
+                command.extend(inputs);
+            }
         }
         let is_line = name == "parallel" && command.len() == 1;
         if is_line

@@ -54,7 +54,9 @@ fn is_column(text: Text<'_>, start: usize, end: usize) -> bool {
         && text.before(start) == b' ';
     let group = text.run_within(end + 1, Class::ANY_HEX, 5) - end - 1;
     let after = text.at(end) == b' ' && group == 4;
-    let counted = before && text.run_back(start.saturating_sub(1), Class::DIGIT, 5) + 5 == start;
+    let previous =
+        start.saturating_sub(1) - text.run_back(start.saturating_sub(1), Class::ANY_HEX, 6);
+    let counted = before && matches!(previous, 4 | 5);
     spaced && (after || counted)
 }
 

@@ -129,7 +129,7 @@ fn international(text: Text<'_>, plus: usize, hits: &mut Hits) {
 
 phrases! {
     /// Words that lead a telephone number.
-    PHONE = "phone|tel:|tel.|tel |mobile|cell|fax|telefon|whatsapp|call me|handynummer|text me"
+    PHONE = "phone|telephone|cellphone|tel:|tel.|tel |mobile|cell|fax|telefon|whatsapp|call me|handynummer|text me"
 }
 
 /// A number as it is dialled within a country, where the words before it say so.
@@ -137,10 +137,20 @@ fn national(text: Text<'_>, start: usize, hits: &mut Hits) {
     let (end, digits, _) = dial(text, start);
     let address = text.cut(start, end).matches('.').count() == 3;
     let near = text.back(start, 28);
-    let told = PHONE.iter().any(|word| contains(near, word)) && !contains(near, "telnet");
-    if (7..=13).contains(&digits) && !address && told && !Class::WORD.has(text.at(end)) {
+    let told = PHONE.iter().any(|word| leads(near, word)) && !contains(near, "telnet");
+    let date = end - start == 10 && matches!(text.at(start + 4), b'-' | b'/');
+    if (7..=13).contains(&digits) && !address && !date && told && !Class::WORD.has(text.at(end)) {
         hits.personal("phone", start, end);
     }
+}
+
+/// Whether the word occurs, not as the end of a longer one.
+fn leads(near: &str, word: &str) -> bool {
+    near.as_bytes().windows(word.len()).enumerate().any(|(at, window)| {
+        let before = at.checked_sub(1).and_then(|at| near.as_bytes().get(at));
+        window.eq_ignore_ascii_case(word.as_bytes())
+            && before.is_none_or(|byte| !byte.is_ascii_alphabetic())
+    })
 }
 
 /// Reads digits and single marks between them. Returns the end, the digits and the marks.

@@ -40,7 +40,7 @@ phrases! {
     LICENCE = "license|licence|driver|driving|führerschein|fuehrerschein|permis|patente|면허"
 }
 phrases! {
-    TAX = "tax|tin|tfn|vat|steuer|idnr|abn|acn|fiscal|fiscale|iva|nif|utr|nip|inn"
+    TAX = "tax|pan|tin|tfn|vat|steuer|idnr|abn|acn|fiscal|fiscale|iva|nif|utr|nip|inn"
 }
 phrases! {
     HEALTH = "nhs|medicare|health|patient|mbi|insurance|npi|dea"
@@ -112,6 +112,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
     row("fi-hetu", "999999!999X", Sure, hetu, &[]),
     row("se-personnummer", "999999-9999", Alone, personnummer, IDENTITY),
     row("se-personnummer", "99999999-9999", Sure, long_personnummer, &[]),
+    row("se-personnummer", "9999999999", Told, personnummer, IDENTITY),
     row("se-personnummer", "999999+9999", Alone, personnummer, IDENTITY),
     row("dk-cpr", "999999-9999", Told, day_first, IDENTITY),
     row("is-kennitala", "999999-9999", Told, day_first, IDENTITY),

@@ -128,7 +128,7 @@ fn read(text: Text<'_>, start: usize, shape: &str) -> Option<Read> {
         }
         at += 1;
     }
-    let capital = text.cut(start, at).bytes().all(|byte| !byte.is_ascii_lowercase());
+    let capital = mark != 0 || text.cut(start, at).bytes().all(|byte| !byte.is_ascii_lowercase());
     (!goes_on(text, start, at, mark)).then_some(Read { end: at, compact, capital })
 }
 

@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
     fn target_of(&self, step: Ref) -> Target {
         match self.step(step) {
             Some(StepKind::Name(name)) => Target::Name(Rc::clone(name)),
-            Some(StepKind::Member(object, name)) => Target::Member(*object, Rc::clone(name)),
+            Some(StepKind::Member(_, name)) => Target::Member(Rc::clone(name)),
             Some(StepKind::Index(object, key)) => Target::Index(*object, *key),
             Some(StepKind::List(items)) => {
                 Target::Many(items.iter().map(|item| (None, self.flat_target(*item))).collect())
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
                 first.unwrap_or(Target::Nowhere)
             }
             Some(StepKind::Name(name)) => Target::Name(Rc::clone(name)),
-            Some(StepKind::Member(object, name)) => Target::Member(*object, Rc::clone(name)),
+            Some(StepKind::Member(_, name)) => Target::Member(Rc::clone(name)),
             Some(StepKind::Index(object, key)) => Target::Index(*object, *key),
             _ => Target::Nowhere,
         }

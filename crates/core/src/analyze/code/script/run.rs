@@ -39,23 +39,19 @@ const DEEPEST_CALL: usize = 12;
 const MOST_FACTS: usize = 300;
 
 /// What this program would do.
-pub(super) fn analyze(
-    language: Language,
-    source: &str,
-    program: &Program,
-    scene: &Scene<'_>,
-) -> Analysis {
+pub(super) fn analyze(language: Language, program: &Program, scene: &Scene<'_>) -> Analysis {
     let steps: usize = program.functions.iter().map(|function| function.code.len()).sum();
+    let budget = FUEL + FUEL_PER_STEP * u64::try_from(steps).unwrap_or(u64::MAX / 16);
     let mut runner = Runner {
         language,
-        source,
         program,
         scene: *scene,
         frames: Vec::new(),
         attributes: HashMap::new(),
         stars: Vec::new(),
         called: HashSet::new(),
-        fuel: FUEL + FUEL_PER_STEP * u64::try_from(steps).unwrap_or(u64::MAX / 16),
+        budget,
+        fuel: budget,
         supposed: false,
         connected: None,
         redirected: None,
@@ -71,7 +67,6 @@ pub(super) fn analyze(
 
 struct Runner<'a> {
     language: Language,
-    source: &'a str,
     program: &'a Program,
     scene: Scene<'a>,
     frames: Vec<Frame>,
@@ -80,6 +75,8 @@ struct Runner<'a> {
     /// Modules whose names are all known: `from os import *`.
     stars: Vec<Rc<str>>,
     called: HashSet<FunctionId>,
+    /// What it had to spend, and what is left.
+    budget: u64,
     fuel: u64,
     /// Nobody called the current function: what is not known stays quiet.
     supposed: bool,
@@ -199,12 +196,15 @@ impl<'a> Runner<'a> {
         // What nobody called is looked at for what it would surely do.
         self.supposed = true;
         let exhausted = self.is_exhausted();
+        let mut left = self.budget;
         for id in 1..self.program.functions.len() {
-            if !self.called.contains(&id) {
-                self.fuel = FUEL_SUPPOSED;
+            if !self.called.contains(&id) && left > 0 {
+                self.fuel = FUEL_SUPPOSED.min(left);
+                left -= self.fuel;
                 let this = self.function(id).and_then(|function| function.class.clone());
                 let this = this.map(|class| Value::new(Shape::Instance(class)));
                 self.invoke(id, &Args::default(), this);
+                left += self.fuel;
             }
         }
         self.supposed = false;
@@ -348,6 +348,13 @@ impl<'a> Runner<'a> {
                 command
             });
             self.analysis.commands.extend(commands);
+        }
+    }
+
+    /// Something that takes memory, disk or network, for ever and without a pause.
+    fn use_up(&mut self, what: &str, span: Option<Span>) {
+        if self.in_endless_loop() {
+            self.fact(FactKind::Exhaust, what, Tags::NONE, span);
         }
     }
 

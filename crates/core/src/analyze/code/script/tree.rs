@@ -118,7 +118,8 @@ pub(super) enum Target {
     Name(Rc<str>),
     /// Declared here: never an outer variable.
     Local(Rc<str>),
-    Member(Ref, Rc<str>),
+    /// A member of any object: which one makes no difference here.
+    Member(Rc<str>),
     Index(Ref, Ref),
     /// Each takes a part: by place, or by key.
     Many(Vec<(Option<Rc<str>>, Target)>),

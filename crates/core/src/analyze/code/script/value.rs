@@ -103,8 +103,6 @@ impl Marks {
     pub(super) const CREATED: Self = Self(2048);
     /// A secret from a key store, a dialog, a password prompt.
     pub(super) const CREDENTIAL: Self = Self(4096);
-    /// What the machine, its user and its network are called.
-    pub(super) const IDENTITY: Self = Self(8192);
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

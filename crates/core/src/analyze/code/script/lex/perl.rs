@@ -178,10 +178,10 @@ fn word(scan: &mut Scan<'_>) -> bool {
         return false;
     }
     // `-s $file` asks for its size.
-    let test = text.len() == 1
+    let file_test = text.len() == 1
         && scan.last() == Some(&Kind::Mark("-"))
         && start.checked_sub(1).is_some_and(|at| scan.slice(at, start) == "-");
-    if QUOTES.contains(&text) && !member && !test && quote_like(scan, start, text) {
+    if QUOTES.contains(&text) && !member && !file_test && quote_like(scan, start, text) {
         return false;
     }
     while scan.starts_with("::") && scan.peek_at(2).is_some_and(is_word) {

@@ -618,8 +618,7 @@ impl Parser<'_> {
                     self.skip_type();
                     if self.accept("=") {
                         let value = self.expression(ASSIGNING);
-                        let target = self.field(name);
-                        self.assign(target, value);
+                        self.assign(Target::Member(name), value);
                     }
                 }
             } else if self.is("{") {
@@ -630,12 +629,6 @@ impl Parser<'_> {
                 self.skip();
             }
         }
-    }
-
-    fn field(&mut self, name: Rc<str>) -> Target {
-        let class = self.class_stack.last().and_then(|class| self.classes.get(*class));
-        let class = class.map(|class| Rc::clone(&class.name)).unwrap_or_default();
-        Target::Member(self.emit(StepKind::Class(class)), name)
     }
 
     // --- operands

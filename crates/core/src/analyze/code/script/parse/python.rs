@@ -412,18 +412,10 @@ impl Parser<'_> {
         for target in targets {
             let target = match target {
                 // What a class sets, its methods see as `self.name`.
-                Target::Name(name) if in_class => self.class_member(name),
+                Target::Name(name) if in_class => Target::Member(name),
                 target => target,
             };
             self.assign(target, value);
-        }
-    }
-
-    fn class_member(&mut self, name: Rc<str>) -> Target {
-        let class = self.class_stack.last().and_then(|class| self.classes.get(*class));
-        match class.map(|class| Rc::clone(&class.name)) {
-            Some(class) => Target::Member(self.emit(StepKind::Class(class)), name),
-            None => Target::Name(name),
         }
     }
 

@@ -208,7 +208,7 @@ impl Runner<'_> {
         span: Option<Span>,
     ) -> Value {
         match thing {
-            Thing::File(_) => self.file_method(object, name, args),
+            Thing::File(_) => self.file_method(object, name, args, span),
             Thing::Socket => self.socket_method(object, name, args, span),
             Thing::Process => self.process_method(object, name, args, span),
             Thing::Response => {
@@ -247,10 +247,17 @@ impl Runner<'_> {
         }
     }
 
-    fn file_method(&mut self, object: &Value, name: &str, args: &Args) -> Value {
+    fn file_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
         match name {
             "write" | "writelines" | "puts" | "print" | "<<" | "syswrite" | "writeSync" | "end" => {
                 self.remember(object, &args.at(0));
+                self.use_up("disk", span);
                 Value::unknown()
             }
             "fileno" | "close" | "flush" | "tell" | "seek" => Value::unknown(),
@@ -284,6 +291,7 @@ impl Runner<'_> {
         match name {
             "connect" | "connect_ex" | "bind" | "listen" => {
                 self.connected = self.connected.or(span);
+                self.use_up("connections", span);
                 self.call_back(args, object);
                 object.clone()
             }
@@ -294,6 +302,7 @@ impl Runner<'_> {
             "send" | "sendall" | "sendto" | "write" | "puts" | "print" | "sendfile"
             | "send_bytes" | "syswrite" | "end" | "printf" | "<<" | "emit" | "sendmsg" => {
                 self.send(&args.joined(), span);
+                self.use_up("network", span);
                 Value::unknown()
             }
             "fileno" | "to_i" | "detach" | "to_io" | "makefile" | "dup" | "getInputStream"

@@ -75,7 +75,7 @@ impl Runner<'_> {
                 Value::from(Marks::INPUT)
             }
             (Language::Perl, "$^X") => Value::text("perl"),
-            (Language::Perl, "$$") | (Language::Ruby, "$$") => Value::from(Marks::OWN),
+            (Language::Perl | Language::Ruby, "$$") => Value::from(Marks::OWN),
             _ => return None,
         })
     }
@@ -255,7 +255,7 @@ impl Runner<'_> {
                 let frame = self.frames.len().saturating_sub(1);
                 self.store(frame, name, value);
             }
-            Target::Member(_, name) => self.set_attribute(name, value),
+            Target::Member(name) => self.set_attribute(name, value),
             Target::Index(object, key) => self.set_index(*object, *key, value),
             Target::Many(parts) => {
                 for (place, (key, part)) in parts.iter().enumerate() {

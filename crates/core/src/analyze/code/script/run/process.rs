@@ -260,6 +260,7 @@ impl Runner<'_> {
                 _ if self.supposed => continue,
                 _ => ("…".to_owned(), Tags::of(&[Tag::Unknown])),
             };
+            let tags = if is_forced(&signal) { tags.with(Tag::Forced) } else { tags };
             self.fact(FactKind::Kill, &subject, tags, span);
         }
     }
@@ -273,6 +274,16 @@ impl Runner<'_> {
         if standard && args.at(0).has(Marks::SOCKET) {
             self.redirected = self.redirected.or(span);
         }
+    }
+}
+
+/// A signal that no process can refuse.
+fn is_forced(signal: &Value) -> bool {
+    match &signal.shape {
+        Shape::Number(number) => number.abs() == 9,
+        Shape::Text(name) => name.trim_start_matches('-').trim_start_matches("SIG") == "KILL",
+        Shape::Api(name) => name.ends_with("SIGKILL"),
+        _ => false,
     }
 }
 

@@ -156,6 +156,7 @@ impl Runner<'_> {
         let args = self.arguments(arguments);
         let callee_value = self.value(callee);
         if let Some(value) = self.mutate(callee, &callee_value, &args) {
+            self.use_up("memory", span);
             return value;
         }
         self.call(&callee_value, &args, span)
