@@ -3,7 +3,7 @@
 //! One profile and one target folder, so that nothing is compiled twice. What a machine does not
 //! have (cargo-deny, the corpus) is skipped with a line that says so.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::generated::How;
 use crate::process::{PROFILE, cargo, has_subcommand, root, run, run_keeping};
@@ -29,28 +29,57 @@ const SECTIONS: &[Section] = &[
     Section { name: "dependencies", run: dependencies },
 ];
 
-/// Runs every section, and stops at the first that fails.
+/// Runs every section, and stops at the first that fails unless told to go on.
 ///
 /// # Errors
 /// A section failed; the message names it.
-pub(crate) fn run_all() -> Result {
+pub(crate) fn run_all(args: &[&str]) -> Result {
+    let on_failure = match args {
+        [] => OnFailure::Stop,
+        ["--keep-going"] => OnFailure::GoOn,
+        other => return Err(format!("unknown option `{}`", other.join(" ")).into()),
+    };
     let started = Instant::now();
-    let mut closing = Vec::new();
+    let (mut closing, mut failed) = (Vec::new(), Vec::new());
     for (at, section) in SECTIONS.iter().enumerate() {
         println!("\n=== {}/{} {} ===", at + 1, SECTIONS.len(), section.name);
         let section_started = Instant::now();
-        let lines = (section.run)().map_err(|error| {
-            format!("{} failed after {:.0?}: {error}", section.name, started.elapsed())
-        })?;
-        println!("--- {}: ok in {:.1?}", section.name, section_started.elapsed());
-        closing.extend(lines);
+        match (section.run)() {
+            Ok(lines) => {
+                println!("--- {}: ok in {:.1?}", section.name, section_started.elapsed());
+                closing.extend(lines);
+            }
+            Err(error) => {
+                println!("--- {}: FAILED: {error}", section.name);
+                failed.push(section.name);
+                if on_failure == OnFailure::Stop {
+                    break;
+                }
+            }
+        }
     }
-    println!("\n=== all {} sections passed in {:.1?} ===", SECTIONS.len(), started.elapsed());
+    close(&closing, &failed, started.elapsed())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnFailure {
+    Stop,
+    GoOn,
+}
+
+/// The last lines: what the test runners said, then how it went and how long it took.
+fn close(closing: &[String], failed: &[&str], took: Duration) -> Result {
     // Repeated here, because hundreds of lines stand between them and the end.
+    println!();
     for line in closing {
         println!("{}", line.trim());
     }
-    Ok(())
+    if failed.is_empty() {
+        println!("=== all {} sections passed in {took:.1?} ===", SECTIONS.len());
+        return Ok(());
+    }
+    println!("=== failed after {took:.1?} ===");
+    Err(format!("failed: {}", failed.join(", ")).into())
 }
 
 /// The tests alone.

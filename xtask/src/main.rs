@@ -23,7 +23,7 @@ type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask <task>
 
-  ci                              everything CI checks, in order, until one fails
+  ci [--keep-going]               everything CI checks, in order, until one fails
   test [ARGS…]                    the tests alone, by the runner CI uses
   arrows                          dependencies point one way
   rules [--check]                 write docs/rules.md from the rule table
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 
 fn run(args: &[&str]) -> Result {
     match args {
-        ["ci"] => ci::run_all(),
+        ["ci", rest @ ..] => ci::run_all(rest),
         ["test", rest @ ..] => ci::test(rest),
         ["arrows"] => arrows::check(),
         ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
