@@ -1,7 +1,7 @@
 //! The commands in README.md and the guide, run as they stand and compared with what they say.
 //!
-//! A block fenced as `console` is one session: lines that begin with `$ ` are run by one `sh`,
-//! what follows each is what it must print, standard error included. The session starts in the
+//! A block fenced as `console` is one session: lines that begin with `$ ` (and go on with `> `) are
+//! run by one `sh`, what follows each is what it must print, standard error included. The session starts in the
 //! empty folder `project` of an empty home, which the page calls `/home/you`.
 //! `cargo run --release -- …` runs the binary that is already built, so that CI builds one profile
 //! only.
@@ -71,7 +71,7 @@ fn replay(page: &str) -> Result<String> {
 
 /// One session, run again.
 fn record(session: &str) -> Result<String> {
-    let commands: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let commands = commands(session);
     let home = Scratch::new()?;
     let output = Command::new("sh")
         .arg("-c")
@@ -86,7 +86,7 @@ fn record(session: &str) -> Result<String> {
     let mut parts = printed.split(MARK);
     let mut recorded = String::new();
     for command in commands {
-        let _ = writeln!(recorded, "$ {command}");
+        let _ = writeln!(recorded, "$ {}", command.replace('\n', "\n> "));
         let part = parts.next().unwrap_or_default();
         recorded.push_str(part.strip_prefix('\n').unwrap_or(part));
         if !part.is_empty() && !part.ends_with('\n') {
@@ -96,11 +96,33 @@ fn record(session: &str) -> Result<String> {
     Ok(recorded.replace(&*home.0.to_string_lossy(), "/home/you"))
 }
 
+/// What is typed: lines after `$ `, and those right after them that begin with `> `.
+fn commands(session: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    let mut typing = false;
+    for line in session.lines() {
+        let more = line.strip_prefix("> ").or((line == ">").then_some(""));
+        match (line.strip_prefix("$ "), more, commands.last_mut()) {
+            (Some(first), _, _) => commands.push(first.to_owned()),
+            (None, Some(more), Some(command)) if typing => {
+                command.push('\n');
+                command.push_str(more);
+            }
+            _ => {
+                typing = false;
+                continue;
+            }
+        }
+        typing = true;
+    }
+    commands
+}
+
 /// Printed after each command, so that outputs can be told apart.
 const MARK: &str = "\u{1}countersign-transcript\u{1}";
 
 /// All commands in one shell, each followed by the mark, with `$?` passed on to the next.
-fn script(commands: &[&str]) -> String {
+fn script(commands: &[String]) -> String {
     let mut script = String::from("exec 2>&1\n");
     for command in commands {
         let command = command.replace("cargo run --release -- ", "countersign ");
@@ -163,6 +185,14 @@ mod tests {
             record(session).unwrap(),
             "$ echo a\na\n$ echo b >&2; (exit 3)\nb\n$ echo $?\n3\n"
         );
+    }
+
+    #[test]
+    fn a_command_may_go_on_over_several_lines() {
+        let session = "$ cat <<'END'\n> a\n> END\na\n$ echo '> b'\n> b\n";
+        assert_eq!(commands(session), ["cat <<'END'\na\nEND", "echo '> b'\nb"]);
+        let session = "$ cat <<'END'\n> a\n> END\na\n";
+        assert_eq!(record(session).unwrap(), session);
     }
 
     #[test]
