@@ -111,7 +111,6 @@ const EXAMPLE_HINT: &str = "change the rule or the example until they agree";
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::context::Context;
     use crate::judge::judge;
     use crate::policy::testing::{load, shell};

@@ -218,24 +218,21 @@ impl Walker<'_> {
         if command.is_empty() {
             command.push(Arg::literal("echo"));
         }
-        match mark.filter(|_| placed) {
-            Some(mark) => {
-                let with = inputs.first().cloned().unwrap_or_default();
-                for arg in &mut command {
-                    if arg.text.contains(&mark) {
-                        arg.text = arg.text.replace(&mark, &with.text);
-                        arg.taint = arg.taint.and(with.taint);
-                    }
+        if let Some(mark) = mark.filter(|_| placed) {
+            let with = inputs.first().cloned().unwrap_or_default();
+            for arg in &mut command {
+                if arg.text.contains(&mark) {
+                    arg.text = arg.text.replace(&mark, &with.text);
+                    arg.taint = arg.taint.and(with.taint);
                 }
             }
-            None => {
-                if stdin.text.is_none() {
-                    // There may be nothing to add: then the command runs as it stands.
-                    let plain = command.clone();
-                    self.with_tags(tags, |walker| walker.run(plain, Stream::empty()));
-                }
-                command.extend(inputs);
+        } else {
+            if stdin.text.is_none() {
+                // There may be nothing to add: then the command runs as it stands.
+                let plain = command.clone();
+                self.with_tags(tags, |walker| walker.run(plain, Stream::empty()));
             }
+            command.extend(inputs);
         }
         let is_line = name == "parallel" && command.len() == 1;
         if is_line

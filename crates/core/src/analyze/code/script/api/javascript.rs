@@ -100,9 +100,9 @@ fn processes(name: &str) -> Option<Effect> {
         | "execa"
         | "execa.execa"
         | "execa.execaSync"
-        | "execa.sync" => Effect::Program,
+        | "execa.sync"
+        | "Deno.Command" => Effect::Program,
         "Bun.spawn" | "Bun.spawnSync" | "Deno.run" => Effect::Spawn,
-        "Deno.Command" => Effect::Program,
         "child_process.fork" | "cluster.fork" => Effect::Fork,
         "process.kill" | "Deno.kill" | "fkill" => Effect::Kill,
         "worker_threads.Worker" | "Worker" => Effect::Start,
@@ -112,7 +112,6 @@ fn processes(name: &str) -> Option<Effect> {
 
 fn network(name: &str) -> Option<Effect> {
     Some(match name {
-        "fetch" => Effect::Request,
         "axios.get" | "http.get" | "https.get" | "got" | "got.get" | "axios.head"
         | "superagent.get" | "needle.get" | "request.get" | "$.get" | "got.stream" => Effect::Fetch,
         "axios.post"
@@ -127,7 +126,7 @@ fn network(name: &str) -> Option<Effect> {
         | "navigator.sendBeacon"
         | "needle"
         | "axios.delete" => Effect::Post,
-        "axios" | "axios.request" | "request" | "superagent" => Effect::Request,
+        "fetch" | "axios" | "axios.request" | "request" | "superagent" => Effect::Request,
         "http.request" | "https.request" | "http2.connect" => Effect::MakeRequest,
         "net.Socket" => Effect::Socket,
         "net.connect"

@@ -249,16 +249,16 @@ fn quote_like(scan: &mut Scan<'_>, start: usize, word: &str) -> bool {
 fn substitution(scan: &mut Scan<'_>, start: usize, open: u8) {
     let close = closing(open);
     body(scan, open, close, false);
-    if open != close {
+    if open == close {
+        let code = scan.at;
+        body(scan, open, close, false);
+        replacement(scan, start, code);
+    } else {
         scan.skip_while(|byte| byte.is_ascii_whitespace());
         let second = scan.peek().unwrap_or(b'/');
         scan.advance(1);
         let code = scan.at;
         body(scan, second, closing(second), false);
-        replacement(scan, start, code);
-    } else {
-        let code = scan.at;
-        body(scan, open, close, false);
         replacement(scan, start, code);
     }
 }

@@ -179,7 +179,6 @@ fn expression(code: &str) -> usize {
     for (at, byte) in bytes.iter().enumerate() {
         match (quote, byte) {
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'') => quote = Some(byte),
             (None, b'(' | b'[' | b'{') => depth += 1,
             (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),

@@ -88,12 +88,11 @@ impl<'a> Scan<'a> {
 
     /// Past the next occurrence of this text, or to the end.
     pub(super) fn skip_past(&mut self, text: &str) {
-        match self.rest().find(text) {
-            Some(found) => self.at += found + text.len(),
-            None => {
-                self.at = self.end;
-                self.tokens.broken = true;
-            }
+        if let Some(found) = self.rest().find(text) {
+            self.at += found + text.len();
+        } else {
+            self.at = self.end;
+            self.tokens.broken = true;
         }
     }
 

@@ -261,7 +261,6 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Ref {
         match self.kind() {
-            None | Some(Kind::Line) => self.unknown(),
             Some(Kind::Number(number)) => {
                 let kind = number.map_or(StepKind::Unknown, StepKind::Number);
                 let step = self.emit(kind);
@@ -284,7 +283,7 @@ impl Parser<'_> {
                 self.primary_name()
             }
             // What cannot start an operand is left to the statement, which goes on behind it.
-            Some(Kind::Mark(_)) => self.unknown(),
+            None | Some(Kind::Line | Kind::Mark(_)) => self.unknown(),
         }
     }
 

@@ -105,6 +105,7 @@ impl Parser<'_> {
     }
 
     /// One statement, or a head whose body follows.
+    #[expect(clippy::too_many_lines, reason = "one arm for each word a statement starts with")]
     fn javascript_statement(&mut self) -> Option<Opened> {
         if self.is("{") {
             return Some(Opened::Plain);
@@ -396,8 +397,7 @@ impl Parser<'_> {
                     self.skip();
                     names.push((None, name));
                 }
-                Kind::Mark(",") => self.skip(),
-                Kind::Name(_) => self.skip(),
+                Kind::Mark(",") | Kind::Name(_) => self.skip(),
                 Kind::Text(..) => break,
                 _ => return,
             }
@@ -576,9 +576,8 @@ impl Parser<'_> {
         let mut bases = Vec::new();
         while let Some(kind) = self.kind() {
             match kind {
-                Kind::Mark("{") => break,
+                Kind::Mark("{" | ";") => break,
                 Kind::Name(name) => bases.push(Rc::clone(name)),
-                Kind::Mark(";") => break,
                 _ => {}
             }
             self.skip();

@@ -210,7 +210,7 @@ impl Parser<'_> {
         let stop = self.find(end, |kind| kind.is(";")).unwrap_or(end);
         if self.word_at(1) == "constant" {
             self.input.at += 2;
-            let value = self.within(stop, |parser| parser.perl_list());
+            let value = self.within(stop, super::Parser::perl_list);
             if let Some(StepKind::List(items)) = self.step(value)
                 && let [name, value, ..] = **items
                 && let Some(StepKind::Text(name)) = self.step(name)
@@ -456,7 +456,7 @@ impl Parser<'_> {
         if OPENERS.contains(&name)
             && let Some(first) = first
         {
-            let place = if matches!(name, "read" | "sysread" | "recv") { 1 } else { 0 };
+            let place = usize::from(matches!(name, "read" | "sysread" | "recv"));
             let step = match self.step(call) {
                 Some(StepKind::Call(_, arguments)) => arguments.get(place).map(|a| a.value),
                 _ => Some(first),

@@ -349,11 +349,10 @@ impl Parser<'_> {
         loop {
             if self.accept(".") || self.accept("...") {
                 path.push('.');
-            } else if matches!(self.word(), "import" | "as") && !path.ends_with('.')
+            } else if self.is_word("import")
+                || (self.is_word("as") && !path.ends_with('.'))
                 || path.len() > 200
             {
-                return path;
-            } else if self.is_word("import") {
                 return path;
             } else if let Some(name) = self.name() {
                 path.push_str(&name);

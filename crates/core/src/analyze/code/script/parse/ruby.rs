@@ -86,7 +86,7 @@ impl Parser<'_> {
     /// A head that an `end` closes, or a whole statement and its value.
     fn ruby_statement(&mut self, in_class: bool) -> Result<Opened, Option<Ref>> {
         match self.word() {
-            "def" => return self.ruby_def(in_class).map_or(Err(None), Ok),
+            "def" => return self.ruby_def(in_class).ok_or(None),
             "class" | "module" => return Ok(self.ruby_class()),
             "if" | "unless" | "case" => {
                 self.skip();
@@ -433,7 +433,7 @@ impl Parser<'_> {
         if self.language != Language::Ruby {
             return value;
         }
-        let braces = self.is("{") && !self.token().is_some_and(|token| token.indent.is_some());
+        let braces = self.is("{") && self.token().is_none_or(|token| token.indent.is_none());
         let words = self.is_word("do") && !self.no_do;
         let (callee, mut arguments) = match self.step(value) {
             Some(StepKind::Call(callee, arguments)) if braces || words => {

@@ -52,7 +52,7 @@ impl Runner<'_> {
             Effect::Write => {
                 self.write(FactKind::Write, &args.at(0), &args.at(1), span);
                 self.call_back(args, &Value::unknown());
-                return Some(self.handle_of(&args.at(0)));
+                return Some(Self::handle_of(&args.at(0)));
             }
             Effect::Append => self.write(FactKind::Append, &args.at(0), &args.at(1), span),
             Effect::List => {
@@ -105,7 +105,7 @@ impl Runner<'_> {
     }
 
     /// A stream that is written to the file of this path.
-    fn handle_of(&self, path: &Value) -> Value {
+    fn handle_of(path: &Value) -> Value {
         match &path.shape {
             Shape::Text(text) => Value::thing(Thing::File(Rc::clone(text))),
             _ => Value::unknown(),
@@ -307,7 +307,7 @@ impl Runner<'_> {
     fn on_texts(&mut self, effect: Effect, args: &Args) -> Option<Value> {
         Some(match effect {
             Effect::Decode(coding) => self.decode(coding, args),
-            Effect::Character => self.characters(args),
+            Effect::Character => Self::characters(args),
             Effect::CodePoint => match args.at(0).known_text().and_then(|text| text.chars().next())
             {
                 Some(char) => Value::new(Shape::Number(i64::from(u32::from(char)))),
@@ -376,7 +376,7 @@ impl Runner<'_> {
         }
     }
 
-    fn characters(&mut self, args: &Args) -> Value {
+    fn characters(args: &Args) -> Value {
         let numbers: Option<String> = args
             .positional()
             .map(|value| match value.shape {
@@ -447,7 +447,7 @@ impl Runner<'_> {
                     text.contains(":memory:") || text.is_empty() || text.contains("mode=memory")
                 });
                 let storage = if memory { Storage::Memory } else { Storage::Lasting };
-                if name.ends_with(".text") {
+                if name.rsplit_once('.').is_some_and(|(_, last)| last == "text") {
                     return args.at(0);
                 }
                 return Value::thing(Thing::Database(storage, dialect));

@@ -10,7 +10,7 @@ use crate::fact::{FactKind, Tag, Tags};
 use crate::place::{self, locate};
 use crate::verdict::Span;
 
-impl<'a> Runner<'a> {
+impl Runner<'_> {
     /// Where a path of this program is.
     pub(super) fn located(&self, path: &str) -> Tags {
         let plain = path.strip_prefix("file://").unwrap_or(path);

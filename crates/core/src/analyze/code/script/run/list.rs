@@ -63,7 +63,7 @@ impl Runner<'_> {
                 let more = more.items().unwrap_or_default();
                 Value::list(items.iter().chain(more).cloned().collect())
             }
-            "pack" => self.pack(items, &args.at(0)),
+            "pack" => Self::pack(items, &args.at(0)),
             "shelljoin" => Value::new(object.shape.clone()).with(&object.origin),
             "index" | "count" | "length" | "size" | "includes" | "include?" | "empty?" => {
                 Value::unknown()
@@ -73,8 +73,8 @@ impl Runner<'_> {
     }
 
     /// `["6869"].pack("H*")`, `[104, 105].pack("c*")`
-    fn pack(&self, items: &[Value], format: &Value) -> Value {
-        let format = format.known_text().map(|text| text.to_string()).unwrap_or_default();
+    fn pack(items: &[Value], format: &Value) -> Value {
+        let format = format.known_text().map(std::string::ToString::to_string).unwrap_or_default();
         let text = match items {
             [only] => {
                 only.known_text().and_then(|text| decode::decode(decode::named(&format)?, text))

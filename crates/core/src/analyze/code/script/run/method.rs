@@ -68,11 +68,12 @@ impl Runner<'_> {
         span: Option<Span>,
     ) -> Value {
         match (&**name, &object.shape) {
-            ("new", Shape::Class(_)) => self.call(object, args, span),
             ("call", Shape::Closure(..)) if self.language == Language::Javascript => {
                 self.call(object, &args.skip(1), span)
             }
-            ("call" | "()" | "yield", Shape::Closure(..)) => self.call(object, args, span),
+            ("new", Shape::Class(_)) | ("call" | "()" | "yield", Shape::Closure(..)) => {
+                self.call(object, args, span)
+            }
             ("apply", Shape::Closure(..)) => {
                 let given = args.at(1);
                 let given = Args::of(given.items().unwrap_or_default().to_vec());
@@ -486,10 +487,10 @@ impl Runner<'_> {
                 self.touch(FactKind::Delete, object, Tags::NONE, span);
             }
             "read_text" | "read_bytes" => return self.read(object, span),
-            "fdopen" | "reopen" => {
-                if args.joined().has(Marks::SOCKET) || self.connected.is_some() {
-                    self.redirected = self.redirected.or(span);
-                }
+            "fdopen" | "reopen"
+                if (args.joined().has(Marks::SOCKET) || self.connected.is_some()) =>
+            {
+                self.redirected = self.redirected.or(span);
             }
             "pipe" if object.has(Marks::OUTPUT) => return self.pipe(object, args, span),
             "send" | "public_send" | "__send__" if self.language == Language::Ruby => {

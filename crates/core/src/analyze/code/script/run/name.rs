@@ -259,18 +259,17 @@ impl Runner<'_> {
             Target::Index(object, key) => self.set_index(*object, *key, value),
             Target::Many(parts) => {
                 for (place, (key, part)) in parts.iter().enumerate() {
-                    let piece = match key {
-                        Some(key) => self.member(value.clone(), key),
-                        None => {
-                            let place = i64::try_from(place).unwrap_or_default();
-                            match &value.shape {
-                                Shape::List(_) | Shape::Any(_) => {
-                                    self.index(&value, &Value::new(Shape::Number(place)))
-                                }
-                                // What cannot be taken apart is what each part may be.
-                                Shape::Thing(_) => value.clone(),
-                                _ => value.derived(),
+                    let piece = if let Some(key) = key {
+                        self.member(value.clone(), key)
+                    } else {
+                        let place = i64::try_from(place).unwrap_or_default();
+                        match &value.shape {
+                            Shape::List(_) | Shape::Any(_) => {
+                                self.index(&value, &Value::new(Shape::Number(place)))
                             }
+                            // What cannot be taken apart is what each part may be.
+                            Shape::Thing(_) => value.clone(),
+                            _ => value.derived(),
                         }
                     };
                     self.assign(part, piece);
@@ -367,9 +366,8 @@ pub(super) fn environment() -> Value {
 /// Parts of a path as Python's `Path` has them.
 fn text_member(text: &str, name: &str) -> Option<Value> {
     Some(match name {
-        "parent" => Value::text(super::file::folder(text)),
+        "parent" | "parents" => Value::text(super::file::folder(text)),
         "name" => Value::text(crate::place::base_name(text)),
-        "parents" => Value::text(super::file::folder(text)),
         "href" | "pathname" | "path" => Value::text(text),
         _ => return None,
     })

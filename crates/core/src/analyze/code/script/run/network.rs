@@ -51,13 +51,13 @@ impl Runner<'_> {
             self.send(&url, span);
         }
         self.send_url(&url, span);
-        let rest = self.body(&args.skip(1));
+        let rest = Self::body(&args.skip(1));
         self.send(&rest, span);
         self.answer(&url, args, span)
     }
 
     fn answer(&mut self, url: &Value, args: &Args, span: Option<Span>) -> Value {
-        let subject = url.known_text().map(|text| text.to_string()).unwrap_or_default();
+        let subject = url.known_text().map(std::string::ToString::to_string).unwrap_or_default();
         if !self.supposed || !subject.is_empty() {
             let tags = Tags::of(&[Tag::Remote]);
             self.fact(FactKind::Fetch, &subject.replace(UNKNOWN, "…"), tags, span);
@@ -73,8 +73,8 @@ impl Runner<'_> {
         self.send_url(&url, span);
         let body = match self.language {
             // `axios.post(url, data, options)`
-            Language::Javascript => self.body(&Args::of([args.at(1)])),
-            _ => self.body(&args.skip(1)),
+            Language::Javascript => Self::body(&Args::of([args.at(1)])),
+            _ => Self::body(&args.skip(1)),
         };
         self.send(&body, span);
         self.answer(&url, args, span)
@@ -88,13 +88,12 @@ impl Runner<'_> {
         let body = args.named("body").or_else(|| args.named("data"));
         let url = args.named("url").unwrap_or_else(|| args.at(0));
         self.send_url(&url, span);
-        match body {
-            Some(body) => self.send(&body, span),
-            None => {
-                let options = args.at(1);
-                if !matches!(options.shape, Shape::Map(_)) {
-                    self.send(&options, span);
-                }
+        if let Some(body) = body {
+            self.send(&body, span);
+        } else {
+            let options = args.at(1);
+            if !matches!(options.shape, Shape::Map(_)) {
+                self.send(&options, span);
             }
         }
         self.answer(&url, args, span)
@@ -104,7 +103,7 @@ impl Runner<'_> {
     pub(super) fn make_request(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         self.send_url(&url, span);
-        let body = self.body(&args.skip(1));
+        let body = Self::body(&args.skip(1));
         let request = Value::thing(Thing::Request).with(&body.origin);
         if self.language == Language::Javascript {
             let response = Value::thing(Thing::Response).marked(Marks::FETCHED);
@@ -115,7 +114,7 @@ impl Runner<'_> {
     }
 
     /// What of these arguments would be sent.
-    fn body(&self, args: &Args) -> Value {
+    fn body(args: &Args) -> Value {
         let mut body = Value::unknown();
         for arg in &args.list {
             match (&arg.name, &arg.value.shape) {

@@ -104,7 +104,8 @@ impl Runner<'_> {
         let command = args.get(0, "args");
         self.check_streams(args, span);
         let folder = args.named("cwd");
-        let folder = folder.as_ref().and_then(Value::known_text).map(|text| text.to_string());
+        let folder =
+            folder.as_ref().and_then(Value::known_text).map(std::string::ToString::to_string);
         self.shell_in(&command, folder.as_deref(), span)
     }
 
@@ -129,7 +130,8 @@ impl Runner<'_> {
         }
         let words = self.program_words(&args);
         let folder = args.named("cwd").or_else(|| args.named("chdir"));
-        let folder = folder.as_ref().and_then(Value::known_text).map(|text| text.to_string());
+        let folder =
+            folder.as_ref().and_then(Value::known_text).map(std::string::ToString::to_string);
         let command = match words.as_slice() {
             [only] => only.clone(),
             _ => Value::list(words),

@@ -213,7 +213,6 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
             let pieces = pieces(text, name, word);
             Value::list(pieces.into_iter().take(4096).map(Value::text).collect())
         }
-        "hex" => return None,
         "charCodeAt" | "codePointAt" | "ord" => {
             let at = match first.shape {
                 Shape::Number(number) => usize::try_from(number).unwrap_or_default(),
