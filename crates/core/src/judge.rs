@@ -19,7 +19,7 @@ use crate::form;
 use crate::place::Scene;
 use crate::policy::Policy;
 use crate::rule;
-use crate::verdict::{Finding, Judgement};
+use crate::verdict::{Finding, Judgement, Span};
 
 /// Judges one action.
 #[must_use]
@@ -28,10 +28,24 @@ pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
         // What is not well-formed is not read any further: it would be judged for what it
         // seems to be.
         Some(fault) => Analysis { commands: Vec::new(), facts: vec![fault] },
-        None => analyze(action, context, policy),
+        None => with_sound_spans(action, analyze(action, context, policy)),
     };
     let findings = findings(action, policy, &analysis);
     policy.settle(action, context, findings, digest(action, context))
+}
+
+/// Leaves out where something stands when that is not in the text: a grammar places what it had
+/// to mend itself, such as an unclosed backtick, wherever it likes.
+fn with_sound_spans(action: &Action, mut analysis: Analysis) -> Analysis {
+    let text = action.text().unwrap_or_default();
+    let inside = |[start, end]: &Span| text.get(*start as usize..*end as usize).is_some();
+    for fact in &mut analysis.facts {
+        fact.span = fact.span.filter(inside);
+    }
+    for command in &mut analysis.commands {
+        command.span = command.span.filter(inside);
+    }
+    analysis
 }
 
 /// Everything the rules say about one action.

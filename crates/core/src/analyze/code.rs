@@ -2,10 +2,15 @@
 
 use crate::action::Language;
 use crate::analyze::Analysis;
+use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
 
 mod script;
 pub mod sql;
+
+/// Longer sources are asked about unread: some readers take the square of the length on text made
+/// for it, and nobody reviews this much inline code anyway.
+const MOST_SOURCE: usize = 32 * 1024;
 
 /// What this source would do.
 #[must_use]
@@ -15,6 +20,10 @@ pub fn analyze(
     dialect: Option<&str>,
     scene: &Scene<'_>,
 ) -> Analysis {
+    if source.len() > MOST_SOURCE {
+        let fact = Fact::new(FactKind::Bound, "longer source than is followed");
+        return Analysis { commands: Vec::new(), facts: vec![fact] };
+    }
     match language {
         Language::Sql => {
             Analysis { commands: Vec::new(), facts: sql::facts(source, dialect, scene) }

@@ -258,5 +258,7 @@ impl<'a> Walker<'a> {
 
 fn to_span(place: Place) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    [offset(place.start.offset()), offset(place.end.offset())]
+    // A construct that never closes may end before it starts.
+    let start = offset(place.start.offset());
+    [start, offset(place.end.offset()).max(start)]
 }
