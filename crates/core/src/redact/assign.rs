@@ -9,8 +9,8 @@ use super::{
     header,
     key::{self, Key},
     plausible::{
-        is_code, is_literal, is_naming, is_place, is_secret, is_selector, is_sentence, is_token,
-        is_vendor,
+        is_code, is_formatted, is_literal, is_naming, is_place, is_secret, is_selector,
+        is_sentence, is_token, is_vendor,
     },
     prose,
     text::{Class, Text, contains, is_any},
@@ -165,7 +165,7 @@ impl Scan<'_, '_> {
             && match key {
                 Key::Password => self.is_password(value, given, name),
                 Key::Secret => is_secret(value, given) || self.is_set(value, given, name),
-                Key::Token => is_token(value, given),
+                Key::Token => is_token(value, given) || is_formatted(words, given),
                 Key::Vendor => is_vendor(value, given, words),
                 Key::Other => {
                     is_random(given, 20) && !is_hex(given) && !is_uuid(given) && !is_literal(given)

@@ -1,7 +1,7 @@
 //! Whether a value may be what its name says, and not code, a label, a path or one more name.
 
 use super::{
-    fake::{is_blank, is_chosen, is_hex, is_placeholder, is_random, is_rich},
+    fake::{is_blank, is_chosen, is_hex, is_masked, is_placeholder, is_random, is_rich},
     text::{Class, Text, contains, is_any},
     value::{Joint, Value},
     words::{is_in, words},
@@ -71,6 +71,20 @@ fn is_dense(given: &str) -> bool {
         && !pattern
         && !given.contains(' ')
         && !is_blank(given)
+}
+
+/// Whether a name that only one service uses is given a value of exactly that service's form.
+///
+/// It then needs no proof of chance: masking one that somebody made up costs nothing.
+pub(super) fn is_formatted(words: &[&str], given: &str) -> bool {
+    let named = |word: &str| words.iter().any(|part| part.eq_ignore_ascii_case(word));
+    let aws = named("secret") && named("key") && (named("aws") || named("access"));
+    let form = (aws && given.len() == 40 && given.bytes().all(|byte| Class::BASE64.has(byte)))
+        || (named("okta")
+            && given.len() == 42
+            && given.starts_with("00")
+            && given.bytes().all(|byte| Class::URL64.has(byte)));
+    form && !is_masked(given) && !given.contains("00000000")
 }
 
 /// Whether a value beside the name of a service is a credential for it.

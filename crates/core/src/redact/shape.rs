@@ -233,7 +233,10 @@ fn dashed(text: Text<'_>, dash: usize, hits: &mut Hits) {
 
 fn newrelic_license(text: Text<'_>, mark: usize, hits: &mut Hits) {
     let start = text.run_back(mark, Class::ANY_HEX, 37);
-    if mark - start == 36 && !Class::WORD.has(text.at(mark + 4)) && !is_flat(text.cut(start, mark))
+    // The mark at its end is proof enough.
+    if mark - start == 36
+        && !Class::WORD.has(text.at(mark + 4))
+        && !text.cut(start, mark).contains("00000000")
     {
         hits.secret("newrelic-key", start, mark + 4);
     }
