@@ -16,7 +16,7 @@ use crate::exit::Exit;
 ///
 /// Reads a file or standard input, writes it to standard output with everything found masked.
 /// With --batch every line of standard input is {"text":…}, and every line of output is
-/// {"text":…,"found":[{"kind":…,"span":[start,end]}]} with spans in bytes of the text given.
+/// {"text":…,"found":[{"kind":…,"span":…}]}, where a span is its start and end in bytes of the text given.
 #[derive(Debug, Args)]
 pub(crate) struct Redact {
     /// The file to read [default: standard input]
