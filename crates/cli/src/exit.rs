@@ -58,19 +58,43 @@ impl From<Exit> for ExitCode {
 /// Tells the user what went wrong, on one line where the cause allows.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
     // Whoever closed our output has seen what they wanted; the exit code still refuses.
-    let closed = error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-    if !closed {
+    if io_kind(error) != Some(io::ErrorKind::BrokenPipe) {
         let text = format!("{error:#}");
         let _ = writeln!(io::stderr(), "countersign: {}", crate::show::visible(&text));
     }
     if error.is::<Panicked>() { Exit::Block } else { Exit::Bad }
 }
 
+/// What kept us from reading or writing, whether we wrote ourselves or a serializer did.
+fn io_kind(error: &anyhow::Error) -> Option<io::ErrorKind> {
+    let plain = error.downcast_ref().map(io::Error::kind);
+    plain.or_else(|| error.downcast_ref().and_then(serde_json::Error::io_error_kind))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Closed;
+
+    impl io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_through_the_serializer_too() {
+        let plain = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        let serializer = serde_json::to_writer(Closed, &1).expect_err("the pipe is closed").into();
+        for error in [plain, serializer] {
+            assert_eq!(io_kind(&error), Some(io::ErrorKind::BrokenPipe));
+        }
+    }
 
     #[test]
     fn a_panic_ends_as_a_block() {
