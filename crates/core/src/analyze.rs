@@ -5,10 +5,17 @@
 use crate::fact::Fact;
 use crate::verdict::Span;
 
+pub mod applescript;
+pub mod batch;
 pub mod bounds;
 pub mod code;
+pub mod named;
 pub mod path;
 pub mod shell;
+pub mod skill;
+pub mod tool;
+pub mod ui;
+pub mod url;
 
 /// What an analyzer saw.
 #[derive(Debug, Clone, Default)]
@@ -113,9 +120,16 @@ fn matches(pattern: &str, word: &str) -> bool {
     })
 }
 
-/// An action of a kind that has no analyzer yet is not understood, and so never just allowed.
-#[must_use]
-pub(crate) fn unsupported(action: &crate::action::Action) -> Analysis {
-    let fact = Fact::new(crate::fact::FactKind::Unparsed, action.kind());
-    Analysis { commands: Vec::new(), facts: vec![fact] }
+impl Analysis {
+    /// These facts, and no commands.
+    #[must_use]
+    pub const fn of(facts: Vec<Fact>) -> Self {
+        Self { commands: Vec::new(), facts }
+    }
+
+    /// Everything both saw.
+    pub fn extend(&mut self, other: Self) {
+        self.commands.extend(other.commands);
+        self.facts.extend(other.facts);
+    }
 }

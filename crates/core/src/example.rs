@@ -8,12 +8,20 @@
 //! sql: DROP TABLE users              sql[mysql]: names the dialect
 //! write: .env                        read: delete: list: likewise
 //! padded: ls                         followed by more blanks than can be judged
+//! navigate: https://example.com      login: likewise
+//! click: Delete account              on a page; `app click:` in a desktop app
+//! applescript: tell app "Finder" to activate
+//! skill: email.send                  tool: server.tool, named: deleteAccount
+//! {"kind":"download","files":[]}     anything else, as JSON
 //! ```
 //!
 //! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
-//! `ignored out: rm -r out`, `sensitive ~/notes: write: ~/notes/x` (the user named it).
+//! `ignored out: rm -r out`, `sensitive ~/notes: write: ~/notes/x` (the user named it),
+//! `origin https://a.example: navigate: /x` (where the agent may go, and is).
 
-use crate::action::{Action, Language};
+use std::collections::BTreeMap;
+
+use crate::action::{Action, Language, Surface, UiOp};
 use crate::context::Context;
 use crate::judge::judge;
 use crate::policy::Policy;
@@ -24,6 +32,11 @@ use crate::verdict::Judgement;
 #[must_use]
 pub fn example_action(text: &str) -> Action {
     let (_, text) = surroundings(text, &Context::default());
+    if text.starts_with(r#"{"kind":"#)
+        && let Ok(action) = serde_json::from_str(text)
+    {
+        return action;
+    }
     text.split_once(": ")
         .and_then(|(prefix, rest)| prefixed(prefix, rest))
         .unwrap_or_else(|| Action::Shell { command: text.to_owned(), cwd: None })
@@ -90,6 +103,10 @@ fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
             "sensitive" => context.sensitive_paths.push(path.to_owned()),
             "tracked" => context.paths.entry(path.to_owned()).or_default().tracked_clean = true,
             "ignored" => context.paths.entry(path.to_owned()).or_default().ignored = true,
+            "origin" => {
+                context.base_url.get_or_insert_with(|| path.to_owned());
+                context.allowed_origins.get_or_insert_default().push(path.to_owned());
+            }
             _ => break,
         }
         rest = after;
@@ -109,7 +126,7 @@ fn failure(list: &'static str, example: &str, problem: &'static str) -> RuleErro
 }
 
 fn prefixed(prefix: &str, rest: &str) -> Option<Action> {
-    let path = || rest.to_owned();
+    let text = || rest.to_owned();
     let code = |language| Action::Code { language, source: rest.to_owned(), dialect: None };
     Some(match prefix {
         "python" => code(Language::Python),
@@ -117,10 +134,18 @@ fn prefixed(prefix: &str, rest: &str) -> Option<Action> {
         "perl" => code(Language::Perl),
         "ruby" => code(Language::Ruby),
         "sql" => code(Language::Sql),
-        "read" => Action::FileRead { path: path() },
-        "write" => Action::FileWrite { path: path(), content: None },
-        "delete" => Action::FileDelete { path: path() },
-        "list" => Action::FileList { path: path() },
+        "read" => Action::FileRead { path: text() },
+        "write" => Action::FileWrite { path: text(), content: None },
+        "delete" => Action::FileDelete { path: text() },
+        "list" => Action::FileList { path: text() },
+        "navigate" => Action::Navigate { url: text() },
+        "login" => Action::Login { site: text() },
+        "click" => click(Surface::Browser, rest),
+        "app click" => click(Surface::App, rest),
+        "applescript" => Action::Applescript { script: text() },
+        "skill" => Action::Skill { skill: text(), params: BTreeMap::new() },
+        "named" => Action::Named { name: text(), params: BTreeMap::new() },
+        "tool" => tool(rest),
         "padded" => {
             let command = format!("{rest}{}", " ".repeat(crate::form::MOST_BYTES));
             Action::Shell { command, cwd: None }
@@ -131,6 +156,23 @@ fn prefixed(prefix: &str, rest: &str) -> Option<Action> {
             dialect: Some(other.strip_prefix("sql[")?.strip_suffix(']')?.to_owned()),
         },
     })
+}
+
+fn click(surface: Surface, label: &str) -> Action {
+    let label = Some(label.to_owned());
+    Action::Ui { surface, op: UiOp::Click, label, field: None, text: None, url: None }
+}
+
+fn tool(name: &str) -> Action {
+    let (server, tool) = name.split_once('.').unwrap_or(("server", name));
+    Action::Tool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        description: None,
+        arguments: BTreeMap::new(),
+        annotations: None,
+        schema: None,
+    }
 }
 
 #[cfg(test)]

@@ -120,6 +120,72 @@ named! {
         SecretPrint = "secret-print",
         /// Memory, disk or network would be used up, for ever and without a pause.
         Exhaust = "exhaust",
+
+        /// Not a URL that a browser would open.
+        UrlInvalid = "url-invalid",
+        /// A scheme that reaches around the web: files, code, the browser itself.
+        UrlScheme = "url-scheme",
+        /// A name or password stands before the domain.
+        UrlUserinfo = "url-userinfo",
+        /// A domain that looks like another one.
+        UrlLookalike = "url-lookalike",
+        /// An address that is not on the public internet.
+        UrlInternal = "url-internal",
+        /// The service that hands out a cloud machine's credentials.
+        UrlMetadata = "url-metadata",
+        /// A domain that answers with whatever address its name spells.
+        UrlRebinding = "url-rebinding",
+        /// Not one of the origins the agent was given.
+        UrlForeign = "url-foreign",
+        /// A request to a server of the agent's choosing.
+        ExternalCall = "external-call",
+
+        /// Card, account or payment data would be entered.
+        UiFinancial = "ui-financial",
+        /// A passport, licence or national id would be entered.
+        UiIdentity = "ui-identity",
+        /// A password, one-time code or security answer would be entered.
+        UiPassword = "ui-password",
+        /// The step that orders, pays, signs or publishes.
+        UiFinal = "ui-final",
+        /// A change that cannot be taken back: an owner, an address to sign in with.
+        UiIrreversible = "ui-irreversible",
+        /// A control that deletes, erases or resets.
+        UiDestructive = "ui-destructive",
+        /// A control that closes or quits.
+        UiClose = "ui-close",
+        /// A form would be sent.
+        FormSubmit = "form-submit",
+
+        /// More files, or more bytes, than one would fetch by hand.
+        DownloadBatch = "download-batch",
+        /// More pages than one would print by hand.
+        ExportBatch = "export-batch",
+
+        /// A name that stands for something no agent may do.
+        NamedForbidden = "named-forbidden",
+        /// A name nobody has declared.
+        NamedUnknown = "named-unknown",
+
+        /// A skill nobody has declared.
+        SkillUndeclared = "skill-undeclared",
+        /// A skill that changes something.
+        SkillWrite = "skill-write",
+        /// A skill that pays, sends, deletes or shows what is private.
+        SkillSensitive = "skill-sensitive",
+
+        /// A tool that changes something.
+        ToolWrite = "tool-write",
+        /// A tool that destroys something.
+        ToolDestructive = "tool-destructive",
+        /// A tool that runs what it is given.
+        ToolExecutes = "tool-executes",
+        /// A tool whose definition is not the one that was agreed to.
+        ToolChanged = "tool-changed",
+        /// A tool whose description talks to the model instead of describing.
+        ToolInjection = "tool-injection",
+        /// Shell syntax in an argument that a program will be given.
+        ToolMetacharacters = "tool-metacharacters",
     }
 }
 
@@ -216,6 +282,8 @@ named! {
         Peripheral = "peripheral",
         /// A file action, as opposed to a command that touches a file.
         File = "file",
+        /// In a desktop app, as opposed to a web page.
+        App = "app",
     }
 }
 

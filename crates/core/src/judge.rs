@@ -27,7 +27,7 @@ pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
     let analysis = match form::fault(action) {
         // What is not well-formed is not read any further: it would be judged for what it
         // seems to be.
-        Some(fault) => Analysis { commands: Vec::new(), facts: vec![fault] },
+        Some(fault) => Analysis::of(vec![fault]),
         None => with_sound_spans(action, analyze(action, context, policy)),
     };
     let findings = findings(action, policy, &analysis);
@@ -72,20 +72,19 @@ fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
         | Action::FileWrite { .. }
         | Action::FileDelete { .. }
         | Action::FileList { .. } => analyze::path::analyze(action, &scene),
-        // The other kinds get their analyzers with their profiles.
-        Action::Navigate { .. }
-        | Action::HttpRequest { .. }
-        | Action::Ui { .. }
-        | Action::Screenshot {}
-        | Action::ReadDom {}
-        | Action::Download { .. }
-        | Action::ExportPdf { .. }
-        | Action::Login { .. }
-        | Action::Notify { .. }
-        | Action::Skill { .. }
-        | Action::Applescript { .. }
-        | Action::Tool { .. }
-        | Action::Named { .. } => analyze::unsupported(action),
+        Action::Navigate { .. } | Action::HttpRequest { .. } | Action::Login { .. } => {
+            analyze::url::analyze(action, &scene)
+        }
+        Action::Ui { .. } => analyze::ui::analyze(action, &scene),
+        Action::Download { .. } | Action::ExportPdf { .. } => {
+            analyze::batch::analyze(action, &scene)
+        }
+        Action::Skill { .. } => analyze::skill::analyze(action, &scene),
+        Action::Applescript { .. } => analyze::applescript::analyze(action, &scene),
+        Action::Tool { .. } => analyze::tool::analyze(action, &scene),
+        Action::Named { .. } => analyze::named::analyze(action, &scene),
+        // Looking changes nothing; a notification goes where the user said it should.
+        Action::Screenshot {} | Action::ReadDom {} | Action::Notify { .. } => Analysis::default(),
     }
 }
 

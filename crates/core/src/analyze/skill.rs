@@ -1,0 +1,12 @@
+//! App skills, by the catalogue or by their name and parameters.
+
+use crate::action::Action;
+use crate::analyze::Analysis;
+use crate::fact::{Fact, FactKind};
+use crate::place::Scene;
+
+/// What a skill would do.
+#[must_use]
+pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
+    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+}

@@ -1,0 +1,12 @@
+//! Clicks and typing: what the thing acted on says it does.
+
+use crate::action::Action;
+use crate::analyze::Analysis;
+use crate::fact::{Fact, FactKind};
+use crate::place::Scene;
+
+/// What a click or an entry would do.
+#[must_use]
+pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
+    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+}

@@ -1,0 +1,1 @@
+//! A script runs on a Mac.

@@ -1,0 +1,1 @@
+//! A chat assistant's app skills.

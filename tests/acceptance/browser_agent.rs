@@ -1,0 +1,1 @@
+//! A browser or desktop app driven by a model.

@@ -1,0 +1,1 @@
+//! An engine that fills forms on allowed origins.

@@ -1,0 +1,16 @@
+//! What each built-in profile promises, row by row, through the binary's own command line.
+//!
+//! One file per profile. A test's name says the row in plain words; its letter and number stand
+//! in the file so that a reader can find it.
+
+// As modules marked `test`, so that the lints treat their helpers like tests.
+#[cfg(test)]
+mod applescript;
+#[cfg(test)]
+mod assistant;
+#[cfg(test)]
+mod browser_agent;
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+mod computer_use;
