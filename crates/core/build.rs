@@ -1,4 +1,5 @@
-//! Compiles `rules/**/*.yaml`, `catalogue/*.yaml` and `profiles/*.yaml` into static tables.
+//! Compiles `rules/**/*.yaml`, `catalogue/*.yaml`, `apps/*.yaml` and `profiles/*.yaml` into static
+//! tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -10,6 +11,8 @@ use std::{env, fs, io};
 
 use serde::de::DeserializeOwned;
 
+#[path = "build/apps.rs"]
+mod apps;
 #[path = "build/catalogue.rs"]
 mod catalogue;
 #[path = "build/profiles.rs"]
@@ -21,12 +24,14 @@ mod rules;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=rules");
+    println!("cargo::rerun-if-changed=apps");
     println!("cargo::rerun-if-changed=catalogue");
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
+    fs::write(out.join("apps.rs"), apps::generate(Path::new("apps"))?)?;
     fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
     Ok(())

@@ -6,11 +6,13 @@ use crate::fact::Fact;
 use crate::verdict::Span;
 
 pub mod applescript;
+pub(crate) mod arguments;
 pub mod batch;
 pub mod bounds;
 pub mod code;
 pub mod named;
 pub mod path;
+pub(crate) mod purpose;
 pub mod shell;
 pub mod skill;
 pub mod tool;

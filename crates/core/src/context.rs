@@ -42,6 +42,9 @@ pub struct Context {
     /// Addresses the caller has resolved, by domain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, Vec<String>>,
+    /// The digests of the tool definitions that were agreed to, by `server/tool`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pinned_tools: BTreeMap<String, String>,
     /// Whether the paths of this action will be percent-decoded before use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths_will_be_decoded: Option<bool>,

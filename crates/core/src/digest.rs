@@ -5,6 +5,7 @@
 //! where it matters. The bytes are written straight from the action, without a JSON tree between;
 //! a test holds every kind against the general writer.
 
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::action::{Action, DownloadFile, Field, Language, Surface, UiOp};
@@ -20,6 +21,12 @@ pub use canonical::canonical;
 #[must_use]
 pub fn digest(action: &Action, context: &Context) -> String {
     hex(&Sha256::digest(canonical_action(action, context).as_bytes()))
+}
+
+/// SHA-256 of a value's canonical form, in hex.
+#[must_use]
+pub(crate) fn of_value(value: &Value) -> String {
+    hex(&Sha256::digest(canonical(value).as_bytes()))
 }
 
 /// The bytes the digest is taken over.

@@ -17,7 +17,9 @@
 //!
 //! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
 //! `ignored out: rm -r out`, `sensitive ~/notes: write: ~/notes/x` (the user named it),
-//! `origin https://a.example: navigate: /x` (where the agent may go, and is).
+//! `origin https://a.example: navigate: /x` (where the agent may go, and is),
+//! `resolves a.example=10.0.0.1: navigate: https://a.example/` (what the name server said),
+//! `pinned server/tool=DIGEST: tool: server.tool` (the definition that was agreed to).
 
 use std::collections::BTreeMap;
 
@@ -103,8 +105,18 @@ fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
             "sensitive" => context.sensitive_paths.push(path.to_owned()),
             "tracked" => context.paths.entry(path.to_owned()).or_default().tracked_clean = true,
             "ignored" => context.paths.entry(path.to_owned()).or_default().ignored = true,
+            "pinned" => {
+                let (tool, digest) = path.split_once('=').unwrap_or((path, ""));
+                context.pinned_tools.insert(tool.to_owned(), digest.to_owned());
+            }
+            "resolves" => {
+                let (domain, address) = path.split_once('=').unwrap_or((path, ""));
+                context.addresses.entry(domain.to_owned()).or_default().push(address.to_owned());
+            }
             "origin" => {
-                context.base_url.get_or_insert_with(|| path.to_owned());
+                if path.contains("://") {
+                    context.base_url.get_or_insert_with(|| path.to_owned());
+                }
                 context.allowed_origins.get_or_insert_default().push(path.to_owned());
             }
             _ => break,

@@ -174,6 +174,8 @@ named! {
         /// A skill that pays, sends, deletes or shows what is private.
         SkillSensitive = "skill-sensitive",
 
+        /// A tool whose words do not say what it does.
+        ToolUnknown = "tool-unknown",
         /// A tool that changes something.
         ToolWrite = "tool-write",
         /// A tool that destroys something.
@@ -284,6 +286,16 @@ named! {
         File = "file",
         /// In a desktop app, as opposed to a web page.
         App = "app",
+        /// This machine itself.
+        Loopback = "loopback",
+        /// Told by a name, not by an address.
+        Named = "named",
+        /// Told by the address a name leads to.
+        Resolved = "resolved",
+        /// Only looks, as far as its name says.
+        ReadOnly = "read-only",
+        /// In an argument that somebody else's program will act on.
+        Argument = "argument",
     }
 }
 

@@ -79,7 +79,7 @@ fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
         Action::Download { .. } | Action::ExportPdf { .. } => {
             analyze::batch::analyze(action, &scene)
         }
-        Action::Skill { .. } => analyze::skill::analyze(action, &scene),
+        Action::Skill { skill, .. } => analyze::skill::analyze(action, policy.skill(skill), &scene),
         Action::Applescript { .. } => analyze::applescript::analyze(action, &scene),
         Action::Tool { .. } => analyze::tool::analyze(action, &scene),
         Action::Named { .. } => analyze::named::analyze(action, &scene),

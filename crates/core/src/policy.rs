@@ -18,6 +18,7 @@
 
 use crate::action::Action;
 use crate::analyze::Analysis;
+use crate::app::{self, Skill};
 use crate::context::Context;
 use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
@@ -89,6 +90,13 @@ impl Policy {
     #[must_use]
     pub fn sensitive_paths(&self) -> &[String] {
         &self.sensitive_paths
+    }
+
+    /// What was declared about `app.skill`, by the most trusted who did.
+    #[must_use]
+    pub fn skill(&self, id: &str) -> Option<Skill> {
+        let configured = self.layers.iter().find_map(|layer| layer.skills.get(id));
+        configured.copied().or_else(|| app::find(id))
     }
 
     /// The rules of the configuration files, most trusted file first.

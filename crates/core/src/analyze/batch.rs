@@ -1,12 +1,98 @@
 //! Downloads and exports: how many and how much at once.
+//!
+//! | download | verdict in a profile that asks about batches |
+//! |---|---|
+//! | one file under 10 MB | quiet |
+//! | up to 5 files, 50 MB together, one of 10 MB or more or of unknown size | told, not asked |
+//! | more than 5 files, or more than 50 MB | asked |
+//!
+//! A megabyte is a million bytes, the stricter reading.
 
-use crate::action::Action;
-use crate::analyze::Analysis;
-use crate::fact::{Fact, FactKind};
+use crate::action::{Action, DownloadFile};
+use crate::analyze::{Analysis, url};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
-/// What a download or an export would do.
+const MOST_FILES: usize = 5;
+const MOST_BYTES: u64 = 50_000_000;
+const LARGE_FILE: u64 = 10_000_000;
+const MOST_PAGES: u64 = 5;
+
+/// What a download or an export would take.
 #[must_use]
-pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
-    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
+    Analysis::of(match action {
+        Action::Download { files } => download(files, scene),
+        Action::ExportPdf { pages } => export(*pages),
+        _ => Vec::new(),
+    })
+}
+
+fn download(files: &[DownloadFile], scene: &Scene<'_>) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = files
+        .iter()
+        .flat_map(|file| url::facts(&file.url, scene))
+        .map(|fact| fact.at(None))
+        .collect();
+    let known = files.iter().filter_map(|file| file.bytes);
+    let bytes = known.clone().fold(0_u64, u64::saturating_add);
+    let subject = format!("{} files, {} MB", files.len(), bytes.div_ceil(1_000_000));
+    let large = known.clone().any(|bytes| bytes >= LARGE_FILE) || known.count() < files.len();
+    if files.len() > MOST_FILES || bytes > MOST_BYTES {
+        facts.push(Fact::new(FactKind::DownloadBatch, subject).tagged(Tags::of(&[Tag::Many])));
+    } else if large {
+        facts.push(Fact::new(FactKind::DownloadBatch, subject));
+    }
+    facts
+}
+
+fn export(pages: u64) -> Vec<Fact> {
+    if pages > MOST_PAGES {
+        vec![Fact::new(FactKind::ExportBatch, format!("{pages} pages"))]
+    } else {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn told(sizes: &[Option<u64>]) -> Option<bool> {
+        let files = sizes
+            .iter()
+            .map(|bytes| DownloadFile {
+                url: "https://example.com/a".to_owned(),
+                name: None,
+                bytes: *bytes,
+            })
+            .collect();
+        let context = Context::default();
+        let analysis = analyze(&Action::Download { files }, &Scene::new(&context, &[]));
+        analysis.facts.first().map(|fact| fact.tags.has(Tag::Many))
+    }
+
+    #[test]
+    fn both_limits_decide() {
+        const MB: u64 = 1_000_000;
+        assert_eq!(told(&[Some(10 * MB - 1)]), None);
+        assert_eq!(told(&[Some(MB); 5]), None);
+        assert_eq!(told(&[Some(10 * MB)]), Some(false));
+        assert_eq!(told(&[None]), Some(false));
+        assert_eq!(told(&[Some(25 * MB), Some(25 * MB)]), Some(false));
+        assert_eq!(told(&[Some(50 * MB + 1)]), Some(true));
+        assert_eq!(told(&[Some(20 * MB); 3]), Some(true));
+        assert_eq!(told(&[Some(1); 6]), Some(true));
+        assert_eq!(told(&[Some(u64::MAX), Some(1)]), Some(true));
+    }
+
+    #[test]
+    fn where_it_comes_from_counts_too() {
+        let files =
+            vec![DownloadFile { url: "file:///etc/x".to_owned(), name: None, bytes: Some(1) }];
+        let context = Context::default();
+        let analysis = analyze(&Action::Download { files }, &Scene::new(&context, &[]));
+        assert_eq!(analysis.facts[0].kind, FactKind::UrlScheme);
+    }
 }

@@ -1,12 +1,153 @@
 //! MCP tools, by name, description, schema, hints and arguments.
+//!
+//! A tool's words are its server's, and a server may lie. So a hint can make a call look worse
+//! and never better than its name and arguments do, and a description that talks to the model is
+//! itself a finding.
+
+use serde_json::{Value, json};
 
 use crate::action::Action;
-use crate::analyze::Analysis;
+use crate::analyze::purpose::{self, Effect, Purpose};
+use crate::analyze::{Analysis, arguments};
+use crate::digest;
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
 
+mod injection;
+
 /// What a tool call would do.
 #[must_use]
-pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
-    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
+    let Action::Tool { server, tool, description, arguments, annotations, schema } = action else {
+        return Analysis::default();
+    };
+    let purpose = purpose::of(tool, description.as_deref());
+    let arguments::Seen { mut analysis, ran } =
+        arguments::analyze(arguments, purpose, schema.as_ref(), scene);
+    let span = u32::try_from(tool.len()).ok().map(|end| [0, end]);
+    let shown = format!("{server}/{tool}");
+    let kinds =
+        [does(purpose, ran), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];
+    let told = kinds.into_iter().flatten().map(|kind| Fact::new(kind, &shown).at(span));
+    analysis.facts.extend(told);
+    if let Some(marker) = injection::found(description.as_deref(), schema.as_ref()) {
+        analysis.facts.push(Fact::new(FactKind::ToolInjection, format!("{shown}: {marker}")));
+    }
+    analysis
+}
+
+/// What the words say. A tool that runs what it is given is judged by what it is given.
+fn does(purpose: Purpose, ran: bool) -> Option<FactKind> {
+    match purpose {
+        Purpose::Known(Effect::Read) => None,
+        Purpose::Known(Effect::Execute) => (!ran).then_some(FactKind::ToolExecutes),
+        Purpose::Known(Effect::Destroy) => Some(FactKind::ToolDestructive),
+        Purpose::Known(Effect::Write | Effect::Send | Effect::Pay) => Some(FactKind::ToolWrite),
+        Purpose::Unknown => Some(FactKind::ToolUnknown),
+    }
+}
+
+/// What the server's own hints add.
+fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
+    let hints = match annotations {
+        None | Some(Value::Null) => return None,
+        Some(Value::Object(hints)) => hints,
+        Some(_) => return Some(FactKind::ToolUnknown),
+    };
+    let says = |name: &str, what: bool| hints.get(name) == Some(&Value::Bool(what));
+    if says("destructiveHint", true) && !says("readOnlyHint", true) {
+        Some(FactKind::ToolDestructive)
+    } else if says("readOnlyHint", false) && purpose == Purpose::Known(Effect::Read) {
+        Some(FactKind::ToolWrite)
+    } else {
+        None
+    }
+}
+
+/// Whether the definition is another than the one that was agreed to.
+fn changed(action: &Action, shown: &str, scene: &Scene<'_>) -> Option<FactKind> {
+    let pinned = scene.context.pinned_tools.get(shown)?;
+    (definition(action).as_ref() != Some(pinned)).then_some(FactKind::ToolChanged)
+}
+
+/// The digest of a tool's definition: what its server says it is, without the arguments of one
+/// call. Whoever agrees to a tool pins this.
+#[must_use]
+pub fn definition(action: &Action) -> Option<String> {
+    let Action::Tool { server, tool, description, annotations, schema, .. } = action else {
+        return None;
+    };
+    Some(digest::of_value(&json!({
+        "server": server,
+        "tool": tool,
+        "description": description,
+        "annotations": annotations,
+        "schema": schema,
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn kinds(call: &Value, context: &Context) -> Vec<FactKind> {
+        let mut action = json!({"kind": "tool", "server": "s"});
+        action.as_object_mut().unwrap().extend(call.as_object().unwrap().clone());
+        let action: Action = serde_json::from_value(action).unwrap();
+        let analysis = analyze(&action, &Scene::new(context, &[]));
+        analysis.facts.into_iter().map(|fact| fact.kind).collect()
+    }
+
+    #[test]
+    fn a_hint_raises_and_never_lowers() {
+        let none = Context::default();
+        let reads = json!({"tool": "get_x", "annotations": {"destructiveHint": true}});
+        assert_eq!(kinds(&reads, &none), [FactKind::ToolDestructive]);
+        let lies = json!({"tool": "delete_x", "annotations": {"readOnlyHint": true}});
+        assert_eq!(kinds(&lies, &none), [FactKind::ToolDestructive]);
+        let unknown = json!({"tool": "frob", "annotations": {"readOnlyHint": true}});
+        assert_eq!(kinds(&unknown, &none), [FactKind::ToolUnknown]);
+        let broken = json!({"tool": "get_x", "annotations": "read only"});
+        assert_eq!(kinds(&broken, &none), [FactKind::ToolUnknown]);
+    }
+
+    #[test]
+    fn a_command_is_judged_as_a_command() {
+        let none = Context::default();
+        let harmless = json!({"tool": "execute_command", "arguments": {"command": "ls -l"}});
+        assert_eq!(kinds(&harmless, &none), []);
+        let chained = json!({"tool": "execute_command", "arguments": {"command": "ls; id"}});
+        assert!(kinds(&chained, &none).contains(&FactKind::ToolMetacharacters));
+        let empty = json!({"tool": "execute_command", "arguments": {"command": null}});
+        assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes]);
+    }
+
+    #[test]
+    fn urls_paths_and_statements_go_to_their_analyzers() {
+        let none = Context::default();
+        let call =
+            |arguments: Value| kinds(&json!({"tool": "get_x", "arguments": arguments}), &none);
+        assert_eq!(call(json!({"url": "http://127.0.0.1/"})), [FactKind::UrlInternal]);
+        assert_eq!(call(json!({"a": [{"b": "http://10.0.0.1/"}]})), [FactKind::UrlInternal]);
+        assert_eq!(call(json!({"host": "localhost"})), [FactKind::UrlInternal]);
+        assert_eq!(call(json!({"sql": "DROP TABLE users"})), [FactKind::SqlDrop]);
+        assert_eq!(call(json!({"path": "/etc/shadow"})), [FactKind::Read]);
+        assert_eq!(call(json!({"body": "see http://localhost:3000 for more"})), []);
+        assert_eq!(call(json!({"query": "delete button", "path": "src/main.rs"})), []);
+    }
+
+    #[test]
+    fn a_definition_that_changed_since_it_was_agreed_to_is_told() {
+        let call = json!({"tool": "get_x", "description": "Gets x."});
+        let action: Action = serde_json::from_value(
+            json!({"kind": "tool", "server": "s", "tool": "get_x", "description": "Gets x."}),
+        )
+        .unwrap();
+        let mut context = Context::default();
+        context.pinned_tools.insert("s/get_x".to_owned(), definition(&action).unwrap());
+        assert_eq!(kinds(&call, &context), []);
+        let other = json!({"tool": "get_x", "description": "Gets x and more."});
+        assert_eq!(kinds(&other, &context), [FactKind::ToolChanged]);
+    }
 }

@@ -1,12 +1,326 @@
 //! URLs, as a browser reads them.
+//!
+//! The text is parsed by the rules of the WHATWG, so that a tab in `java\tscript:`, a backslash
+//! for a slash or an octal address means here what it means to the browser that will open it.
+//! Only what is written is judged, and the addresses that the caller resolved; asking a name
+//! server is the caller's work.
+
+use url::{Host, Url};
 
 use crate::action::Action;
 use crate::analyze::Analysis;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
-/// What opening an address would do.
+mod address;
+mod lookalike;
+mod name;
+mod origin;
+
+pub use address::{Reach, reach};
+
+/// Longer than any server accepts; past it a URL is not taken apart.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// Schemes that a page may be opened by.
+const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
+
+/// Schemes that reach files, run code or drive the browser itself.
+const FORBIDDEN: [&str; 24] = [
+    "about",
+    "blob",
+    "brave",
+    "chrome",
+    "chrome-devtools",
+    "chrome-error",
+    "chrome-extension",
+    "chrome-search",
+    "chrome-untrusted",
+    "data",
+    "devtools",
+    "edge",
+    "file",
+    "filesystem",
+    "jar",
+    "javascript",
+    "livescript",
+    "moz-extension",
+    "mhtml",
+    "netdoc",
+    "opera",
+    "resource",
+    "vbscript",
+    "view-source",
+];
+
+/// What opening, requesting or signing in at an address means.
 #[must_use]
-pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
-    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
+    let mut facts = match action {
+        Action::Navigate { url } | Action::HttpRequest { url, .. } => facts(url, scene),
+        Action::Login { site } => facts(&with_scheme(site), scene),
+        _ => Vec::new(),
+    };
+    if let Action::HttpRequest { method, url, .. } = action {
+        facts.push(Fact::new(FactKind::ExternalCall, format!("{method} {url}")));
+        if method.trim().eq_ignore_ascii_case("delete") {
+            facts.push(Fact::new(FactKind::RemoteDelete, url));
+        }
+    }
+    Analysis::of(facts)
+}
+
+/// A site is often named without its scheme: `example.com`.
+fn with_scheme(site: &str) -> String {
+    if site.contains(':') { site.to_owned() } else { format!("https://{site}") }
+}
+
+/// What there is to know about one URL.
+#[must_use]
+pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
+    let span = u32::try_from(text.len()).ok().map(|end| [0, end]);
+    let mut found = Found { facts: Vec::new(), text };
+    match parse(text, scene) {
+        Ok(url) => look(&url, scene, &mut found),
+        Err(fault) => found.add(fault),
+    }
+    for fact in &mut found.facts {
+        fact.span = span;
+    }
+    found.facts
+}
+
+fn parse(text: &str, scene: &Scene<'_>) -> Result<Url, FactKind> {
+    let Some(short) = up_to(text, MOST_BYTES) else { return Err(FactKind::Bound) };
+    let base = match scene.context.base_url.as_deref().map(Url::parse) {
+        None => None,
+        Some(Ok(base)) => Some(base),
+        Some(Err(_)) => return Err(FactKind::UrlInvalid),
+    };
+    let options = Url::options().base_url(base.as_ref());
+    let url = options.parse(short).map_err(|_| FactKind::UrlInvalid)?;
+    // A long `javascript:` is as forbidden as a short one; anything else that long is a question.
+    if short.len() < text.len() && !FORBIDDEN.contains(&url.scheme()) {
+        return Err(FactKind::Bound);
+    }
+    Ok(url)
+}
+
+/// The first bytes of a text, at most so many.
+fn up_to(text: &str, most: usize) -> Option<&str> {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
+    text.get(..end)
+}
+
+struct Found<'a> {
+    facts: Vec<Fact>,
+    text: &'a str,
+}
+
+impl Found<'_> {
+    fn add(&mut self, kind: FactKind) {
+        self.tell(kind, Tags::NONE, self.text);
+    }
+
+    fn tell(&mut self, kind: FactKind, tags: Tags, subject: &str) {
+        self.facts.push(Fact::new(kind, subject).tagged(tags));
+    }
+}
+
+fn look(url: &Url, scene: &Scene<'_>, found: &mut Found<'_>) {
+    let scheme = url.scheme();
+    if FORBIDDEN.contains(&scheme) || scheme.starts_with("chrome-") {
+        found.tell(FactKind::UrlScheme, Tags::of(&[Tag::Blocked]), scheme);
+    } else if !WEB.contains(&scheme) {
+        found.tell(FactKind::UrlScheme, Tags::NONE, scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        // Not the text: what stands there may be a password.
+        found.tell(FactKind::UrlUserinfo, Tags::NONE, url.host_str().unwrap_or_default());
+    }
+    let allowed = origin::entry_for(url, scene.context);
+    if scene.context.allowed_origins.is_some() && allowed.is_none() {
+        found.tell(FactKind::UrlForeign, Tags::NONE, url.host_str().unwrap_or(scheme));
+    }
+    // A person who names `localhost` as an origin means just that; a public name that turns out
+    // to lead inside is something else, and so are a cloud's credentials.
+    let meant = allowed.is_some_and(|entry| origin::names(entry, url));
+    match url.host() {
+        Some(Host::Ipv4(address)) => address_found(address.into(), url, meant, found),
+        Some(Host::Ipv6(address)) => address_found(address.into(), url, meant, found),
+        Some(Host::Domain(domain)) => domain_found(domain, scene, meant, found),
+        None => {}
+    }
+}
+
+fn address_found(address: std::net::IpAddr, url: &Url, meant: bool, found: &mut Found<'_>) {
+    let subject = url.host_str().unwrap_or_default();
+    match reach(address) {
+        Reach::Public => {}
+        Reach::Metadata => found.tell(FactKind::UrlMetadata, Tags::NONE, subject),
+        _ if meant => {}
+        Reach::Loopback => {
+            found.tell(FactKind::UrlInternal, Tags::of(&[Tag::Loopback]), subject);
+        }
+        Reach::Internal => found.tell(FactKind::UrlInternal, Tags::NONE, subject),
+    }
+}
+
+fn domain_found(domain: &str, scene: &Scene<'_>, meant: bool, found: &mut Found<'_>) {
+    let domain = domain.trim_end_matches('.');
+    match name::kind(domain) {
+        Some(name::Kind::Metadata) => found.tell(FactKind::UrlMetadata, Tags::NONE, domain),
+        Some(name::Kind::Rebinding) => found.tell(FactKind::UrlRebinding, Tags::NONE, domain),
+        Some(name::Kind::Loopback) if !meant => {
+            found.tell(FactKind::UrlInternal, Tags::of(&[Tag::Loopback]), domain);
+        }
+        Some(name::Kind::Internal) if !meant => {
+            found.tell(FactKind::UrlInternal, Tags::of(&[Tag::Named]), domain);
+        }
+        Some(_) | None => {}
+    }
+    if let Some(shown) = lookalike::shown(domain, found.text) {
+        found.tell(FactKind::UrlLookalike, Tags::NONE, &shown);
+    }
+    for address in scene.context.addresses.get(domain).into_iter().flatten() {
+        resolved(domain, address, meant, found);
+    }
+}
+
+/// A name that leads inside is an attack whatever the name says: by the time of the connection
+/// it is the address that counts.
+fn resolved(domain: &str, address: &str, meant: bool, found: &mut Found<'_>) {
+    let subject = format!("{domain} is {address}");
+    match address.parse().map(reach) {
+        Ok(Reach::Public) => {}
+        Ok(Reach::Metadata) => found.tell(FactKind::UrlMetadata, Tags::NONE, &subject),
+        Ok(_) if meant => {}
+        Ok(Reach::Loopback | Reach::Internal) => {
+            found.tell(FactKind::UrlInternal, Tags::of(&[Tag::Resolved]), &subject);
+        }
+        Err(_) => found.tell(FactKind::Unparsed, Tags::NONE, &subject),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn kinds_in(text: &str, context: &Context) -> Vec<FactKind> {
+        facts(text, &Scene::new(context, &[])).into_iter().map(|fact| fact.kind).collect()
+    }
+
+    fn kinds(text: &str) -> Vec<FactKind> {
+        kinds_in(text, &Context::default())
+    }
+
+    #[test]
+    fn an_ordinary_address_has_nothing_to_tell() {
+        for text in [
+            "https://example.com/a?b=c#d",
+            "http://EXAMPLE.com:8080/",
+            "https://münchen.example/",
+            "https://日本語.jp/",
+            "https://пример.рф/",
+            "https://93.184.216.34/",
+            "https://[2606:4700::6810:84e5]/",
+            "wss://example.com/live",
+        ] {
+            assert_eq!(kinds(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_is_seen_as_the_browser_sees_it() {
+        for text in [
+            "javascript:alert(1)",
+            " JaVaScRiPt:alert(1)",
+            "java\tscript:alert(1)",
+            "\u{1}javascript\n:x",
+            "file:///etc/passwd",
+            "data:text/html,x",
+            "blob:https://example.com/1",
+            "view-source:https://example.com",
+            "chrome://settings",
+            "about:blank",
+            "gopher://example.com/",
+            "mailto:a@example.com",
+        ] {
+            assert!(kinds(text).contains(&FactKind::UrlScheme), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_an_address_is_the_address() {
+        for text in [
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0177.0.0.01/",
+            "http://127.1/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[64:ff9b::10.0.0.1]/",
+            "http://[2002:c0a8:101::]/",
+            "http://①②⑦.0.0.1/",
+            "http://localhost/",
+            "http://LOCALHOST./",
+            "http://a.localhost/",
+        ] {
+            assert_eq!(kinds(text), [FactKind::UrlInternal], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_says_so() {
+        for text in ["", "example.com", "http://", "http://exa mple.com", "http://[::1%25eth0]/"] {
+            assert_eq!(kinds(text), [FactKind::UrlInvalid], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_relative_url_is_read_from_its_base() {
+        let base = |url: &str| Context { base_url: Some(url.to_owned()), ..Context::default() };
+        assert_eq!(kinds_in("/a", &base("https://example.com/b")), []);
+        assert_eq!(kinds_in("//127.0.0.1", &base("https://example.com")), [FactKind::UrlInternal]);
+        assert_eq!(kinds_in("/a", &base("no base")), [FactKind::UrlInvalid]);
+    }
+
+    #[test]
+    fn a_name_that_leads_inside_is_found_by_its_address() {
+        let mut context = Context::default();
+        context.addresses.insert(
+            "example.com".to_owned(),
+            vec!["93.184.216.34".to_owned(), "192.168.1.7".to_owned()],
+        );
+        assert_eq!(kinds_in("https://example.com/", &context), [FactKind::UrlInternal]);
+        assert_eq!(kinds_in("https://example.org/", &context), []);
+        context.addresses.insert("example.org".to_owned(), vec!["?".to_owned()]);
+        assert_eq!(kinds_in("https://example.org/", &context), [FactKind::Unparsed]);
+    }
+
+    #[test]
+    fn an_origin_somebody_named_may_be_inside_but_never_hand_out_credentials() {
+        let origins = |list: &[&str]| Context {
+            allowed_origins: Some(list.iter().map(|&entry| entry.to_owned()).collect()),
+            ..Context::default()
+        };
+        assert_eq!(kinds_in("http://localhost:3000/", &origins(&["localhost"])), []);
+        assert_eq!(
+            kinds_in("http://169.254.169.254/", &origins(&["169.254.169.254"])),
+            [FactKind::UrlMetadata]
+        );
+        assert_eq!(
+            kinds_in("http://localhost.example.org/", &origins(&["localhost"])),
+            [FactKind::UrlForeign]
+        );
+    }
+
+    #[test]
+    fn a_long_url_is_a_question_and_a_long_script_is_still_one() {
+        let long = "a".repeat(MOST_BYTES);
+        assert_eq!(kinds(&format!("https://example.com/{long}")), [FactKind::Bound]);
+        assert_eq!(kinds(&format!("javascript:{long}")), [FactKind::UrlScheme]);
+    }
 }

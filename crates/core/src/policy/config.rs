@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::app::{Access, Skill};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::{Layer, Rank};
 use crate::policy::pattern::Patterns;
@@ -59,6 +60,8 @@ pub(crate) struct File {
     options: Option<BTreeMap<String, Leniency>>,
     /// Rules, families, kinds or risks that always ask: no session or later file lowers them.
     always: Option<Vec<String>>,
+    /// Apps and their skills, by id: what each skill does and whether it asks.
+    apps: Option<BTreeMap<String, AppRow>>,
     /// Your own rules, by name. Each becomes `user.<name>`.
     #[cfg_attr(
         feature = "schema",
@@ -80,6 +83,45 @@ pub(crate) struct Safety {
     sensitive_paths: Option<Vec<String>>,
     /// Seconds until silence is a refusal.
     approval_timeout: Option<u32>,
+}
+
+/// One app as written.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppRow {
+    /// What a person calls it.
+    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
+    #[serde(default)]
+    name: Option<String>,
+    /// Its skills, by the part of their id after the dot.
+    skills: BTreeMap<String, SkillRow>,
+}
+
+/// One skill as written.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkillRow {
+    /// What a person calls it.
+    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
+    #[serde(default)]
+    name: Option<String>,
+    /// `read`, `write` or `sensitive`.
+    access: Access,
+    /// Whether a person is asked; unless said, about all that does not just read.
+    #[serde(default)]
+    confirm: Option<bool>,
+    /// Seconds until silence is a refusal.
+    #[serde(default)]
+    timeout: Option<u32>,
+}
+
+impl From<SkillRow> for Skill {
+    fn from(row: SkillRow) -> Self {
+        let confirm = row.confirm.unwrap_or(row.access != Access::Read);
+        Self { access: row.access, confirm, timeout: row.timeout }
+    }
 }
 
 /// What an option can be set to.
@@ -131,6 +173,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         sensitive_paths: read_paths(safety.sensitive_paths.unwrap_or_default(), at)?,
         approval_timeout: read_timeout(safety.approval_timeout, at)?,
         profile: read_profile(file.profile.as_deref(), at)?,
+        skills: read_skills(file.apps.unwrap_or_default()),
     })
 }
 
@@ -183,6 +226,13 @@ impl Place<'_> {
 }
 
 const LIST_OPTIONS: &str = "`countersign config init` prints a file with every option";
+
+fn read_skills(apps: BTreeMap<String, AppRow>) -> BTreeMap<String, Skill> {
+    let skills = apps.into_iter().flat_map(|(app, row)| {
+        row.skills.into_iter().map(move |(skill, row)| (format!("{app}.{skill}"), row.into()))
+    });
+    skills.collect()
+}
 
 fn read_profile(
     name: Option<&str>,
@@ -262,7 +312,7 @@ mod tests {
         (
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
-            "known here: profile, safety, overrides, options, always, rules",
+            "known here: profile, safety, overrides, options, always, apps, rules",
         ),
         (
             "safety:\n  enabled: maybe\n",

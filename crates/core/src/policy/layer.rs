@@ -6,10 +6,12 @@
 //! | user | yes, except what the organisation set | profile, organisation |
 //! | project | never: the agent can write that file | everything, upwards |
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::action::Action;
 use crate::analyze::Analysis;
+use crate::app::Skill;
 use crate::policy::pattern::Patterns;
 use crate::policy::profile::Profile;
 use crate::policy::subject::{Subject, closest, reach};
@@ -53,6 +55,8 @@ pub(crate) struct Layer {
     pub(crate) sensitive_paths: Vec<String>,
     pub(crate) approval_timeout: Option<u32>,
     pub(crate) profile: Option<&'static Profile>,
+    /// Declared skills, by `app.skill`.
+    pub(crate) skills: BTreeMap<String, Skill>,
 }
 
 /// What stands for one finding, kind or risk while the layers are heard.

@@ -55,6 +55,7 @@ impl Policy {
         settle_profile(&mut drafts, &mut policy, &mut notices);
         settle_asking(&mut drafts, &mut notices);
         settle_timeout(&mut drafts, policy.profile, &mut notices);
+        settle_skills(&mut drafts, &mut notices);
         for draft in drafts {
             // Against the layers before it, which are in the policy by now.
             policy.find_unheard(&draft, &mut notices);
@@ -136,6 +137,16 @@ impl Draft<'_> {
     fn notice(&self, path: &[To<'_>], text: String) -> Notice {
         let spot = spot::find(&self.source.text, path);
         Notice { file: self.source.name.clone(), line: spot.line, column: spot.column, text }
+    }
+}
+
+/// A project could declare that a skill only reads, so it may declare none.
+fn settle_skills(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
+    for draft in drafts.iter_mut().filter(|draft| draft.layer.rank == Rank::Project) {
+        if !std::mem::take(&mut draft.layer.skills).is_empty() {
+            let text = format!("`apps` is ignored: {}", Deaf::Project.why());
+            notices.push(draft.notice(&[To::Key("apps")], text));
+        }
     }
 }
 

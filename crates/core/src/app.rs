@@ -1,0 +1,80 @@
+//! Apps and their skills: what has been declared about each.
+//!
+//! Ours are compiled from `apps/*.yaml`; an organisation's and a user's have the same shape under
+//! `apps:` in their configuration. A skill nobody declared is judged by its name alone.
+
+use serde::Deserialize;
+
+/// What using a skill means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Looks, and changes nothing.
+    Read,
+    /// Changes something.
+    Write,
+    /// Pays, deletes, shares or shows what is private; its details are sealed where they wait.
+    Sensitive,
+}
+
+/// One skill of an app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skill {
+    /// What using it means.
+    pub access: Access,
+    /// Whether a person is asked.
+    pub confirm: bool,
+    /// Seconds until silence is a refusal, where not the profile's.
+    pub timeout: Option<u32>,
+}
+
+/// One declared app.
+#[derive(Debug)]
+pub struct App {
+    /// What skills' ids start with.
+    pub id: &'static str,
+    /// What a person calls it.
+    pub name: &'static str,
+    /// Its skills, by id and name, sorted by id.
+    pub skills: &'static [(&'static str, &'static str, Skill)],
+}
+
+include!(concat!(env!("OUT_DIR"), "/apps.rs"));
+
+/// Every app we declare.
+#[must_use]
+pub fn apps() -> &'static [App] {
+    APPS
+}
+
+/// What we declare about `app.skill`.
+#[must_use]
+pub fn find(id: &str) -> Option<Skill> {
+    let (app, skill) = id.split_once('.')?;
+    let app = APPS.iter().find(|known| known.id == app)?;
+    let at = app.skills.binary_search_by(|(known, ..)| (*known).cmp(skill)).ok()?;
+    app.skills.get(at).map(|(.., skill)| *skill)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skills_are_found_by_their_whole_id() {
+        assert_eq!(find("email.read").map(|skill| skill.access), Some(Access::Read));
+        assert_eq!(find("email.send").map(|skill| skill.confirm), Some(true));
+        for id in ["email", "email.", ".send", "email.send.now", "Email.send", "mail.send"] {
+            assert_eq!(find(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn nothing_sensitive_goes_unasked() {
+        for (id, _, skill) in apps().iter().flat_map(|app| app.skills) {
+            assert!(skill.confirm || skill.access != Access::Sensitive, "{id}");
+            assert!(!skill.confirm || skill.access != Access::Read, "{id}");
+        }
+    }
+}
