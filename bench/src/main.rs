@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod cold;
+mod curve;
+mod kinds;
 mod memory;
 mod sample;
 mod warm;
@@ -19,7 +21,13 @@ fn main() -> ExitCode {
         eprintln!("usage: bench PATH-TO-COUNTERSIGN");
         return ExitCode::from(2);
     };
-    let tables = [warm::table(), cold::table(&binary), memory::table(&binary)];
+    let tables = [
+        warm::table(),
+        kinds::table(),
+        curve::table(),
+        cold::table(&binary),
+        memory::table(&binary),
+    ];
     let mut failed = false;
     for table in tables {
         match table {

@@ -101,7 +101,7 @@ impl Policy {
 
     /// The rules of the configuration files, most trusted file first.
     pub fn own_rules(&self) -> impl Iterator<Item = &crate::rule::Rule> {
-        self.layers.iter().flat_map(|layer| &layer.rules)
+        self.layers.iter().flat_map(|layer| layer.rules.iter())
     }
 
     /// What the configuration said and was passed over.

@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::app::Skill;
+use crate::policy::own::OwnRules;
 use crate::policy::pattern::Patterns;
 use crate::policy::profile::Profile;
 use crate::policy::subject::{Subject, closest, reach};
-use crate::rule::Rule;
 use crate::verdict::{Category, Finding, RiskLevel, Step, Verdict};
 
 /// Whose configuration it is. The order is the order of the layers.
@@ -50,7 +50,7 @@ pub(crate) struct Layer {
     pub(crate) overrides: Vec<(String, Verdict)>,
     pub(crate) options: Vec<(String, Verdict)>,
     pub(crate) always: Vec<String>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: OwnRules,
     pub(crate) patterns: Option<Patterns>,
     pub(crate) sensitive_paths: Vec<String>,
     pub(crate) approval_timeout: Option<u32>,
@@ -114,14 +114,7 @@ impl Layer {
 
     /// Adds what this file's own rules and patterns find.
     pub(crate) fn find(&self, action: &Action, analysis: &Analysis, findings: &mut Vec<Finding>) {
-        for rule in &self.rules {
-            for command in &analysis.commands {
-                rule.on_command(command, findings);
-            }
-            for fact in &analysis.facts {
-                rule.on_fact(fact, findings);
-            }
-        }
+        self.rules.find(analysis, findings);
         let (Some(patterns), Action::Shell { command, .. }) = (&self.patterns, action) else {
             return;
         };

@@ -169,7 +169,8 @@ fn finding(id: &str, category: Category, verdict: Verdict, risk: RiskLevel) -> F
 }
 
 fn own_ids(drafts: &[Draft<'_>]) -> Vec<String> {
-    let rules = drafts.iter().flat_map(|draft| &draft.layer.rules).map(|rule| rule.id.to_string());
+    let rules =
+        drafts.iter().flat_map(|draft| draft.layer.rules.iter()).map(|rule| rule.id.to_string());
     rules.chain(drafts.iter().map(|draft| draft.layer.pattern_id())).collect()
 }
 

@@ -2,21 +2,79 @@
 
 use std::collections::BTreeMap;
 
+use crate::analyze::Analysis;
 use crate::example::{example_context, example_matches};
+use crate::fact::FactKind;
 use crate::policy::config::{Place, Source};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::{Layer, PATTERN, Rank};
 use crate::policy::spot::To;
 use crate::policy::{Policy, vocabulary};
 use crate::row::Row;
-use crate::rule::{Rule, RuleError};
+use crate::rule::{Rule, RuleError, When};
+use crate::verdict::Finding;
+
+/// A file's rules, found by what they are about: a hundred cost what one does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OwnRules {
+    rules: Vec<Rule>,
+    by_program: BTreeMap<String, Vec<usize>>,
+    by_fact: BTreeMap<FactKind, Vec<usize>>,
+}
+
+impl OwnRules {
+    fn new(rules: Vec<Rule>) -> Self {
+        let mut set = Self::default();
+        for (at, rule) in rules.iter().enumerate() {
+            match &rule.when {
+                When::Command { program, .. } => {
+                    for name in program.iter() {
+                        set.by_program.entry(name.to_string()).or_default().push(at);
+                    }
+                }
+                When::Fact { kinds, .. } => {
+                    for kind in kinds.iter() {
+                        set.by_fact.entry(*kind).or_default().push(at);
+                    }
+                }
+            }
+        }
+        Self { rules, ..set }
+    }
+
+    /// The rules, in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// Adds what they find.
+    pub(crate) fn find(&self, analysis: &Analysis, findings: &mut Vec<Finding>) {
+        if self.rules.is_empty() {
+            return;
+        }
+        for command in &analysis.commands {
+            for rule in self.at(self.by_program.get(&command.program)) {
+                rule.on_command(command, findings);
+            }
+        }
+        for fact in &analysis.facts {
+            for rule in self.at(self.by_fact.get(&fact.kind)) {
+                rule.on_fact(fact, findings);
+            }
+        }
+    }
+
+    fn at<'a>(&'a self, places: Option<&'a Vec<usize>>) -> impl Iterator<Item = &'a Rule> {
+        places.into_iter().flatten().filter_map(|at| self.rules.get(*at))
+    }
+}
 
 /// Makes rules of the rows.
 pub(crate) fn read(
     rank: Rank,
     rows: BTreeMap<String, Row>,
     at: Place<'_>,
-) -> Result<Vec<Rule>, ConfigError> {
+) -> Result<OwnRules, ConfigError> {
     let mut rules = Vec::with_capacity(rows.len());
     for (key, row) in rows {
         let path = [To::Key("rules"), To::Key(&key)];
@@ -37,7 +95,7 @@ pub(crate) fn read(
             Err(problem) => return Err(bad_rule(&key, &row, problem, at)),
         }
     }
-    Ok(rules)
+    Ok(OwnRules::new(rules))
 }
 
 fn is_key(key: &str) -> bool {
@@ -84,7 +142,7 @@ pub(crate) fn check_examples(
     policy: &Policy,
 ) -> Result<(), ConfigError> {
     let context = example_context();
-    for rule in &layer.rules {
+    for rule in layer.rules.iter() {
         let key = rule.id.split_once('.').map_or(&*rule.id, |(_, key)| key);
         for (list, examples, wanted) in
             [("hits", &rule.hits, true), ("misses", &rule.misses, false)]

@@ -12,8 +12,12 @@ use regex_automata::{Input, MatchKind, PatternSet};
 use crate::analyze::Invocation;
 use crate::verdict::Span;
 
-/// The memory all patterns of one file may take as an automaton.
-const MOST_MEMORY: usize = 4 << 20;
+/// The memory all patterns of one file may take as an automaton: room for several thousand.
+const MOST_MEMORY: usize = 64 << 20;
+
+/// The memory for the states met while searching. Each holds a number for every pattern that may
+/// still match, so with the usual amount thousands of patterns would push each other out.
+const MOST_STATES: usize = 16 << 20;
 
 /// Patterns of one file, compiled together.
 #[derive(Clone)]
@@ -47,6 +51,7 @@ impl Patterns {
         let config = Config::new()
             .match_kind(MatchKind::All)
             .nfa_size_limit(Some(MOST_MEMORY))
+            .hybrid_cache_capacity(MOST_STATES)
             .auto_prefilter(false);
         let regex = Regex::builder()
             .configure(config)
@@ -68,11 +73,16 @@ impl Patterns {
         text: &str,
         commands: &[Invocation],
     ) -> Vec<(&'a str, Option<Span>)> {
+        // Which of thousands matched is worth knowing only when one did.
+        let shown: Vec<String> = commands.iter().map(Invocation::shown).collect();
+        if !self.regex.is_match(text) && !shown.iter().any(|shown| self.regex.is_match(shown)) {
+            return Vec::new();
+        }
         let mut found = PatternSet::new(self.texts.len());
         self.look(text, &mut found);
         let span = if found.is_empty() { None } else { self.place(text) };
-        for command in commands {
-            self.look(&command.shown(), &mut found);
+        for shown in &shown {
+            self.look(shown, &mut found);
         }
         let found = found.iter().map(|id| id.as_usize());
         found

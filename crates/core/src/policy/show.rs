@@ -66,7 +66,7 @@ impl Policy {
             always: layers.iter().flat_map(|layer| layer.always.iter().cloned()).collect(),
             rules: layers
                 .iter()
-                .flat_map(|layer| &layer.rules)
+                .flat_map(|layer| layer.rules.iter())
                 .map(|rule| rule.id.to_string())
                 .collect(),
         }
