@@ -3,6 +3,7 @@
 //! Precise about names, calls and strings, generous about everything else: what a grammar would
 //! refuse is skipped, never an error. Recursion follows nested brackets only, up to a bound.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -23,6 +24,11 @@ mod ruby;
 const DEEPEST: u32 = 48;
 /// Strings with code in strings with code.
 const DEEPEST_STRING: u32 = 6;
+/// Tokens looked ahead at that any source may cost, and more for each of its bytes.
+const LOOKS: usize = 10_000;
+const LOOKS_PER_BYTE: usize = 4;
+/// Classes that a class can be said to be built on.
+const MOST_BASES: usize = 32;
 
 /// Reads a whole source.
 pub(super) fn program(language: Language, source: &str) -> Program {
@@ -42,7 +48,7 @@ pub(super) fn program(language: Language, source: &str) -> Program {
     Program {
         functions: parser.functions,
         classes: parser.classes,
-        bounded: parser.bounded,
+        bounded: parser.bounded || parser.looks.get() == 0,
         broken: parser.broken,
     }
 }
@@ -53,6 +59,10 @@ struct Input {
     tokens: Vec<Token>,
     /// For each opening bracket, the place of its partner.
     partner: Vec<usize>,
+    /// Perl: for each token, where the statement that goes on there ends.
+    stops: Vec<usize>,
+    /// Where words stand that end or slow a loop, in order.
+    pauses: Vec<usize>,
     at: usize,
     /// Nothing from here on is looked at.
     end: usize,
@@ -74,6 +84,8 @@ struct Parser<'a> {
     locals: HashSet<Rc<str>>,
     /// Ruby: the next `do` belongs to a loop.
     no_do: bool,
+    /// Tokens that may still be looked ahead at.
+    looks: Cell<usize>,
     bounded: bool,
     broken: bool,
 }
@@ -92,6 +104,7 @@ impl<'a> Parser<'a> {
             string_depth: 0,
             locals: HashSet::new(),
             no_do: false,
+            looks: Cell::new(LOOKS + LOOKS_PER_BYTE * source.len()),
             bounded: false,
             broken: false,
         };
@@ -127,7 +140,12 @@ impl<'a> Parser<'a> {
             }
         }
         self.broken |= !open.is_empty();
-        Input { tokens: tokens.list, partner, at: 0, end: count }
+        let stops = match self.language {
+            Language::Perl => perl::stops(&tokens.list, &partner),
+            _ => Vec::new(),
+        };
+        let pauses = pauses(&tokens.list);
+        Input { tokens: tokens.list, partner, stops, pauses, at: 0, end: count }
     }
 
     // --- tokens
@@ -201,6 +219,8 @@ impl<'a> Parser<'a> {
     fn find(&self, end: usize, wanted: impl Fn(&Kind) -> bool) -> Option<usize> {
         let mut at = self.input.at;
         while at < end {
+            // Everything is looked at again for each bracket around it, but not for ever.
+            self.looks.set(self.looks.get().checked_sub(1)?);
             let kind = &self.token_at(at)?.kind;
             if wanted(kind) {
                 return Some(at);
@@ -338,7 +358,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn open_class(&mut self, name: Rc<str>, bases: Vec<Rc<str>>) {
+    fn open_class(&mut self, name: Rc<str>, mut bases: Vec<Rc<str>>) {
+        self.bounded |= bases.len() > MOST_BASES;
+        bases.truncate(MOST_BASES);
         let class = self.emit(StepKind::Class(Rc::clone(&name)));
         self.assign(Target::Name(Rc::clone(&name)), class);
         self.classes.push(Class { name, bases, methods: Vec::new() });
@@ -362,44 +384,8 @@ impl<'a> Parser<'a> {
 
     /// Whether anything between these tokens ends or slows a loop.
     fn pauses(&self, from: usize, to: usize) -> bool {
-        const PAUSES: &[&str] = &[
-            "break",
-            "return",
-            "exit",
-            "_exit",
-            "die",
-            "quit",
-            "last",
-            "sleep",
-            "usleep",
-            "wait",
-            "waitpid",
-            "waitpid2",
-            "accept",
-            "recv",
-            "recvfrom",
-            "input",
-            "raw_input",
-            "gets",
-            "readline",
-            "select",
-            "poll",
-            "join",
-            "communicate",
-            "throw",
-            "raise",
-            "sysread",
-            "get",
-            "run_forever",
-            "pause",
-            "await",
-            "abort",
-        ];
-        let tokens = self.input.tokens.get(from..to.min(self.input.tokens.len()));
-        tokens
-            .unwrap_or_default()
-            .iter()
-            .any(|token| token.kind.name().is_some_and(|name| PAUSES.contains(&name)))
+        let next = self.input.pauses.partition_point(|at| *at < from);
+        self.input.pauses.get(next).is_some_and(|at| *at < to)
     }
 
     /// One level deeper, if that is not too deep.
@@ -413,4 +399,43 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         result
     }
+}
+
+/// Where words stand that end or slow a loop.
+fn pauses(tokens: &[Token]) -> Vec<usize> {
+    const PAUSES: &[&str] = &[
+        "break",
+        "return",
+        "exit",
+        "_exit",
+        "die",
+        "quit",
+        "last",
+        "sleep",
+        "usleep",
+        "wait",
+        "waitpid",
+        "waitpid2",
+        "accept",
+        "recv",
+        "recvfrom",
+        "input",
+        "raw_input",
+        "gets",
+        "readline",
+        "select",
+        "poll",
+        "join",
+        "communicate",
+        "throw",
+        "raise",
+        "sysread",
+        "get",
+        "run_forever",
+        "pause",
+        "await",
+        "abort",
+    ];
+    let pauses = |token: &Token| token.kind.name().is_some_and(|name| PAUSES.contains(&name));
+    tokens.iter().enumerate().filter(|(_, token)| pauses(token)).map(|(at, _)| at).collect()
 }

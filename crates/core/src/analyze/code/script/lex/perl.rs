@@ -125,10 +125,12 @@ fn variable(scan: &mut Scan<'_>) {
 
 /// How long the variable is that this text starts with; 0 when it is a mark before a block.
 fn variable_length(text: &str) -> usize {
+    const MOST_SIGNS: usize = 16;
     let bytes = text.as_bytes();
     let mut at = 1;
     if bytes.first() == Some(&b'$') {
-        while matches!(bytes.get(at), Some(b'#' | b'$'))
+        while at < MOST_SIGNS
+            && matches!(bytes.get(at), Some(b'#' | b'$'))
             && bytes.get(at + 1).is_some_and(|byte| is_word(*byte) || matches!(byte, b'{' | b'$'))
         {
             at += 1;
@@ -400,7 +402,7 @@ fn here(scan: &mut Scan<'_>) -> Option<Here> {
     let quote = rest.chars().next().filter(|char| matches!(char, '"' | '\'' | '`'));
     let inner = quote.map_or(rest, |quote| rest.strip_prefix(quote).unwrap_or(rest));
     let length = match quote {
-        Some(quote) => inner.find(quote)?,
+        Some(quote) => inner.lines().next()?.find(quote)?,
         None => inner.bytes().take_while(|byte| is_word(*byte)).count(),
     };
     let end = inner.get(..length).filter(|end| !end.is_empty() || quote.is_some())?;

@@ -297,19 +297,18 @@ impl Parser<'_> {
         if !self.accept(":") {
             return;
         }
-        let end = self.input.end;
-        let stop =
-            self.find(end, |kind| kind.is("=") || kind.is(",") || kind.is(";") || kind.is("=>"));
-        // A type ends with its line where nothing else ends it.
-        let mut at = self.input.at + 1;
-        let stop = stop.unwrap_or(end);
-        while at < stop && self.token_at(at).is_some_and(|token| token.indent.is_none()) {
-            at = match self.token_at(at).map(|token| &token.kind) {
-                Some(Kind::Mark("(" | "[" | "{")) => self.partner(at) + 1,
+        let first = self.input.at;
+        let mut at = first;
+        while let Some(token) = self.token_at(at) {
+            at = match token.kind {
+                Kind::Mark("=" | "," | ";" | "=>") => break,
+                // A type ends with its line where nothing else ends it.
+                _ if at > first && token.indent.is_some() => break,
+                Kind::Mark("(" | "[" | "{") => self.partner(at) + 1,
                 _ => at + 1,
             };
         }
-        self.input.at = at.min(stop);
+        self.input.at = at.min(self.input.end);
     }
 
     /// A name, `{…}` or `[…]` that takes a value apart.
@@ -421,10 +420,11 @@ impl Parser<'_> {
     fn skip_type_declaration(&mut self) {
         let end = self.input.end;
         if self.is_word("type") {
-            let stop = self.find(end, |kind| kind.is(";"));
             let line = (self.input.at + 1..end)
                 .find(|at| self.token_at(*at).is_some_and(|token| token.indent.is_some()));
-            self.input.at = stop.unwrap_or(end).min(line.unwrap_or(end)).max(self.input.at + 1);
+            let line = line.unwrap_or(end);
+            let stop = self.find(line, |kind| kind.is(";"));
+            self.input.at = stop.unwrap_or(line).max(self.input.at + 1);
         } else {
             let brace = (self.input.at..end)
                 .find(|at| self.token_at(*at).is_some_and(|token| token.kind.is("{")));

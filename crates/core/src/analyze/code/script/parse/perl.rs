@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::expression::LOOSE;
-use super::{Argument, Block, Kind, Parser, Ref, StepKind, Target};
+use super::{Argument, Block, Kind, Parser, Ref, StepKind, Target, Token};
 
 struct Open {
     close: usize,
@@ -241,11 +241,8 @@ impl Parser<'_> {
     /// A statement with what may stand behind it: `… if x`, `… while y`, `… for @z`. That comes
     /// first, because it runs first.
     fn perl_modified(&mut self) {
-        let end = self.input.end;
         let start = self.input.at;
-        let ends =
-            |kind: &Kind| kind.is(";") || kind.name().is_some_and(|name| MODIFIERS.contains(&name));
-        let stop = self.find(end, ends).unwrap_or(end);
+        let stop = self.input.stops.get(start).copied().unwrap_or(start).min(self.input.end);
         let modifier = self.token_at(stop).and_then(|token| token.kind.name()).map(str::to_owned);
         let Some(word) = modifier else {
             self.perl_simple();
@@ -531,4 +528,24 @@ impl Parser<'_> {
                 Some(StepKind::Name(_) | StepKind::Index(..) | StepKind::Call(..))
             )
     }
+}
+
+/// For each token, where the statement that goes on there ends: at a `;`, a modifier or the
+/// bracket around it. Brackets before that are part of it.
+pub(super) fn stops(tokens: &[Token], partner: &[usize]) -> Vec<usize> {
+    let count = tokens.len();
+    let mut stops = vec![count; count];
+    for (at, token) in tokens.iter().enumerate().rev() {
+        let next = match &token.kind {
+            Kind::Mark(";" | ")" | "]" | "}") => None,
+            Kind::Name(name) if MODIFIERS.contains(&&**name) => None,
+            Kind::Mark("(" | "[" | "{") => partner.get(at).map(|close| close + 1),
+            _ => Some(at + 1),
+        };
+        let stop = next.map_or(at, |next| stops.get(next).copied().unwrap_or(count));
+        if let Some(slot) = stops.get_mut(at) {
+            *slot = stop;
+        }
+    }
+    stops
 }

@@ -136,7 +136,9 @@ impl Parser<'_> {
     }
 
     fn ends_with_colon(&self) -> bool {
-        let line = self.find(self.input.end, |kind| *kind == Kind::Line).unwrap_or(self.input.end);
+        const LONGEST: usize = 500;
+        let end = self.input.end.min(self.input.at + LONGEST);
+        let line = self.find(end, |kind| *kind == Kind::Line).unwrap_or(end);
         line.checked_sub(1).and_then(|at| self.token_at(at)).is_some_and(|token| token.kind.is(":"))
     }
 
@@ -297,7 +299,7 @@ impl Parser<'_> {
         self.skip();
         while let Some(name) = self.name() {
             if let Some(function) = self.function() {
-                function.globals.push(name);
+                function.globals.insert(name);
             }
             self.accept(",");
         }

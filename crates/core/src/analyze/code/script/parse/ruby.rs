@@ -153,7 +153,7 @@ impl Parser<'_> {
             self.ruby_local(target);
         }
         if self.accept("=") {
-            let value = self.ruby_tuple();
+            let value = self.deeper(Self::ruby_tuple);
             self.assign(Target::Many(targets), value);
             return value;
         }

@@ -209,7 +209,7 @@ impl Runner<'_> {
             let pauses = self.function(id).is_some_and(super::step::pauses);
             let kind = if pauses { super::Block::Loop } else { super::Block::Endless };
             if let Some(frame) = self.frames.last_mut() {
-                frame.blocks.push(super::Region { kind, replaced: Vec::new() });
+                frame.blocks.push(super::Region { kind, replaced: super::BTreeMap::new() });
             }
             self.invoke(id, &Args::default(), None);
             if let Some(region) = self.frames.last_mut().and_then(|frame| frame.blocks.pop()) {
@@ -367,6 +367,7 @@ impl Runner<'_> {
         let Some(list) = frame.locals.get(&name).cloned() else {
             return Value::from(Marks::INPUT);
         };
+        self.fuel.set(self.fuel.get().saturating_sub(list.weight()));
         match list.items() {
             Some([first, rest @ ..]) => {
                 frame.locals.insert(name, Value::list(rest.to_vec()));
@@ -403,6 +404,7 @@ impl Runner<'_> {
             },
             coding => coding,
         };
+        self.spend(1 + 4 * text.weight());
         let results: Vec<_> = text
             .choices()
             .iter()
@@ -419,7 +421,6 @@ impl Runner<'_> {
                 _ => choice.derived().marked(Marks::DECODED),
             })
             .collect();
-        self.spend(text.known_text().map_or(1, |text| text.len() as u64 / 16));
         Value::any(results)
     }
 

@@ -17,6 +17,7 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
+        self.spend(object.weight());
         match &object.shape {
             Shape::Any(choices) => {
                 let results: Vec<_> = choices
@@ -96,7 +97,6 @@ impl Runner<'_> {
         if let Some(value) = self.path_method(text, object, name, args, span) {
             return value;
         }
-        self.spend(text.len() as u64 / 64);
         match name {
             "format" => self.fill_braces(text, args).with(&object.origin),
             "join" | "joinpath" if name == "joinpath" || self.language == Language::Ruby => {

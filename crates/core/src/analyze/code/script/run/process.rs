@@ -12,6 +12,9 @@ use crate::verdict::Span;
 const SHELLS: &[&str] =
     &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
 
+/// Programs whose code is followed by this very analyzer.
+const INTERPRETERS: &[&str] = &["python", "perl", "ruby", "node", "deno", "bun"];
+
 impl Runner<'_> {
     /// Runs a command line.
     pub(super) fn shell(&mut self, command: &Value, span: Option<Span>) -> Value {
@@ -59,7 +62,12 @@ impl Runner<'_> {
             self.fact(FactKind::Bound, "a command", Tags::NONE, span);
             return;
         }
-        self.spend(200 + text.len() as u64);
+        // Another program inside it has steps of its own to take.
+        let inside = INTERPRETERS.iter().any(|name| text.contains(name));
+        self.spend(if inside { 2_000 } else { 200 } + 4 * text.len() as u64);
+        if self.is_exhausted() {
+            return;
+        }
         let folder = folder.or(self.cwd.as_deref()).map(str::to_owned);
         let mut scene = Scene { cwd: self.scene.cwd, ..self.scene.deeper() };
         if let Some(folder) = &folder {
@@ -84,6 +92,7 @@ impl Runner<'_> {
 
     /// A program, or a script given to an interpreter, that was fetched before.
     fn fetched_program(&mut self, program: &str, words: &[String], span: Option<Span>) {
+        self.spend((self.written.len() * (1 + words.len())) as u64 / 16);
         let fetched = self.written.iter().any(|(path, marks)| {
             marks.has(Marks::FETCHED)
                 && (base_name(path) == program

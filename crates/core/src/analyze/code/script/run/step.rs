@@ -1,5 +1,6 @@
 //! What each kind of step does.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Arg, Args, Region, Runner};
@@ -8,6 +9,13 @@ use crate::analyze::code::script::tree::{
 };
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 use crate::verdict::Span;
+
+/// Longer lists grow no further.
+const MOST_ITEMS: usize = 4096;
+
+/// Methods that change the list they are called on.
+const GROWING: &[&str] =
+    &["append", "push", "add", "<<", "extend", "concat", "insert", "unshift", "prepend"];
 
 impl Runner<'_> {
     /// Runs one step; its value.
@@ -77,7 +85,10 @@ impl Runner<'_> {
                 let value = self.value(*value);
                 if let Some(frame) = self.frames.last_mut() {
                     let old = frame.result.take().unwrap_or_default();
-                    frame.result = Some(old.or(value));
+                    let either = old.or(value);
+                    let choices = either.choices().len();
+                    frame.result = Some(either);
+                    self.spend(choices as u64 / 2);
                 }
                 Value::unknown()
             }
@@ -111,7 +122,7 @@ impl Runner<'_> {
 
     fn enter(&mut self, kind: Block) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.blocks.push(Region { kind, replaced: Vec::new() });
+            frame.blocks.push(Region { kind, replaced: BTreeMap::new() });
         }
     }
 
@@ -145,7 +156,10 @@ impl Runner<'_> {
             let (key, value) = (self.value(*key), self.value(*value));
             match (&key.shape, &value.shape) {
                 // `{**other}`
-                (Shape::Nothing, Shape::Map(inner)) => known.extend(inner.iter().cloned()),
+                (Shape::Nothing, Shape::Map(inner)) if inner.len() <= MOST_ITEMS => {
+                    self.spend(2 * value.weight());
+                    known.extend(inner.iter().cloned());
+                }
                 (Shape::Text(text), _) => known.push((text.as_str().into(), value)),
                 _ => known.push(("".into(), value)),
             }
@@ -190,6 +204,10 @@ impl Runner<'_> {
         let function = self.function(self.frames.last()?.function)?;
         let StepKind::Member(variable, _) = &function.code.get(callee)?.kind else { return None };
         let variable = self.name_of(*variable)?;
+        if items.len() > MOST_ITEMS || !GROWING.contains(&&**method) {
+            return None;
+        }
+        self.spend((items.len() + args.list.len()) as u64 / 16 + args.weight());
         let mut items = items.to_vec();
         match &**method {
             "append" | "push" | "add" | "<<" => items.extend(args.positional().cloned()),
@@ -201,10 +219,6 @@ impl Runner<'_> {
                 items.insert(0, value);
             }
             _ => return None,
-        }
-        self.spend(items.len() as u64 / 16);
-        if items.len() > 4096 {
-            return None;
         }
         let list = Value::list(items);
         self.assign(&crate::analyze::code::script::tree::Target::Name(variable), list.clone());
