@@ -223,6 +223,15 @@ impl Args {
         self.positional().filter_map(name).collect()
     }
 
+    /// As Perl takes them: names are just more arguments.
+    fn flat(&self) -> Self {
+        let values = self.list.iter().flat_map(|arg| {
+            let name = arg.name.as_ref().map(|name| Value::text(&**name));
+            name.into_iter().chain([arg.value.clone()])
+        });
+        Self::of(values)
+    }
+
     /// Those with a name; of several of one name, the first.
     fn by_name(&self) -> HashMap<&str, &Value> {
         let named = |arg: &'_ Arg| arg.name.is_some();
@@ -349,11 +358,7 @@ impl<'a> Runner<'a> {
             }
         }
         if self.language == Language::Perl {
-            // Names are just more arguments.
-            for arg in &args.list {
-                given.extend(arg.name.as_ref().map(|name| Value::text(&**name)));
-                given.push(arg.value.clone());
-            }
+            given.extend(args.flat().list.into_iter().map(|arg| arg.value));
         } else {
             given.extend(args.positional().cloned());
         }

@@ -61,6 +61,8 @@ pub(super) enum Thing {
     Tree(Rc<String>),
     /// Every process of the machine, or one that is not ours.
     Processes,
+    /// This very process, or its number; a number worked out from that is another process.
+    Itself,
     /// The process's own variables.
     Environment,
 }

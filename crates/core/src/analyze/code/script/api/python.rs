@@ -308,6 +308,7 @@ fn values(name: &str) -> Option<Effect> {
         | "base64.a85decode"
         | "binascii.a2b_uu"
         | "cryptography.fernet.Fernet.decrypt" => Effect::Decode(Coding::Packed),
+        "os.getpid" => Effect::Itself,
         "chr" | "unichr" => Effect::Character,
         "ord" => Effect::CodePoint,
         "map" => Effect::Map,

@@ -173,6 +173,7 @@ impl Runner<'_> {
                 Value::unknown()
             }
             Effect::Processes => Value::thing(Thing::Processes).marked(Marks::WALKED),
+            Effect::Itself => Value::thing(Thing::Itself),
             Effect::Eval => self.eval(&args.at(0), span),
             Effect::Compile if self.language == Language::Javascript => {
                 let body = args.positional().last().cloned().unwrap_or_default();

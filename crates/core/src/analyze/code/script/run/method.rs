@@ -244,6 +244,8 @@ impl Runner<'_> {
                 }
                 object.clone()
             }
+            // `Process.pid.to_s`, `process.pid.toString()`
+            Thing::Itself => object.clone(),
             Thing::Environment => self.environment_method(object, name, args),
         }
     }

@@ -76,7 +76,9 @@ impl Runner<'_> {
                 Value::from(Marks::INPUT)
             }
             (Language::Perl, "$^X") => Value::text("perl"),
-            (Language::Perl | Language::Ruby, "$$") => Value::from(Marks::OWN),
+            (Language::Perl | Language::Ruby, "$$" | "$PID" | "$PROCESS_ID") => {
+                Value::thing(Thing::Itself)
+            }
             _ => return None,
         })
     }
@@ -151,6 +153,7 @@ impl Runner<'_> {
             }
             "sys.argv" | "process.argv" | "Deno.args" | "sys.stdin" => Value::from(Marks::INPUT),
             "os.sep" | "path.sep" => Value::text("/"),
+            "process.pid" | "Deno.pid" => Value::thing(Thing::Itself),
             "os.devnull" => Value::text("/dev/null"),
             "os.linesep" | "os.EOL" => Value::text("\n"),
             "os.curdir" => Value::text("."),

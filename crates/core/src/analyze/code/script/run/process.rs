@@ -245,9 +245,10 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// Signals to processes that are not its own.
+    /// Signals to processes it did not start.
     pub(super) fn kill(&mut self, args: &Args, span: Option<Span>) {
         let signal_first = matches!(self.language, Language::Perl | Language::Ruby);
+        let args = &if self.language == Language::Perl { args.flat() } else { args.clone() };
         let victims: Vec<Value> = if signal_first {
             args.skip(1).positional().cloned().collect()
         } else {
@@ -259,7 +260,8 @@ impl Runner<'_> {
             return;
         }
         for victim in victims {
-            if victim.has(Marks::OUTPUT.and(Marks::OWN)) {
+            // What it started, and itself, it may end.
+            if victim.has(Marks::OUTPUT) || matches!(victim.shape, Shape::Thing(Thing::Itself)) {
                 continue;
             }
             let everyone = matches!(victim.shape, Shape::Number(-1))
