@@ -16,6 +16,7 @@ use crate::fact::{Fact, FactKind, Tags};
 use crate::place::Scene;
 use crate::verdict::Span;
 
+mod argument;
 mod call;
 mod code;
 mod decode;
@@ -28,6 +29,8 @@ mod network;
 mod process;
 mod step;
 mod text;
+
+use argument::{Arg, Args};
 
 /// Steps that any program may take, and more for each of its own.
 const FUEL: u64 = 200_000;
@@ -151,103 +154,6 @@ struct Frame {
 struct Region {
     kind: Block,
     replaced: BTreeMap<(usize, Rc<str>), Value>,
-}
-
-/// One argument of a call.
-#[derive(Debug, Clone)]
-struct Arg {
-    name: Option<Rc<str>>,
-    value: Value,
-}
-
-/// The arguments of a call.
-#[derive(Debug, Clone, Default)]
-struct Args {
-    list: Vec<Arg>,
-}
-
-impl Args {
-    fn of(values: impl IntoIterator<Item = Value>) -> Self {
-        Self { list: values.into_iter().map(|value| Arg { name: None, value }).collect() }
-    }
-
-    /// The argument without a name at this place.
-    fn at(&self, place: usize) -> Value {
-        self.positional().nth(place).cloned().unwrap_or_default()
-    }
-
-    fn positional(&self) -> impl Iterator<Item = &Value> {
-        self.list.iter().filter(|arg| arg.name.is_none()).map(|arg| &arg.value)
-    }
-
-    fn count(&self) -> usize {
-        self.positional().count()
-    }
-
-    /// The argument of this name, given by name or in a map.
-    fn named(&self, name: &str) -> Option<Value> {
-        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
-        direct
-            .map(|arg| arg.value.clone())
-            .or_else(|| self.positional().find_map(|value| value.get(name).cloned()))
-    }
-
-    /// The argument of this name, or the one at this place.
-    fn get(&self, place: usize, name: &str) -> Value {
-        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
-        direct.map_or_else(|| self.at(place), |arg| arg.value.clone())
-    }
-
-    /// Where all arguments come from.
-    fn joined(&self) -> Value {
-        self.list.iter().fold(Value::unknown(), |all, arg| all.with(&arg.value.origin))
-    }
-
-    /// Without the first so many.
-    fn skip(&self, count: usize) -> Self {
-        let mut left = count;
-        let list = self.list.iter().filter(|arg| {
-            let drop = arg.name.is_none() && left > 0;
-            left -= usize::from(drop);
-            !drop
-        });
-        Self { list: list.cloned().collect() }
-    }
-
-    /// Functions of libraries among the arguments.
-    fn apis(&self) -> Vec<Rc<str>> {
-        let name = |value: &Value| match &value.shape {
-            Shape::Api(name) => Some(Rc::clone(name)),
-            _ => None,
-        };
-        self.positional().filter_map(name).collect()
-    }
-
-    /// As Perl takes them: names are just more arguments.
-    fn flat(&self) -> Self {
-        let values = self.list.iter().flat_map(|arg| {
-            let name = arg.name.as_ref().map(|name| Value::text(&**name));
-            name.into_iter().chain([arg.value.clone()])
-        });
-        Self::of(values)
-    }
-
-    /// Those with a name; of several of one name, the first.
-    fn by_name(&self) -> HashMap<&str, &Value> {
-        let named = |arg: &'_ Arg| arg.name.is_some();
-        let named = self.list.iter().rev().filter(|arg| named(arg));
-        named.filter_map(|arg| Some((arg.name.as_deref()?, &arg.value))).collect()
-    }
-
-    /// What it costs to look at all of them, in steps.
-    fn weight(&self) -> u64 {
-        self.list.iter().map(|arg| arg.value.weight()).sum::<u64>() + self.list.len() as u64 / 8
-    }
-
-    fn closures(&self) -> Vec<Value> {
-        let closure = |value: &Value| matches!(value.shape, Shape::Closure(..));
-        self.list.iter().map(|arg| &arg.value).filter(|value| closure(value)).cloned().collect()
-    }
 }
 
 impl<'a> Runner<'a> {
