@@ -165,7 +165,7 @@ impl<'a> Runner<'a> {
         // What nobody called is looked at for what it would surely do.
         self.supposed = true;
         let exhausted = self.is_exhausted();
-        let mut left = self.budget;
+        let (main, mut left) = (self.fuel.get(), self.budget);
         for id in 1..self.program.functions.len() {
             if !self.called.contains(&id) && left > 0 {
                 self.fuel.set(FUEL_SUPPOSED.min(left));
@@ -176,7 +176,7 @@ impl<'a> Runner<'a> {
                 left += self.fuel.get();
             }
         }
-        self.fuel.set(left);
+        self.fuel.set(main.saturating_sub(self.budget - left));
         self.supposed = false;
         if let (Some(span), true) = (self.redirected, self.spawned) {
             self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
@@ -226,12 +226,12 @@ impl<'a> Runner<'a> {
             let closure = Value::new(Shape::Closure(*id, None));
             self.set_local(name, closure);
         }
-        for (at, step) in function.code.iter().enumerate() {
+        for step in &function.code {
             if self.is_exhausted() {
                 break;
             }
             self.spend(1);
-            let value = self.step(at, step);
+            let value = self.step(step);
             self.spend(value.choices().len() as u64 / 4);
             if let Some(frame) = self.frames.last_mut() {
                 frame.values.push(value);

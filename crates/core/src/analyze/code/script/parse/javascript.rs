@@ -108,33 +108,44 @@ impl Parser<'_> {
     }
 
     /// One statement, or a head whose body follows.
-    #[expect(clippy::too_many_lines, reason = "one arm for each word a statement starts with")]
     fn javascript_statement(&mut self) -> Option<Opened> {
         if self.is("{") {
             return Some(Opened::Plain);
         }
         let labelled = self.is_at(1, ":") || self.is_at(1, ".") || self.is_at(1, "=");
-        match self.word() {
-            _ if labelled && !self.word().is_empty() => self.expression_statement(),
-            "if" => return Some(self.javascript_condition()),
+        if labelled && !self.word().is_empty() {
+            self.expression_statement();
+            return None;
+        }
+        let head = self.javascript_head();
+        if head.is_none() {
+            self.javascript_simple();
+        }
+        head
+    }
+
+    /// The head of a block, if one starts here.
+    fn javascript_head(&mut self) -> Option<Opened> {
+        Some(match self.word() {
+            "if" => self.javascript_condition(),
             "else" => {
                 self.skip();
                 if self.is_word("if") {
                     return Some(self.javascript_condition());
                 }
                 self.begin(Block::Maybe);
-                return Some(Opened::Maybe);
+                Opened::Maybe
             }
-            "for" => return Some(self.javascript_for()),
-            "while" => return Some(self.javascript_while()),
+            "for" => self.javascript_for(),
+            "while" => self.javascript_while(),
             "do" => {
                 self.skip();
                 let begin = self.begin(Block::Loop);
-                return Some(Opened::Loop(begin, self.input.at, self.do_forever()));
+                Opened::Loop(begin, self.input.at, self.do_forever())
             }
             "try" | "finally" => {
                 self.skip();
-                return Some(Opened::Plain);
+                Opened::Plain
             }
             "catch" | "switch" | "with" if !self.is_at(1, "=>") => {
                 self.skip();
@@ -142,8 +153,15 @@ impl Parser<'_> {
                     self.bracketed(|parser| parser.expression(LOOSE));
                 }
                 self.begin(Block::Maybe);
-                return Some(Opened::Maybe);
+                Opened::Maybe
             }
+            _ => return None,
+        })
+    }
+
+    /// A statement without a body of its own.
+    fn javascript_simple(&mut self) {
+        match self.word() {
             "case" => {
                 self.skip();
                 self.expression(ASSIGNING);
@@ -175,7 +193,6 @@ impl Parser<'_> {
             }
             _ => self.expression_statement(),
         }
-        None
     }
 
     fn expression_statement(&mut self) {

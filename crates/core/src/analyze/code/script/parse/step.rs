@@ -20,7 +20,7 @@ impl Parser<'_> {
     pub(super) fn emit_at(&mut self, kind: StepKind, start: usize, end: usize) -> Ref {
         match self.function() {
             Some(function) => {
-                function.code.push(Step { kind, start, end });
+                function.code.push(Step { kind, start, end: end.max(start) });
                 function.code.len() - 1
             }
             None => 0,
@@ -29,8 +29,9 @@ impl Parser<'_> {
 
     /// Where the token before the current one ends.
     pub(super) fn last_end(&self) -> usize {
+        // Behind a bracket that never closes there is nothing.
         let at = self.input.at.saturating_sub(1);
-        self.input.tokens.get(at).map_or(0, |token| token.end)
+        self.input.tokens.get(at).or(self.input.tokens.last()).map_or(0, |token| token.end)
     }
 
     pub(super) fn start(&self) -> usize {

@@ -19,8 +19,7 @@ const GROWING: &[&str] =
 
 impl Runner<'_> {
     /// Runs one step; its value.
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of step")]
-    pub(super) fn step(&mut self, at: Ref, step: &Step) -> Value {
+    pub(super) fn step(&mut self, step: &Step) -> Value {
         let span = span(step);
         match &step.kind {
             StepKind::Unknown | StepKind::Idle => Value::unknown(),
@@ -69,17 +68,29 @@ impl Runner<'_> {
                 let list = self.value(*list);
                 self.item(&list)
             }
+            StepKind::Assign(..)
+            | StepKind::Default(..)
+            | StepKind::Return(_)
+            | StepKind::Begin(_)
+            | StepKind::End => {
+                self.change(&step.kind);
+                Value::unknown()
+            }
+        }
+    }
+
+    /// Runs a step that has no value.
+    fn change(&mut self, kind: &StepKind) {
+        match kind {
             StepKind::Assign(target, value) => {
                 let value = self.value(*value);
                 self.assign(target, value);
-                Value::unknown()
             }
             StepKind::Default(name, value) => {
                 if matches!(self.lookup(name).shape, Shape::Nothing) {
                     let value = self.value(*value);
                     self.set_local(name, value);
                 }
-                Value::unknown()
             }
             StepKind::Return(value) => {
                 let value = self.value(*value);
@@ -90,19 +101,16 @@ impl Runner<'_> {
                     frame.result = Some(either);
                     self.spend(choices as u64 / 2);
                 }
-                Value::unknown()
             }
             StepKind::Begin(block) => {
                 self.enter(*block);
-                Value::unknown()
             }
             StepKind::End => {
-                debug_assert!(at > 0);
                 if let Some(region) = self.frames.last_mut().and_then(|frame| frame.blocks.pop()) {
                     self.leave(region);
                 }
-                Value::unknown()
             }
+            _ => {}
         }
     }
 
