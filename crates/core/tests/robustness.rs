@@ -241,6 +241,108 @@ fn a_megabyte_of_anything_is_survived() {
     }
 }
 
+/// As much source as is read.
+const SOURCE: usize = 512 * 1024;
+
+/// Text on which a reader might look at everything behind each of its pieces again.
+const HOSTILE_CODE: &[(Language, &str, &str)] = &[
+    (Language::Python, "", "'"),
+    (Language::Python, "", "("),
+    (Language::Python, "", "f\"{"),
+    (Language::Python, "", ".x"),
+    (Language::Python, "", "x="),
+    (Language::Python, "", "{a:b,"),
+    (Language::Python, "", "lambda x="),
+    (Language::Python, "", "case x:"),
+    (Language::Python, "", "while 1:"),
+    (Language::Python, "", "class A: x\n"),
+    (Language::Python, "", "from x import *\n"),
+    (Language::Python, "", "def f(g): g(g)\nf(f)\n"),
+    (Language::Python, "x = 'a'\n", "x = x + x\n"),
+    (Language::Python, "x = []\n", "x.append(x)\n"),
+    (Language::Python, "import os\n", "os.system('ls')\n"),
+    (Language::Javascript, "", "`${"),
+    (Language::Javascript, "", "=/["),
+    (Language::Javascript, "", "x=>"),
+    (Language::Javascript, "", "let x:y\n"),
+    (Language::Javascript, "", "type x=y\n"),
+    (Language::Javascript, "", "for(;;){"),
+    (Language::Javascript, "", "{...{"),
+    (Language::Javascript, "", "this.x="),
+    (Language::Perl, "", "$"),
+    (Language::Perl, "", "$x "),
+    (Language::Perl, "", "$#"),
+    (Language::Perl, "", "q("),
+    (Language::Perl, "", "x,"),
+    (Language::Perl, "", "<<A"),
+    (Language::Perl, "", "\"@{["),
+    (Language::Perl, "", "\"$$"),
+    (Language::Perl, "", "while(1){"),
+    (Language::Perl, "", "sub f{f();f()}"),
+    (Language::Ruby, "", "\"#{"),
+    (Language::Ruby, "", "a,b="),
+    (Language::Ruby, "", "x do "),
+    (Language::Ruby, "", "x{|y|"),
+    (Language::Ruby, "", "<<A\n"),
+    (Language::Ruby, "", "class A<B\n"),
+    (Language::Ruby, "", "if x\n"),
+];
+
+#[test]
+fn as_much_hostile_code_as_is_read_is_survived() {
+    for (language, before, filling) in HOSTILE_CODE {
+        let filling = filling.repeat((SOURCE - before.len()) / filling.len());
+        code_is_survived(*language, format!("{before}{filling}"));
+    }
+}
+
+/// A name of its own in each line.
+const NUMBERED_LINES: &[(Language, &str, &str)] = &[
+    (Language::Python, "if y:\n", " x# = 1\n x# = 2\n"),
+    (Language::Python, "", "def f#(): pass\n"),
+    (Language::Python, "", "class C#(B#): pass\n"),
+    (Language::Python, "", "from m# import *\nf()\n"),
+    (Language::Python, "", "def f():\n global x#\n x# = 1\n"),
+    (Language::Python, "", "open('f#', 'w')\n"),
+    (Language::Python, "", "x['k#'] = x\nx['k']\n"),
+    (Language::Python, "", "self.x = '#'\n"),
+    (Language::Javascript, "", "x.y# = x; f(x.y#);"),
+    (Language::Javascript, "x = {", "k#: 1, [x.k#]: 2,"),
+    (Language::Perl, "", "my $x# = $x . '#'; system($x#);"),
+    (Language::Ruby, "", "x# = 1 if x#\n"),
+];
+
+#[test]
+fn code_full_of_different_names_is_survived() {
+    for (language, before, line) in NUMBERED_LINES {
+        let lines = 0..SOURCE / (line.len() + 12);
+        let lines = lines.map(|number| line.replace('#', &number.to_string()));
+        code_is_survived(*language, before.chars().map(String::from).chain(lines).collect());
+    }
+}
+
+#[test]
+fn code_that_runs_itself_again_and_again_is_bounded() {
+    let evals = (0..6).fold("x = 1\n".to_owned(), |inner, _| {
+        format!("x = {inner:?} * 40\nfor y in [1, 2]:\n eval(x)\neval(x)\neval(x)\n")
+    });
+    let calls = (0..64).fold("def f0(): pass\n".to_owned(), |script, at| {
+        format!("{script}def f{}():\n f{at}()\n f{at}()\n", at + 1)
+    }) + "f64()";
+    let choices = "x = x + 'a' if y else x + 'b'\n".repeat(1_000);
+    let fields = format!("x = '{}' % ({})", "%s".repeat(50_000), "'a',".repeat(50_000));
+    let places = format!("x = '{}'.format({})", "{}".repeat(50_000), "'a',".repeat(50_000));
+    let trimmed = format!("x = '{}'.strip('{}')", "a".repeat(250_000), "b".repeat(250_000));
+    for source in [evals, calls, choices, fields, places, trimmed] {
+        code_is_survived(Language::Python, source);
+    }
+}
+
+fn code_is_survived(language: Language, source: String) {
+    let name = source.chars().take(40).collect::<String>();
+    judge_on_thread(move || vec![Action::Code { language, source, dialect: None }], &name);
+}
+
 #[test]
 fn a_hundred_thousand_tokens_are_survived() {
     for token in ["x ", "-x ", "'x' ", "$x ", "x;", "x|", "x&&", "x=y ", ">x ", "{a,b} ", "(x)\n"] {
@@ -448,9 +550,15 @@ const PIECES: &[&str] = &[
 
 /// The verdict, by every analyzer that takes text; the strictest.
 fn judge_all(text: String, name: &str) -> Verdict {
+    judge_on_thread(move || every_kind(&text).collect(), name)
+}
+
+/// The strictest verdict on these actions.
+fn judge_on_thread(actions: impl FnOnce() -> Vec<Action> + Send + 'static, name: &str) -> Verdict {
     let (done, waiting) = channel();
     let worker = thread::Builder::new().stack_size(STACK).spawn(move || {
-        let verdicts = every_kind(&text).map(|action| judged(&action, &Context::default()).verdict);
+        let actions = actions().into_iter();
+        let verdicts = actions.map(|action| judged(&action, &Context::default()).verdict);
         // Nobody listens any more only if the test has already failed.
         let _ = done.send(verdicts.max().unwrap_or_default());
     });

@@ -8,9 +8,9 @@ use crate::place::Scene;
 mod script;
 pub mod sql;
 
-/// Longer sources are asked about unread: some readers take the square of the length on text made
-/// for it, and nobody reviews this much inline code anyway.
-const MOST_SOURCE: usize = 32 * 1024;
+/// Longer sources are asked about unread: whoever waits for the answer waits no longer than a
+/// fraction of a second, and nobody reviews this much inline code anyway.
+const MOST_SOURCE: usize = 512 * 1024;
 
 /// What this source would do.
 #[must_use]

@@ -12,17 +12,20 @@ mod run;
 mod tree;
 mod value;
 
-/// Longer sources are not followed.
-const LONGEST: usize = 2 << 20;
-
 /// What this source would do.
 pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> Analysis {
-    if source.len() > LONGEST {
-        let fact = Fact::new(FactKind::Bound, "source longer than 2 MiB");
-        return Analysis { commands: Vec::new(), facts: vec![fact] };
-    }
+    follow(language, source, scene, None).0
+}
+
+/// What this source would do, and how many steps it took to find out; at most so many.
+fn follow(
+    language: Language,
+    source: &str,
+    scene: &Scene<'_>,
+    most: Option<u64>,
+) -> (Analysis, u64) {
     let program = parse::program(language, source);
-    let mut analysis = run::analyze(language, &program, scene);
+    let (mut analysis, spent) = run::analyze(language, &program, scene, most);
     if program.bounded {
         analysis.facts.push(Fact::new(FactKind::Bound, "nested deeper than is followed"));
     }
@@ -31,5 +34,5 @@ pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> An
             .facts
             .push(Fact::new(FactKind::Unparsed, "a quote or bracket without its partner"));
     }
-    analysis
+    (analysis, spent)
 }

@@ -152,6 +152,8 @@ pub(super) enum Effect {
     Capture,
     /// Every process of the machine.
     Processes,
+    /// The number of this very process.
+    Itself,
     /// Schedules something.
     Schedule,
     /// Runs its block for ever.

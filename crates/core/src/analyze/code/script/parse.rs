@@ -3,6 +3,7 @@
 //! Precise about names, calls and strings, generous about everything else: what a grammar would
 //! refuse is skipped, never an error. Recursion follows nested brackets only, up to a bound.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -18,11 +19,17 @@ mod literal;
 mod perl;
 mod python;
 mod ruby;
+mod step;
 
 /// Beyond this, nested brackets are skipped and the program is marked as bounded.
 const DEEPEST: u32 = 48;
 /// Strings with code in strings with code.
 const DEEPEST_STRING: u32 = 6;
+/// Tokens looked ahead at that any source may cost, and more for each of its bytes.
+const LOOKS: usize = 10_000;
+const LOOKS_PER_BYTE: usize = 4;
+/// Classes that a class can be said to be built on.
+const MOST_BASES: usize = 32;
 
 /// Reads a whole source.
 pub(super) fn program(language: Language, source: &str) -> Program {
@@ -42,7 +49,7 @@ pub(super) fn program(language: Language, source: &str) -> Program {
     Program {
         functions: parser.functions,
         classes: parser.classes,
-        bounded: parser.bounded,
+        bounded: parser.bounded || parser.looks.get() == 0,
         broken: parser.broken,
     }
 }
@@ -53,6 +60,10 @@ struct Input {
     tokens: Vec<Token>,
     /// For each opening bracket, the place of its partner.
     partner: Vec<usize>,
+    /// Perl: for each token, where the statement that goes on there ends.
+    stops: Vec<usize>,
+    /// Where words stand that end or slow a loop, in order.
+    pauses: Vec<usize>,
     at: usize,
     /// Nothing from here on is looked at.
     end: usize,
@@ -74,6 +85,8 @@ struct Parser<'a> {
     locals: HashSet<Rc<str>>,
     /// Ruby: the next `do` belongs to a loop.
     no_do: bool,
+    /// Tokens that may still be looked ahead at.
+    looks: Cell<usize>,
     bounded: bool,
     broken: bool,
 }
@@ -92,6 +105,7 @@ impl<'a> Parser<'a> {
             string_depth: 0,
             locals: HashSet::new(),
             no_do: false,
+            looks: Cell::new(LOOKS + LOOKS_PER_BYTE * source.len()),
             bounded: false,
             broken: false,
         };
@@ -127,7 +141,12 @@ impl<'a> Parser<'a> {
             }
         }
         self.broken |= !open.is_empty();
-        Input { tokens: tokens.list, partner, at: 0, end: count }
+        let stops = match self.language {
+            Language::Perl => perl::stops(&tokens.list, &partner),
+            _ => Vec::new(),
+        };
+        let pauses = pauses(&tokens.list);
+        Input { tokens: tokens.list, partner, stops, pauses, at: 0, end: count }
     }
 
     // --- tokens
@@ -201,6 +220,8 @@ impl<'a> Parser<'a> {
     fn find(&self, end: usize, wanted: impl Fn(&Kind) -> bool) -> Option<usize> {
         let mut at = self.input.at;
         while at < end {
+            // Everything is looked at again for each bracket around it, but not for ever.
+            self.looks.set(self.looks.get().checked_sub(1)?);
             let kind = &self.token_at(at)?.kind;
             if wanted(kind) {
                 return Some(at);
@@ -232,174 +253,10 @@ impl<'a> Parser<'a> {
         result
     }
 
-    // --- steps
-
-    fn function(&mut self) -> Option<&mut Function> {
-        let id = self.building.last()?;
-        self.functions.get_mut(*id)
-    }
-
-    fn emit(&mut self, kind: StepKind) -> Ref {
-        let at = self.input.at;
-        let place = self.input.tokens.get(at).or(self.input.tokens.last());
-        let (start, end) = place.map_or((0, 0), |token| (token.start, token.end));
-        self.emit_at(kind, start, end)
-    }
-
-    fn emit_at(&mut self, kind: StepKind, start: usize, end: usize) -> Ref {
-        match self.function() {
-            Some(function) => {
-                function.code.push(Step { kind, start, end });
-                function.code.len() - 1
-            }
-            None => 0,
-        }
-    }
-
-    /// Where the token before the current one ends.
-    fn last_end(&self) -> usize {
-        let at = self.input.at.saturating_sub(1);
-        self.input.tokens.get(at).map_or(0, |token| token.end)
-    }
-
-    fn start(&self) -> usize {
-        self.token().map_or(self.source.len(), |token| token.start)
-    }
-
-    fn step(&self, step: Ref) -> Option<&StepKind> {
-        let id = self.building.last()?;
-        self.functions.get(*id)?.code.get(step).map(|step| &step.kind)
-    }
-
-    fn unknown(&mut self) -> Ref {
-        self.emit(StepKind::Unknown)
-    }
-
-    fn assign(&mut self, target: Target, value: Ref) {
-        self.emit(StepKind::Assign(target, value));
-    }
-
-    /// What an expression stands for on the left of `=`.
-    fn target_of(&self, step: Ref) -> Target {
-        match self.step(step) {
-            Some(StepKind::Name(name)) => Target::Name(Rc::clone(name)),
-            Some(StepKind::Member(_, name)) => Target::Member(Rc::clone(name)),
-            Some(StepKind::Index(object, key)) => Target::Index(*object, *key),
-            Some(StepKind::List(items)) => {
-                Target::Many(items.iter().map(|item| (None, self.flat_target(*item))).collect())
-            }
-            Some(StepKind::Assign(target, _)) => target.clone(),
-            _ => Target::Nowhere,
-        }
-    }
-
-    /// A list in a list is taken apart no further: targets must not nest without bound.
-    fn flat_target(&self, step: Ref) -> Target {
-        match self.step(step) {
-            Some(StepKind::List(items)) => {
-                let first = items.iter().find_map(|item| match self.step(*item) {
-                    Some(StepKind::Name(name)) => Some(Target::Name(Rc::clone(name))),
-                    _ => None,
-                });
-                first.unwrap_or(Target::Nowhere)
-            }
-            Some(StepKind::Name(name)) => Target::Name(Rc::clone(name)),
-            Some(StepKind::Member(_, name)) => Target::Member(Rc::clone(name)),
-            Some(StepKind::Index(object, key)) => Target::Index(*object, *key),
-            _ => Target::Nowhere,
-        }
-    }
-
-    fn open_function(&mut self, name: &str) -> FunctionId {
-        let class = self.class_stack.last().and_then(|class| self.classes.get(*class));
-        let class = class.map(|class| Rc::clone(&class.name));
-        self.functions.push(Function { name: name.into(), class, ..Function::default() });
-        let id = self.functions.len() - 1;
-        self.building.push(id);
-        id
-    }
-
-    fn close_function(&mut self) {
-        self.building.pop();
-    }
-
-    /// Makes a function known by its name: as a method in a class, otherwise as a variable.
-    fn declare(&mut self, name: &Rc<str>, id: FunctionId, in_class: bool) {
-        if in_class
-            && let Some(class) = self.class_stack.last().and_then(|c| self.classes.get_mut(*c))
-        {
-            class.methods.push((Rc::clone(name), id));
-            return;
-        }
-        let closure = self.emit(StepKind::Closure(id));
-        self.assign(Target::Local(Rc::clone(name)), closure);
-        if let Some(function) = self.function() {
-            function.declared.push((Rc::clone(name), id));
-        }
-    }
-
-    fn open_class(&mut self, name: Rc<str>, bases: Vec<Rc<str>>) {
-        let class = self.emit(StepKind::Class(Rc::clone(&name)));
-        self.assign(Target::Name(Rc::clone(&name)), class);
-        self.classes.push(Class { name, bases, methods: Vec::new() });
-        self.class_stack.push(self.classes.len() - 1);
-    }
-
-    fn begin(&mut self, block: Block) -> Ref {
-        self.emit(StepKind::Begin(block))
-    }
-
-    fn finish(&mut self) {
-        self.emit(StepKind::End);
-    }
-
-    /// Turns an idle step into the beginning of a loop that was only seen later.
-    fn patch(&mut self, step: Ref, block: Block) {
-        if let Some(step) = self.function().and_then(|function| function.code.get_mut(step)) {
-            step.kind = StepKind::Begin(block);
-        }
-    }
-
     /// Whether anything between these tokens ends or slows a loop.
     fn pauses(&self, from: usize, to: usize) -> bool {
-        const PAUSES: &[&str] = &[
-            "break",
-            "return",
-            "exit",
-            "_exit",
-            "die",
-            "quit",
-            "last",
-            "sleep",
-            "usleep",
-            "wait",
-            "waitpid",
-            "waitpid2",
-            "accept",
-            "recv",
-            "recvfrom",
-            "input",
-            "raw_input",
-            "gets",
-            "readline",
-            "select",
-            "poll",
-            "join",
-            "communicate",
-            "throw",
-            "raise",
-            "sysread",
-            "get",
-            "run_forever",
-            "pause",
-            "await",
-            "abort",
-        ];
-        let tokens = self.input.tokens.get(from..to.min(self.input.tokens.len()));
-        tokens
-            .unwrap_or_default()
-            .iter()
-            .any(|token| token.kind.name().is_some_and(|name| PAUSES.contains(&name)))
+        let next = self.input.pauses.partition_point(|at| *at < from);
+        self.input.pauses.get(next).is_some_and(|at| *at < to)
     }
 
     /// One level deeper, if that is not too deep.
@@ -413,4 +270,43 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         result
     }
+}
+
+/// Where words stand that end or slow a loop.
+fn pauses(tokens: &[Token]) -> Vec<usize> {
+    const PAUSES: &[&str] = &[
+        "break",
+        "return",
+        "exit",
+        "_exit",
+        "die",
+        "quit",
+        "last",
+        "sleep",
+        "usleep",
+        "wait",
+        "waitpid",
+        "waitpid2",
+        "accept",
+        "recv",
+        "recvfrom",
+        "input",
+        "raw_input",
+        "gets",
+        "readline",
+        "select",
+        "poll",
+        "join",
+        "communicate",
+        "throw",
+        "raise",
+        "sysread",
+        "get",
+        "run_forever",
+        "pause",
+        "await",
+        "abort",
+    ];
+    let pauses = |token: &Token| token.kind.name().is_some_and(|name| PAUSES.contains(&name));
+    tokens.iter().enumerate().filter(|(_, token)| pauses(token)).map(|(at, _)| at).collect()
 }

@@ -4,10 +4,11 @@
 //! once at the end with nothing known. Variables are looked up from the inside out along the calls,
 //! which is close enough for short scripts. A budget bounds the whole walk.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::tree::{Block, Function, FunctionId, Program, Target};
+use super::tree::{Block, Class, Function, FunctionId, Program, Target};
 use super::value::{Marks, Shape, Value};
 use crate::action::Language;
 use crate::analyze::Analysis;
@@ -15,6 +16,7 @@ use crate::fact::{Fact, FactKind, Tags};
 use crate::place::Scene;
 use crate::verdict::Span;
 
+mod argument;
 mod call;
 mod code;
 mod decode;
@@ -28,9 +30,16 @@ mod process;
 mod step;
 mod text;
 
+use argument::{Arg, Args};
+
 /// Steps that any program may take, and more for each of its own.
 const FUEL: u64 = 200_000;
 const FUEL_PER_STEP: u64 = 8;
+/// However long the program is.
+const MOST_FUEL: u64 = 3_000_000;
+/// A program inside another gets by on less: there may be thousands of them.
+const FUEL_INSIDE: u64 = 4_000;
+const FUEL_INSIDE_PER_STEP: u64 = 128;
 /// Steps that a function may take which nobody calls.
 const FUEL_SUPPOSED: u64 = 5_000;
 /// Calls in calls that are followed; fewer when already inside other languages.
@@ -38,10 +47,14 @@ const DEEPEST_CALL: usize = 12;
 /// Enough to judge by.
 const MOST_FACTS: usize = 300;
 
-/// What this program would do.
-pub(super) fn analyze(language: Language, program: &Program, scene: &Scene<'_>) -> Analysis {
-    let steps: usize = program.functions.iter().map(|function| function.code.len()).sum();
-    let budget = FUEL + FUEL_PER_STEP * u64::try_from(steps).unwrap_or(u64::MAX / 16);
+/// What this program would do, and how many steps it took to find out; at most so many.
+pub(super) fn analyze(
+    language: Language,
+    program: &Program,
+    scene: &Scene<'_>,
+    most: Option<u64>,
+) -> (Analysis, u64) {
+    let budget = budget(program, scene.depth).min(most.unwrap_or(MOST_FUEL));
     let mut runner = Runner {
         language,
         program,
@@ -49,9 +62,10 @@ pub(super) fn analyze(language: Language, program: &Program, scene: &Scene<'_>) 
         frames: Vec::new(),
         attributes: HashMap::new(),
         stars: Vec::new(),
+        classes: classes(program),
         called: HashSet::new(),
         budget,
-        fuel: budget,
+        fuel: Cell::new(budget),
         supposed: false,
         connected: None,
         redirected: None,
@@ -60,9 +74,37 @@ pub(super) fn analyze(language: Language, program: &Program, scene: &Scene<'_>) 
         cwd: None,
         analysis: Analysis::default(),
         seen: HashSet::new(),
+        overflowed: false,
     };
     runner.run();
-    runner.analysis
+    let left = runner.fuel.get();
+    (runner.analysis, budget - left.min(budget))
+}
+
+/// How many steps a program may take, so many languages deep.
+fn budget(program: &Program, depth: u8) -> u64 {
+    let steps: usize = program.functions.iter().map(|function| function.code.len()).sum();
+    let steps = u64::try_from(steps).unwrap_or(u64::MAX / 1024);
+    let budget = FUEL + FUEL_PER_STEP * steps;
+    match depth {
+        0 => budget.min(MOST_FUEL),
+        _ => budget.min(FUEL_INSIDE + FUEL_INSIDE_PER_STEP * steps).min(MOST_FUEL),
+    }
+}
+
+/// Classes by name; of several of one name, the last.
+fn classes(program: &Program) -> HashMap<Rc<str>, Methods<'_>> {
+    let known = program.classes.iter().map(|class| {
+        let methods = class.methods.iter().map(|(name, id)| (&**name, *id)).collect();
+        (Rc::clone(&class.name), Methods { class, methods })
+    });
+    known.collect()
+}
+
+/// A class, and its methods by name.
+struct Methods<'a> {
+    class: &'a Class,
+    methods: HashMap<&'a str, FunctionId>,
 }
 
 struct Runner<'a> {
@@ -74,10 +116,11 @@ struct Runner<'a> {
     attributes: HashMap<Rc<str>, Value>,
     /// Modules whose names are all known: `from os import *`.
     stars: Vec<Rc<str>>,
+    classes: HashMap<Rc<str>, Methods<'a>>,
     called: HashSet<FunctionId>,
     /// What it had to spend, and what is left.
     budget: u64,
-    fuel: u64,
+    fuel: Cell<u64>,
     /// Nobody called the current function: what is not known stays quiet.
     supposed: bool,
     /// Where a raw connection was made.
@@ -92,6 +135,8 @@ struct Runner<'a> {
     cwd: Option<String>,
     analysis: Analysis,
     seen: HashSet<(FactKind, Tags, String)>,
+    /// There was more to say than is listed.
+    overflowed: bool,
 }
 
 /// One call being followed.
@@ -108,83 +153,7 @@ struct Frame {
 /// A block being followed, and what its assignments replaced.
 struct Region {
     kind: Block,
-    replaced: Vec<(usize, Rc<str>, Value)>,
-}
-
-/// One argument of a call.
-#[derive(Debug, Clone)]
-struct Arg {
-    name: Option<Rc<str>>,
-    value: Value,
-}
-
-/// The arguments of a call.
-#[derive(Debug, Clone, Default)]
-struct Args {
-    list: Vec<Arg>,
-}
-
-impl Args {
-    fn of(values: impl IntoIterator<Item = Value>) -> Self {
-        Self { list: values.into_iter().map(|value| Arg { name: None, value }).collect() }
-    }
-
-    /// The argument without a name at this place.
-    fn at(&self, place: usize) -> Value {
-        self.positional().nth(place).cloned().unwrap_or_default()
-    }
-
-    fn positional(&self) -> impl Iterator<Item = &Value> {
-        self.list.iter().filter(|arg| arg.name.is_none()).map(|arg| &arg.value)
-    }
-
-    fn count(&self) -> usize {
-        self.positional().count()
-    }
-
-    /// The argument of this name, given by name or in a map.
-    fn named(&self, name: &str) -> Option<Value> {
-        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
-        direct
-            .map(|arg| arg.value.clone())
-            .or_else(|| self.positional().find_map(|value| value.get(name).cloned()))
-    }
-
-    /// The argument of this name, or the one at this place.
-    fn get(&self, place: usize, name: &str) -> Value {
-        let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
-        direct.map_or_else(|| self.at(place), |arg| arg.value.clone())
-    }
-
-    /// Where all arguments come from.
-    fn joined(&self) -> Value {
-        self.list.iter().fold(Value::unknown(), |all, arg| all.with(&arg.value.origin))
-    }
-
-    /// Without the first so many.
-    fn skip(&self, count: usize) -> Self {
-        let mut left = count;
-        let list = self.list.iter().filter(|arg| {
-            let drop = arg.name.is_none() && left > 0;
-            left -= usize::from(drop);
-            !drop
-        });
-        Self { list: list.cloned().collect() }
-    }
-
-    /// Functions of libraries among the arguments.
-    fn apis(&self) -> Vec<Rc<str>> {
-        let name = |value: &Value| match &value.shape {
-            Shape::Api(name) => Some(Rc::clone(name)),
-            _ => None,
-        };
-        self.positional().filter_map(name).collect()
-    }
-
-    fn closures(&self) -> Vec<Value> {
-        let closure = |value: &Value| matches!(value.shape, Shape::Closure(..));
-        self.list.iter().map(|arg| &arg.value).filter(|value| closure(value)).cloned().collect()
-    }
+    replaced: BTreeMap<(usize, Rc<str>), Value>,
 }
 
 impl<'a> Runner<'a> {
@@ -196,32 +165,37 @@ impl<'a> Runner<'a> {
         // What nobody called is looked at for what it would surely do.
         self.supposed = true;
         let exhausted = self.is_exhausted();
-        let mut left = self.budget;
+        let (main, mut left) = (self.fuel.get(), self.budget);
         for id in 1..self.program.functions.len() {
             if !self.called.contains(&id) && left > 0 {
-                self.fuel = FUEL_SUPPOSED.min(left);
-                left -= self.fuel;
+                self.fuel.set(FUEL_SUPPOSED.min(left));
+                left -= self.fuel.get();
                 let this = self.function(id).and_then(|function| function.class.clone());
                 let this = this.map(|class| Value::new(Shape::Instance(class)));
                 self.invoke(id, &Args::default(), this);
-                left += self.fuel;
+                left += self.fuel.get();
             }
         }
+        self.fuel.set(main.saturating_sub(self.budget - left));
         self.supposed = false;
         if let (Some(span), true) = (self.redirected, self.spawned) {
             self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
         }
+        // Not by `add`, which takes no more once the list is full.
         if exhausted {
-            self.add(Fact::new(FactKind::Bound, "more steps than are followed"));
+            self.analysis.facts.push(Fact::new(FactKind::Bound, "more steps than are followed"));
+        }
+        if self.overflowed {
+            self.analysis.facts.push(Fact::new(FactKind::Bound, "more effects than are listed"));
         }
     }
 
     const fn is_exhausted(&self) -> bool {
-        self.fuel == 0
+        self.fuel.get() == 0
     }
 
-    const fn spend(&mut self, fuel: u64) {
-        self.fuel = self.fuel.saturating_sub(fuel);
+    fn spend(&self, fuel: u64) {
+        self.fuel.set(self.fuel.get().saturating_sub(fuel));
     }
 
     fn function(&self, id: FunctionId) -> Option<&'a Function> {
@@ -240,7 +214,8 @@ impl<'a> Runner<'a> {
             return args.joined();
         }
         self.called.insert(id);
-        self.spend(4);
+        let given = function.declared.len() + function.params.len() + args.list.len();
+        self.spend(4 + given as u64 / 4);
         if self.frames.is_empty() {
             self.frames.push(Frame::new(id));
         } else {
@@ -251,12 +226,12 @@ impl<'a> Runner<'a> {
             let closure = Value::new(Shape::Closure(*id, None));
             self.set_local(name, closure);
         }
-        for (at, step) in function.code.iter().enumerate() {
+        for step in &function.code {
             if self.is_exhausted() {
                 break;
             }
             self.spend(1);
-            let value = self.step(at, step);
+            let value = self.step(step);
             self.spend(value.choices().len() as u64 / 4);
             if let Some(frame) = self.frames.last_mut() {
                 frame.values.push(value);
@@ -289,26 +264,22 @@ impl<'a> Runner<'a> {
             }
         }
         if self.language == Language::Perl {
-            // Names are just more arguments.
-            for arg in &args.list {
-                given.extend(arg.name.as_ref().map(|name| Value::text(&**name)));
-                given.push(arg.value.clone());
-            }
+            given.extend(args.flat().list.into_iter().map(|arg| arg.value));
         } else {
             given.extend(args.positional().cloned());
         }
         let mut given = given.into_iter();
+        let named = args.by_name();
         for param in &function.params {
             let name = match &param.target {
                 Target::Local(name) | Target::Name(name) => Some(name),
                 _ => None,
             };
-            let named =
-                name.and_then(|name| args.list.iter().find(|arg| arg.name.as_ref() == Some(name)));
+            let named = name.and_then(|name| named.get(&**name));
             let value = if param.rest {
                 Value::list(given.by_ref().collect())
-            } else if let Some(arg) = named {
-                arg.value.clone()
+            } else if let Some(value) = named {
+                Value::clone(value)
             } else if let Some(value) = given.next() {
                 value
             } else {
@@ -325,12 +296,16 @@ impl<'a> Runner<'a> {
 
     /// Adds a fact, once.
     fn add(&mut self, fact: Fact) {
-        if self.analysis.facts.len() >= MOST_FACTS {
+        let known = (fact.kind, fact.tags, fact.subject.clone());
+        if self.seen.contains(&known) {
             return;
         }
-        if self.seen.insert((fact.kind, fact.tags, fact.subject.clone())) {
-            self.analysis.facts.push(fact);
+        if self.analysis.facts.len() >= MOST_FACTS {
+            self.overflowed = true;
+            return;
         }
+        self.seen.insert(known);
+        self.analysis.facts.push(fact);
     }
 
     fn fact(&mut self, kind: FactKind, subject: &str, tags: Tags, span: Option<Span>) {
@@ -348,6 +323,8 @@ impl<'a> Runner<'a> {
                 command
             });
             self.analysis.commands.extend(commands);
+        } else {
+            self.overflowed |= !found.commands.is_empty();
         }
     }
 
@@ -360,14 +337,22 @@ impl<'a> Runner<'a> {
 
     /// Whether the steps here are in a loop that never ends.
     fn in_endless_loop(&self) -> bool {
+        self.spend_on_blocks();
         self.frames
             .iter()
             .flat_map(|frame| &frame.blocks)
             .any(|region| region.kind == Block::Endless)
     }
 
+    /// Blocks may stand in one another by the thousand.
+    fn spend_on_blocks(&self) {
+        let blocks: usize = self.frames.iter().map(|frame| frame.blocks.len()).sum();
+        self.spend(blocks as u64 / 16);
+    }
+
     /// Whether the steps here run only under a condition inside a loop.
     fn is_picked(&self) -> bool {
+        self.spend_on_blocks();
         let regions =
             || self.frames.iter().flat_map(|frame| &frame.blocks).map(|region| region.kind);
         let first_loop = regions().position(|kind| kind != Block::Maybe);

@@ -3,6 +3,7 @@
 //! A step only refers to earlier steps of its own function, so running one is a walk from front to
 //! back, and nothing nests however deep the source does.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// A source, read. The first function is the source itself.
@@ -28,7 +29,7 @@ pub(super) struct Function {
     /// Named functions declared in it, callable before their declaration.
     pub(super) declared: Vec<(Rc<str>, FunctionId)>,
     /// Names it shares with the whole source.
-    pub(super) globals: Vec<Rc<str>>,
+    pub(super) globals: HashSet<Rc<str>>,
     /// The class it is a method of.
     pub(super) class: Option<Rc<str>>,
 }

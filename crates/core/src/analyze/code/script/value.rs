@@ -1,5 +1,6 @@
 //! What is known about a value: its shape, and where its content comes from.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::tree::FunctionId;
@@ -60,6 +61,8 @@ pub(super) enum Thing {
     Tree(Rc<String>),
     /// Every process of the machine, or one that is not ours.
     Processes,
+    /// This very process, or its number; a number worked out from that is another process.
+    Itself,
     /// The process's own variables.
     Environment,
 }
@@ -160,6 +163,8 @@ fn weight(tags: Tags) -> u8 {
 
 /// Most values one variable can be said to have.
 const MOST_CHOICES: usize = 128;
+/// Longer texts are not compared: they may all start alike.
+const LONGEST_COMPARED: usize = 1024;
 /// Deeper values are not followed: dropping them would nest as deep.
 const DEEPEST: u8 = 16;
 
@@ -265,6 +270,30 @@ impl Value {
         }
     }
 
+    /// Whether this may be a path from the root or from home.
+    fn is_from_root(&self) -> bool {
+        match &self.shape {
+            Shape::Text(text) | Shape::Thing(Thing::File(text)) => text.starts_with(['/', '~']),
+            _ => false,
+        }
+    }
+
+    /// What it costs to look at all of it, in steps.
+    pub(super) fn weight(&self) -> u64 {
+        let size = match &self.shape {
+            Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text)) => {
+                text.len() / 64
+            }
+            Shape::List(items) => items.len() / 8,
+            Shape::Map(pairs) => pairs.len() / 8,
+            Shape::Any(choices) => {
+                return choices.iter().map(|choice| 1 + choice.weight()).sum();
+            }
+            _ => 0,
+        };
+        size as u64
+    }
+
     /// This or that.
     pub(super) fn or(self, other: Self) -> Self {
         match (&self.shape, &other.shape) {
@@ -299,17 +328,14 @@ impl Value {
         let mut choices = flat;
         // What would be cut off is better something harmless than a path from the root.
         if choices.len() > MOST_CHOICES {
-            choices.sort_by_key(|choice| !choice.as_part().starts_with(['/', '~']));
+            choices.sort_by_key(|choice| !choice.is_from_root());
         }
         choices.truncate(2 * MOST_CHOICES);
-        let mut texts: Vec<Rc<String>> = Vec::new();
+        let mut texts: HashSet<Rc<String>> = HashSet::new();
         choices.retain(|choice| match &choice.shape {
             Shape::Nothing => false,
-            Shape::Text(text) if texts.contains(text) => false,
-            Shape::Text(text) => {
-                texts.push(Rc::clone(text));
-                true
-            }
+            Shape::Text(text) if text.len() > LONGEST_COMPARED => true,
+            Shape::Text(text) => texts.insert(Rc::clone(text)),
             _ => true,
         });
         choices.truncate(MOST_CHOICES);

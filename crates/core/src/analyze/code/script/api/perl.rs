@@ -42,6 +42,7 @@ pub(super) fn effect(name: &str) -> Option<Effect> {
         "fork" => Effect::Fork,
         "threads.create" | "threads.new" => Effect::Start,
         "kill" => Effect::Kill,
+        "POSIX::getpid" | "getpid" => Effect::Itself,
         "dup2" => Effect::Redirect,
         "eval" => Effect::Eval,
         "do" | "require" => Effect::RunFile,

@@ -36,6 +36,7 @@ pub(super) fn effect(name: &str) -> Option<Effect> {
         .or_else(|| processes(name))
         .or_else(|| code(name))
         .or_else(|| network(name))
+        .or_else(|| senders(name))
         .or_else(|| paths(name))
         .or_else(|| values(name))
         .or_else(|| others(name))
@@ -176,7 +177,6 @@ fn code(name: &str) -> Option<Effect> {
     })
 }
 
-#[expect(clippy::too_many_lines, reason = "a table: one line for each name")]
 fn network(name: &str) -> Option<Effect> {
     Some(match name {
         "requests.get"
@@ -222,6 +222,13 @@ fn network(name: &str) -> Option<Effect> {
         | "socketserver.ThreadingTCPServer"
         | "socket.create_server"
         | "websockets.serve" => Effect::Listen,
+        _ => return None,
+    })
+}
+
+/// Things that send what they are given.
+fn senders(name: &str) -> Option<Effect> {
+    Some(match name {
         "requests.Session"
         | "requests.session"
         | "httpx.Client"
@@ -308,6 +315,7 @@ fn values(name: &str) -> Option<Effect> {
         | "base64.a85decode"
         | "binascii.a2b_uu"
         | "cryptography.fernet.Fernet.decrypt" => Effect::Decode(Coding::Packed),
+        "os.getpid" => Effect::Itself,
         "chr" | "unichr" => Effect::Character,
         "ord" => Effect::CodePoint,
         "map" => Effect::Map,

@@ -72,6 +72,7 @@ fn processes(name: &str) -> Option<Effect> {
         "fork" => Effect::Fork,
         "Thread.new" | "Thread.start" | "Thread.fork" => Effect::Start,
         "Process.kill" => Effect::Kill,
+        "Process.pid" => Effect::Itself,
         "loop" => Effect::Loop,
         "eval"
         | "instance_eval"

@@ -52,7 +52,7 @@ pub(super) fn lex(scan: &mut Scan<'_>) {
                 scan.skip_past("*/");
                 scan.note_space();
             }
-            b'/' if pattern_may_start(scan) => pattern(scan),
+            b'/' if pattern_may_start(scan) && scan.lose_patience(0) => pattern(scan),
             b'"' | b'\'' => string(scan, byte),
             b'`' => template(scan),
             b'0'..=b'9' => scan.number(),
@@ -78,29 +78,32 @@ fn pattern_may_start(scan: &Scan<'_>) -> bool {
 /// On the opening `/`. A pattern ends with its line; what does not is a division.
 fn pattern(scan: &mut Scan<'_>) {
     let start = scan.at;
-    let line = scan.rest().as_bytes();
+    let (length, ended) = pattern_length(scan.rest().as_bytes());
+    if !ended {
+        scan.lose_patience(length);
+        scan.mark(MARKS);
+        return;
+    }
+    scan.advance(length);
+    scan.skip_while(|byte| byte.is_ascii_alphabetic());
+    scan.push_text(Vec::new(), Quote::Pattern, start);
+}
+
+/// How far a pattern reaches that starts here, and whether it ends there.
+fn pattern_length(text: &[u8]) -> (usize, bool) {
     let (mut at, mut class) = (1, false);
     loop {
-        match line.get(at) {
-            None | Some(b'\n') => {
-                scan.mark(MARKS);
-                return;
-            }
-            Some(_) if at > LONGEST_PATTERN => {
-                scan.mark(MARKS);
-                return;
-            }
+        match text.get(at) {
+            None | Some(b'\n') => return (at, false),
+            Some(_) if at > LONGEST_PATTERN => return (at, false),
             Some(b'\\') => at += 1,
             Some(b'[') => class = true,
             Some(b']') => class = false,
-            Some(b'/') if !class => break,
+            Some(b'/') if !class => return (at + 1, true),
             Some(_) => {}
         }
         at += 1;
     }
-    scan.advance(at + 1);
-    scan.skip_while(|byte| byte.is_ascii_alphabetic());
-    scan.push_text(Vec::new(), Quote::Pattern, start);
 }
 
 fn word(scan: &mut Scan<'_>) {

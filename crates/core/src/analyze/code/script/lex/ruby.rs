@@ -118,8 +118,9 @@ fn word(scan: &mut Scan<'_>) {
 
 fn variable(scan: &mut Scan<'_>) {
     let start = scan.at;
-    scan.skip_while(|byte| byte == b'@' || byte == b'$');
-    if scan.skip_while(is_word).is_empty() {
+    let signs = scan.skip_while(|byte| byte == b'@' || byte == b'$');
+    // `$;` and `$!` are variables, and `$$` is one by itself.
+    if scan.skip_while(is_word).is_empty() && signs.len() == 1 {
         scan.advance(1);
     }
     scan.push_name(start);

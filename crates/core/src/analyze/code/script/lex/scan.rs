@@ -12,12 +12,29 @@ pub(in super::super) struct Scan<'a> {
     tokens: Tokens,
     spaced: bool,
     indent: Option<u32>,
+    /// For `'`, `"` and backticks: a quote before this place has no partner.
+    unpaired: [usize; 3],
+    /// Bytes that may still be looked at in vain.
+    patience: usize,
 }
+
+/// Bytes looked at in vain that any source may cost, and more for each of its own.
+const PATIENCE: usize = 65_536;
+const PATIENCE_PER_BYTE: usize = 8;
 
 impl<'a> Scan<'a> {
     pub(super) fn new(source: &'a str, start: usize, end: usize) -> Self {
         let end = end.min(source.len());
-        Self { source, at: start, end, tokens: Tokens::default(), spaced: true, indent: Some(0) }
+        Self {
+            source,
+            at: start,
+            end,
+            tokens: Tokens::default(),
+            spaced: true,
+            indent: Some(0),
+            unpaired: [0; 3],
+            patience: PATIENCE + PATIENCE_PER_BYTE * end.saturating_sub(start),
+        }
     }
 
     pub(super) fn finish(self) -> Tokens {
@@ -100,6 +117,14 @@ impl<'a> Scan<'a> {
         self.tokens.broken = true;
     }
 
+    /// Pays for bytes that were looked at in vain; whether there was enough left to do so again.
+    /// What is not looked at may be read wrongly, so the source counts as broken then.
+    pub(super) const fn lose_patience(&mut self, bytes: usize) -> bool {
+        self.patience = self.patience.saturating_sub(bytes);
+        self.tokens.broken |= self.patience == 0;
+        self.patience > 0
+    }
+
     /// There was space before what comes next.
     pub(super) fn note_space(&mut self) {
         self.spaced = true;
@@ -153,7 +178,10 @@ impl<'a> Scan<'a> {
 
     /// The longest of these marks that stands here; they are sorted longest first.
     pub(super) fn mark(&mut self, marks: &[&'static str]) -> bool {
-        let Some(mark) = marks.iter().find(|mark| self.starts_with(mark)) else { return false };
+        let rest = self.rest().as_bytes();
+        let Some(mark) = marks.iter().find(|mark| rest.starts_with(mark.as_bytes())) else {
+            return false;
+        };
         let start = self.at;
         self.at += mark.len();
         self.push(Kind::Mark(mark), start);
@@ -252,6 +280,10 @@ impl<'a> Scan<'a> {
     /// On a quote: to its partner, if that comes before the end.
     pub(super) fn skip_quoted(&mut self, quote: u8) {
         let start = self.at;
+        let kind = usize::from(quote == b'"') + 2 * usize::from(quote == b'`');
+        if self.unpaired.get(kind).is_some_and(|end| start < *end) {
+            return;
+        }
         let mut at = self.at + 1;
         while at < self.end {
             match self.source.as_bytes().get(at) {
@@ -265,6 +297,9 @@ impl<'a> Scan<'a> {
                 _ => {}
             }
             at += 1;
+        }
+        if let Some(unpaired) = self.unpaired.get_mut(kind) {
+            *unpaired = at;
         }
         self.at = start;
     }

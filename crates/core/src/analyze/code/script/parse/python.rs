@@ -6,6 +6,9 @@ use super::expression::{ASSIGNING, CHOOSING, LOOSE};
 use super::{Argument, Block, Kind, Parser, Ref, StepKind, Target};
 use crate::analyze::code::script::tree::{Operator, Param};
 
+mod import;
+mod operand;
+
 /// Binds tighter than `in`, so that a target ends before it.
 const TARGET: u8 = 7;
 /// Binds tighter than `if`, so that a condition is not taken for a choice.
@@ -136,7 +139,9 @@ impl Parser<'_> {
     }
 
     fn ends_with_colon(&self) -> bool {
-        let line = self.find(self.input.end, |kind| *kind == Kind::Line).unwrap_or(self.input.end);
+        const LONGEST: usize = 500;
+        let end = self.input.end.min(self.input.at + LONGEST);
+        let line = self.find(end, |kind| *kind == Kind::Line).unwrap_or(end);
         line.checked_sub(1).and_then(|at| self.token_at(at)).is_some_and(|token| token.kind.is(":"))
     }
 
@@ -297,71 +302,9 @@ impl Parser<'_> {
         self.skip();
         while let Some(name) = self.name() {
             if let Some(function) = self.function() {
-                function.globals.push(name);
+                function.globals.insert(name);
             }
             self.accept(",");
-        }
-    }
-
-    /// `import a.b as c, d`
-    fn python_import(&mut self) {
-        self.skip();
-        loop {
-            let path = self.python_module();
-            let (name, module): (Rc<str>, Rc<str>) = if self.accept_word("as") {
-                (self.name().unwrap_or_default(), path.into())
-            } else {
-                let first: Rc<str> = path.split('.').next().unwrap_or_default().into();
-                (Rc::clone(&first), first)
-            };
-            let api = self.emit(StepKind::Api(module));
-            self.assign(Target::Name(name), api);
-            if !self.accept(",") {
-                return;
-            }
-        }
-    }
-
-    /// `from a.b import c as d, *`
-    fn python_from(&mut self) {
-        self.skip();
-        let module = self.python_module();
-        self.accept_word("import");
-        self.accept("(");
-        loop {
-            if self.accept("*") {
-                let api = self.emit(StepKind::Api(module.as_str().into()));
-                self.assign(Target::Name("*".into()), api);
-            }
-            let Some(name) = self.name() else { break };
-            let api = self.emit(StepKind::Api(format!("{module}.{name}").into()));
-            let known = if self.accept_word("as") { self.name().unwrap_or(name) } else { name };
-            self.assign(Target::Name(known), api);
-            if !self.accept(",") {
-                break;
-            }
-        }
-        self.accept(")");
-    }
-
-    fn python_module(&mut self) -> String {
-        let mut path = String::new();
-        loop {
-            if self.accept(".") || self.accept("...") {
-                path.push('.');
-            } else if self.is_word("import")
-                || (self.is_word("as") && !path.ends_with('.'))
-                || path.len() > 200
-            {
-                return path;
-            } else if let Some(name) = self.name() {
-                path.push_str(&name);
-                if !self.is(".") {
-                    return path;
-                }
-            } else {
-                return path;
-            }
         }
     }
 
@@ -416,97 +359,5 @@ impl Parser<'_> {
             };
             self.assign(target, value);
         }
-    }
-
-    /// On a word where an operand is expected.
-    pub(super) fn python_word(&mut self) -> Ref {
-        match self.word() {
-            "None" => {
-                let step = self.emit(StepKind::Nothing);
-                self.skip();
-                step
-            }
-            "True" | "False" => {
-                let step = self.emit(StepKind::Number(i64::from(self.is_word("True"))));
-                self.skip();
-                step
-            }
-            "lambda" => self.python_lambda(),
-            _ => self.plain_name(),
-        }
-    }
-
-    fn python_lambda(&mut self) -> Ref {
-        self.skip();
-        let id = self.open_function("lambda");
-        let end = self.find(self.input.end, |kind| kind.is(":")).unwrap_or(self.input.end);
-        self.within(end, Self::python_params);
-        self.skip();
-        let value = self.expression(CHOOSING);
-        self.emit(StepKind::Return(value));
-        self.close_function();
-        self.emit(StepKind::Closure(id))
-    }
-
-    /// On a bracket: where its `for` is, if it is a comprehension.
-    pub(super) fn comprehension_start(&self) -> Option<usize> {
-        let close = self.partner(self.input.at);
-        let mut at = self.input.at + 1;
-        while at < close {
-            match &self.token_at(at)?.kind {
-                Kind::Name(name) if &**name == "for" => return Some(at),
-                Kind::Mark("(" | "[" | "{") => at = self.partner(at),
-                _ => {}
-            }
-            at += 1;
-        }
-        None
-    }
-
-    /// On the bracket of a comprehension. Its element runs as a function of the items.
-    pub(super) fn comprehension(&mut self) -> Ref {
-        let open = self.input.at;
-        let close = self.partner(open);
-        let Some(start) = self.comprehension_start() else { return self.unknown() };
-        let outer_end = std::mem::replace(&mut self.input.end, close);
-        let mut functions = Vec::new();
-        self.input.at = start;
-        while self.is_word("for") || self.is_word("async") {
-            let before = self.input.at;
-            self.accept_word("async");
-            self.skip();
-            let target_start = self.input.at;
-            let end = self.find(close, |kind| kind.name() == Some("in")).unwrap_or(close);
-            self.input.at = end + 1;
-            let list = self.expression(CLAUSE);
-            let after = self.input.at;
-            let id = self.open_function("for");
-            self.input.at = target_start;
-            let target = self.within(end, |parser| parser.python_tuple(TARGET));
-            let target = self.target_of(target);
-            self.add_param(target, false);
-            functions.push((list, id));
-            self.input.at = after;
-            while self.accept_word("if") {
-                self.expression(CLAUSE);
-            }
-            if self.input.at == before {
-                break;
-            }
-        }
-        self.input.at = open + 1;
-        self.input.end = start;
-        let mut value = self.expression(ASSIGNING);
-        if self.accept(":") {
-            value = self.expression(ASSIGNING);
-        }
-        while let Some((list, id)) = functions.pop() {
-            self.emit(StepKind::Return(value));
-            self.close_function();
-            value = self.emit(StepKind::Mapped(list, id));
-        }
-        self.input.end = outer_end;
-        self.input.at = close + 1;
-        value
     }
 }

@@ -17,6 +17,10 @@ impl Runner<'_> {
     /// Calls a value; what it gives back.
     pub(super) fn call(&mut self, callee: &Value, args: &Args, span: Option<Span>) -> Value {
         const MOST_CALLEES: usize = 16;
+        if self.is_exhausted() {
+            return Value::unknown();
+        }
+        self.spend(1 + args.weight());
         match &callee.shape {
             Shape::Closure(id, this) => self.invoke(*id, args, this.as_deref().cloned()),
             Shape::Class(name) => self.construct(name, args, span),
@@ -76,8 +80,8 @@ impl Runner<'_> {
             }
         }
         // What the base provides may do something as well: a server that handles requests.
-        let bases = self.program.classes.iter().rev().find(|known| known.name == *class);
-        for base in bases.map(|class| class.bases.clone()).unwrap_or_default() {
+        let bases = self.classes.get(class).map(|known| known.class.bases.clone());
+        for base in bases.unwrap_or_default() {
             if matches!(&*base, "Thread" | "Process")
                 && let Some(id) = self.find_method(class, "run")
             {

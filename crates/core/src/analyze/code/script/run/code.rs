@@ -35,8 +35,10 @@ impl Runner<'_> {
         }
         self.spend(200 + text.len() as u64);
         let unknown = text.contains(crate::analyze::UNKNOWN);
-        let found = code::analyze(self.language, text, None, &self.scene.deeper());
-        let mut found = found;
+        let scene = self.scene.deeper();
+        let (mut found, spent) =
+            code::script::follow(self.language, text, &scene, Some(self.fuel.get()));
+        self.spend(spent);
         if unknown {
             // A template whose gaps are not known: what it says for sure counts, that it is no
             // whole program does not.
@@ -99,7 +101,7 @@ impl Runner<'_> {
             if !code::sql::is_statement(text) {
                 continue;
             }
-            self.spend(500 + text.len() as u64);
+            self.spend(500 + 4 * text.len() as u64);
             // What is filled in later stands for a value.
             let text = text.replace(crate::analyze::UNKNOWN, "x");
             let facts = code::sql::facts(&text, Some(dialect), &self.scene.deeper());

@@ -51,6 +51,7 @@ impl Runner<'_> {
         if self.supposed && text.starts_with(UNKNOWN) {
             return;
         }
+        self.spend(8 + text.len() as u64 / 16);
         let (text, mut tags) = self.place_of(&text, path);
         if path.has(Marks::WALKED) {
             tags = tags.with(Tag::Recursive).with(Tag::Many);
@@ -83,6 +84,7 @@ impl Runner<'_> {
 
     /// Content that comes from the files a value names.
     pub(super) fn content(&self, path: &Value) -> Value {
+        self.spend(8 * path.choices().len() as u64 + path.weight());
         let mut content = Value::from(Marks::FILE);
         for choice in path.choices() {
             if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape {

@@ -9,6 +9,7 @@ use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 impl Runner<'_> {
     /// One of the things in a list, a map, a file, a folder.
     pub(super) fn item(&self, list: &Value) -> Value {
+        self.spend(2 * list.weight());
         match &list.shape {
             // Perl's lists have no lists in them.
             Shape::List(items) if self.language == Language::Perl => {

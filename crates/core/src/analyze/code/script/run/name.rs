@@ -44,12 +44,13 @@ impl Runner<'_> {
         if let Some(value) = self.provided(name) {
             return value;
         }
-        if self.program.classes.iter().any(|class| class.name == *name) {
+        if self.classes.contains_key(name) {
             return Value::new(Shape::Class(Rc::clone(name)));
         }
         if name.starts_with(['$', '@', '%']) {
             return Value::unknown();
         }
+        self.spend(self.stars.len() as u64);
         for module in self.stars.iter().rev() {
             let full = api::canonical(self.language, &format!("{module}.{name}"));
             if api::effect(self.language, &full).is_some() {
@@ -75,7 +76,9 @@ impl Runner<'_> {
                 Value::from(Marks::INPUT)
             }
             (Language::Perl, "$^X") => Value::text("perl"),
-            (Language::Perl | Language::Ruby, "$$") => Value::from(Marks::OWN),
+            (Language::Perl | Language::Ruby, "$$" | "$PID" | "$PROCESS_ID") => {
+                Value::thing(Thing::Itself)
+            }
             _ => return None,
         })
     }
@@ -92,6 +95,7 @@ impl Runner<'_> {
 
     /// A member of a value.
     pub(super) fn member(&self, object: Value, name: &Rc<str>) -> Value {
+        self.spend(object.weight());
         match &object.shape {
             Shape::Api(api) => self.api_member(api, name),
             Shape::Any(choices) => {
@@ -129,6 +133,11 @@ impl Runner<'_> {
     }
 
     fn api_member(&self, api: &str, name: &str) -> Value {
+        // No library has names this long; one that grows with each member must not.
+        const LONGEST: usize = 256;
+        if api.len() + name.len() > LONGEST {
+            return Value::member(Value::unknown(), &name.into());
+        }
         if matches!(name, "__dict__" | "default" | "prototype" | "__globals__") {
             return Value::api(api);
         }
@@ -144,6 +153,7 @@ impl Runner<'_> {
             }
             "sys.argv" | "process.argv" | "Deno.args" | "sys.stdin" => Value::from(Marks::INPUT),
             "os.sep" | "path.sep" => Value::text("/"),
+            "process.pid" | "Deno.pid" => Value::thing(Thing::Itself),
             "os.devnull" => Value::text("/dev/null"),
             "os.linesep" | "os.EOL" => Value::text("\n"),
             "os.curdir" => Value::text("."),
@@ -175,20 +185,20 @@ impl Runner<'_> {
         let mut wanted: Vec<Rc<str>> = vec![class.into()];
         for _ in 0..MOST_BASES {
             let class = wanted.pop()?;
-            let Some(class) = self.program.classes.iter().rev().find(|known| known.name == class)
-            else {
-                continue;
-            };
-            if let Some((_, id)) = class.methods.iter().rev().find(|(known, _)| &**known == name) {
+            let Some(known) = self.classes.get(&class) else { continue };
+            if let Some(id) = known.methods.get(name) {
                 return Some(*id);
             }
-            wanted.extend(class.bases.iter().filter(|base| **base != class.name).cloned());
+            wanted.extend(known.class.bases.iter().filter(|base| **base != class).cloned());
         }
         None
     }
 
     /// The value under a key.
     pub(super) fn index(&self, object: &Value, key: &Value) -> Value {
+        if !matches!((&object.shape, &key.shape), (Shape::List(_), Shape::Number(_))) {
+            self.spend(2 * object.weight());
+        }
         if let Shape::Any(choices) = &object.shape {
             return Value::any(choices.iter().map(|choice| self.index(choice, key)).collect());
         }
@@ -243,7 +253,10 @@ impl Runner<'_> {
     pub(super) fn assign(&mut self, target: &Target, value: Value) {
         match target {
             Target::Name(name) if &**name == "*" => {
-                if let Shape::Api(module) = &value.shape {
+                if let Shape::Api(module) = &value.shape
+                    && !self.stars.contains(module)
+                {
+                    self.spend(self.stars.len() as u64 / 4);
                     self.stars.push(Rc::clone(module));
                 }
             }
@@ -308,30 +321,36 @@ impl Runner<'_> {
         if let Some(old) = old
             && let Some(Region { replaced, .. }) =
                 self.frames.last_mut().and_then(|frame| frame.blocks.last_mut())
-            && !replaced.iter().any(|(at, known, _)| *at == scope && known == name)
         {
-            replaced.push((scope, Rc::clone(name), old));
+            replaced.entry((scope, Rc::clone(name))).or_insert(old);
         }
     }
 
     /// At the end of a block: what it assigned may or may not have happened.
     pub(super) fn leave(&mut self, region: Region) {
-        for (scope, name, old) in region.replaced {
+        for ((scope, name), old) in region.replaced {
+            self.spend(1);
+            if self.is_exhausted() {
+                return;
+            }
             let Some(frame) = self.frames.get_mut(scope) else { continue };
             let Some(new) = frame.locals.remove(&name) else { continue };
-            frame.locals.insert(Rc::clone(&name), old.clone().or(new));
+            let either = old.clone().or(new);
+            let choices = either.choices().len();
+            frame.locals.insert(Rc::clone(&name), either);
+            self.spend(choices as u64 / 2);
             // The block around this one replaced it too.
-            if let Some(outer) = self.frames.last_mut().and_then(|frame| frame.blocks.last_mut())
-                && !outer.replaced.iter().any(|(at, known, _)| *at == scope && *known == name)
-            {
-                outer.replaced.push((scope, name, old));
+            if let Some(outer) = self.frames.last_mut().and_then(|frame| frame.blocks.last_mut()) {
+                outer.replaced.entry((scope, name)).or_insert(old);
             }
         }
     }
 
     pub(super) fn set_attribute(&mut self, name: &Rc<str>, value: Value) {
         let old = self.attributes.remove(name).unwrap_or_default();
-        self.attributes.insert(Rc::clone(name), old.or(value));
+        let either = old.or(value);
+        self.spend(either.choices().len() as u64 / 2);
+        self.attributes.insert(Rc::clone(name), either);
     }
 
     fn set_index(&mut self, object: usize, key: usize, value: Value) {
@@ -349,6 +368,7 @@ impl Runner<'_> {
         let name: Rc<str> = name.as_str().into();
         match (&object_value.shape, self.name_of(object)) {
             (Shape::Map(pairs), Some(variable)) if pairs.len() < 256 => {
+                self.spend(pairs.len() as u64 / 4);
                 let mut pairs = pairs.to_vec();
                 pairs.push((name, value));
                 let scope = self.scope(&variable);

@@ -12,6 +12,9 @@ use crate::verdict::Span;
 const SHELLS: &[&str] =
     &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
 
+/// Programs whose code is followed by this very analyzer.
+const INTERPRETERS: &[&str] = &["python", "perl", "ruby", "node", "deno", "bun"];
+
 impl Runner<'_> {
     /// Runs a command line.
     pub(super) fn shell(&mut self, command: &Value, span: Option<Span>) -> Value {
@@ -59,7 +62,12 @@ impl Runner<'_> {
             self.fact(FactKind::Bound, "a command", Tags::NONE, span);
             return;
         }
-        self.spend(200 + text.len() as u64);
+        // Another program inside it has steps of its own to take.
+        let inside = INTERPRETERS.iter().any(|name| text.contains(name));
+        self.spend(if inside { 2_000 } else { 200 } + 4 * text.len() as u64);
+        if self.is_exhausted() {
+            return;
+        }
         let folder = folder.or(self.cwd.as_deref()).map(str::to_owned);
         let mut scene = Scene { cwd: self.scene.cwd, ..self.scene.deeper() };
         if let Some(folder) = &folder {
@@ -84,6 +92,7 @@ impl Runner<'_> {
 
     /// A program, or a script given to an interpreter, that was fetched before.
     fn fetched_program(&mut self, program: &str, words: &[String], span: Option<Span>) {
+        self.spend((self.written.len() * (1 + words.len())) as u64 / 16);
         let fetched = self.written.iter().any(|(path, marks)| {
             marks.has(Marks::FETCHED)
                 && (base_name(path) == program
@@ -236,9 +245,10 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// Signals to processes that are not its own.
+    /// Signals to processes it did not start.
     pub(super) fn kill(&mut self, args: &Args, span: Option<Span>) {
         let signal_first = matches!(self.language, Language::Perl | Language::Ruby);
+        let args = &if self.language == Language::Perl { args.flat() } else { args.clone() };
         let victims: Vec<Value> = if signal_first {
             args.skip(1).positional().cloned().collect()
         } else {
@@ -250,7 +260,8 @@ impl Runner<'_> {
             return;
         }
         for victim in victims {
-            if victim.has(Marks::OUTPUT.and(Marks::OWN)) {
+            // What it started, and itself, it may end.
+            if victim.has(Marks::OUTPUT) || matches!(victim.shape, Shape::Thing(Thing::Itself)) {
                 continue;
             }
             let everyone = matches!(victim.shape, Shape::Number(-1))

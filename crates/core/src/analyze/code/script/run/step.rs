@@ -1,5 +1,6 @@
 //! What each kind of step does.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Arg, Args, Region, Runner};
@@ -9,10 +10,16 @@ use crate::analyze::code::script::tree::{
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 use crate::verdict::Span;
 
+/// Longer lists grow no further.
+const MOST_ITEMS: usize = 4096;
+
+/// Methods that change the list they are called on.
+const GROWING: &[&str] =
+    &["append", "push", "add", "<<", "extend", "concat", "insert", "unshift", "prepend"];
+
 impl Runner<'_> {
     /// Runs one step; its value.
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of step")]
-    pub(super) fn step(&mut self, at: Ref, step: &Step) -> Value {
+    pub(super) fn step(&mut self, step: &Step) -> Value {
         let span = span(step);
         match &step.kind {
             StepKind::Unknown | StepKind::Idle => Value::unknown(),
@@ -61,37 +68,49 @@ impl Runner<'_> {
                 let list = self.value(*list);
                 self.item(&list)
             }
+            StepKind::Assign(..)
+            | StepKind::Default(..)
+            | StepKind::Return(_)
+            | StepKind::Begin(_)
+            | StepKind::End => {
+                self.change(&step.kind);
+                Value::unknown()
+            }
+        }
+    }
+
+    /// Runs a step that has no value.
+    fn change(&mut self, kind: &StepKind) {
+        match kind {
             StepKind::Assign(target, value) => {
                 let value = self.value(*value);
                 self.assign(target, value);
-                Value::unknown()
             }
             StepKind::Default(name, value) => {
                 if matches!(self.lookup(name).shape, Shape::Nothing) {
                     let value = self.value(*value);
                     self.set_local(name, value);
                 }
-                Value::unknown()
             }
             StepKind::Return(value) => {
                 let value = self.value(*value);
                 if let Some(frame) = self.frames.last_mut() {
                     let old = frame.result.take().unwrap_or_default();
-                    frame.result = Some(old.or(value));
+                    let either = old.or(value);
+                    let choices = either.choices().len();
+                    frame.result = Some(either);
+                    self.spend(choices as u64 / 2);
                 }
-                Value::unknown()
             }
             StepKind::Begin(block) => {
                 self.enter(*block);
-                Value::unknown()
             }
             StepKind::End => {
-                debug_assert!(at > 0);
                 if let Some(region) = self.frames.last_mut().and_then(|frame| frame.blocks.pop()) {
                     self.leave(region);
                 }
-                Value::unknown()
             }
+            _ => {}
         }
     }
 
@@ -111,7 +130,7 @@ impl Runner<'_> {
 
     fn enter(&mut self, kind: Block) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.blocks.push(Region { kind, replaced: Vec::new() });
+            frame.blocks.push(Region { kind, replaced: BTreeMap::new() });
         }
     }
 
@@ -145,7 +164,10 @@ impl Runner<'_> {
             let (key, value) = (self.value(*key), self.value(*value));
             match (&key.shape, &value.shape) {
                 // `{**other}`
-                (Shape::Nothing, Shape::Map(inner)) => known.extend(inner.iter().cloned()),
+                (Shape::Nothing, Shape::Map(inner)) if inner.len() <= MOST_ITEMS => {
+                    self.spend(2 * value.weight());
+                    known.extend(inner.iter().cloned());
+                }
                 (Shape::Text(text), _) => known.push((text.as_str().into(), value)),
                 _ => known.push(("".into(), value)),
             }
@@ -190,6 +212,10 @@ impl Runner<'_> {
         let function = self.function(self.frames.last()?.function)?;
         let StepKind::Member(variable, _) = &function.code.get(callee)?.kind else { return None };
         let variable = self.name_of(*variable)?;
+        if items.len() > MOST_ITEMS || !GROWING.contains(&&**method) {
+            return None;
+        }
+        self.spend((items.len() + args.list.len()) as u64 / 16 + args.weight());
         let mut items = items.to_vec();
         match &**method {
             "append" | "push" | "add" | "<<" => items.extend(args.positional().cloned()),
@@ -201,10 +227,6 @@ impl Runner<'_> {
                 items.insert(0, value);
             }
             _ => return None,
-        }
-        self.spend(items.len() as u64 / 16);
-        if items.len() > 4096 {
-            return None;
         }
         let list = Value::list(items);
         self.assign(&crate::analyze::code::script::tree::Target::Name(variable), list.clone());

@@ -9,6 +9,8 @@ use crate::analyze::code::script::value::{Shape, Value};
 
 /// Longer results are not kept: a text that doubles in a loop must not fill the memory.
 const LONGEST: usize = 1 << 16;
+/// Characters that are looked for one by one.
+const MOST_CHARACTERS: usize = 256;
 /// Choices times choices.
 const MOST_PAIRS: usize = 64;
 
@@ -26,10 +28,11 @@ impl Runner<'_> {
         }
         match (operator, &left.shape, &right.shape) {
             (Operator::Add | Operator::Merge, Shape::List(a), Shape::List(b)) => {
-                self.spend((a.len() + b.len()) as u64 / 16);
+                self.spend(2 * (left.weight() + right.weight()));
                 Value::list(a.iter().chain(b.iter()).cloned().collect())
             }
             (Operator::Merge, Shape::Map(a), Shape::Map(b)) => {
+                self.spend(2 * (left.weight() + right.weight()));
                 Value::map(a.iter().chain(b.iter()).cloned().collect())
             }
             (Operator::Add, ..) => self.concat(left, right),
@@ -38,6 +41,11 @@ impl Runner<'_> {
                 self.join_paths(&left, right)
             }
             (Operator::Format, Shape::Text(format), _) => {
+                let fields = format.matches("%(").count() as u64;
+                self.spend(left.weight() + right.weight() * (2 + fields));
+                if self.is_exhausted() {
+                    return left.derived();
+                }
                 let items = match &right.shape {
                     Shape::List(items) => items.to_vec(),
                     _ => vec![right.clone()],
@@ -101,6 +109,11 @@ impl Runner<'_> {
 
     /// `"{} {name}".format(…)`
     pub(super) fn fill_braces(&mut self, format: &str, args: &Args) -> Value {
+        let fields = format.matches('{').count() as u64;
+        self.spend(fields * (args.weight() + args.list.len() as u64 / 8));
+        if self.is_exhausted() {
+            return args.joined();
+        }
         let mut result = String::new();
         let mut rest = format;
         let mut next = 0;
@@ -188,6 +201,7 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
         | "expand_path" | "itself" | "normalize" | "as_uri" | "to_string" => Value::text(text),
         "strip" | "trim" | "chomp" | "lstrip" | "rstrip" | "trimEnd" | "trimStart" | "squeeze" => {
             match word {
+                Some(chars) if chars.len() > MOST_CHARACTERS => return None,
                 Some(chars) => Value::text(text.trim_matches(|char| chars.contains(char))),
                 None => Value::text(text.trim()),
             }
@@ -206,7 +220,7 @@ pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
             }
         }
         "delete" if word.is_some() => {
-            let chars = word.unwrap_or_default();
+            let chars = word.filter(|chars| chars.len() <= MOST_CHARACTERS)?;
             Value::text(text.chars().filter(|char| !chars.contains(*char)).collect::<String>())
         }
         "split" | "chars" | "lines" | "splitlines" | "each_char" => {

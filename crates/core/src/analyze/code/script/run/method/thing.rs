@@ -1,0 +1,270 @@
+//! Methods of live objects: files, connections, programs, servers.
+
+use std::rc::Rc;
+
+use super::super::network::socket;
+use super::super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::code::script::value::{Marks, Shape, Storage, Thing, Value};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::verdict::Span;
+
+impl Runner<'_> {
+    pub(super) fn thing_method(
+        &mut self,
+        thing: &Thing,
+        object: &Value,
+        name: &Rc<str>,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        match thing {
+            Thing::File(_) => self.file_method(object, name, args, span),
+            Thing::Socket => self.socket_method(object, name, args, span),
+            Thing::Process => self.process_method(object, name, args, span),
+            Thing::Response => {
+                let answer = match &**name {
+                    "status" | "close" => Value::unknown(),
+                    _ => Value::from(Marks::FETCHED).with(&object.origin),
+                };
+                self.call_back(args, &answer);
+                if matches!(&**name, "on" | "then" | "pipe" | "catch") {
+                    self.pipe_to_file(object, name, args);
+                    return object.clone();
+                }
+                answer
+            }
+            Thing::Request => self.request_method(object, name, args, span),
+            Thing::Sender => self.sender_method(object, name, args, span),
+            Thing::Database(storage, dialect) => {
+                if *storage == Storage::Lasting {
+                    self.query(&args.at(0), dialect, span);
+                }
+                self.call_back(args, object);
+                object.clone()
+            }
+            Thing::Tree(_) => {
+                self.call_back(args, &Value::unknown());
+                object.clone()
+            }
+            Thing::Processes => {
+                if matches!(&**name, "kill" | "terminate" | "suspend" | "send_signal") {
+                    let tags = Tags::of(&[Tag::Many]);
+                    self.fact(FactKind::Kill, "other processes", tags, span);
+                }
+                object.clone()
+            }
+            // `Process.pid.to_s`, `process.pid.toString()`
+            Thing::Itself => object.clone(),
+            Thing::Environment => self.environment_method(object, name, args),
+        }
+    }
+
+    fn file_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        match name {
+            "write" | "writelines" | "puts" | "print" | "<<" | "syswrite" | "writeSync" | "end" => {
+                self.remember(object, &args.at(0));
+                self.use_up("disk", span);
+                Value::unknown()
+            }
+            "fileno" | "close" | "flush" | "tell" | "seek" => Value::unknown(),
+            "pipe" => {
+                let to = args.at(0);
+                if to.has(Marks::SOCKET) || matches!(to.shape, Shape::Thing(Thing::Sender)) {
+                    self.send(object, None);
+                }
+                to
+            }
+            "on" => {
+                self.call_back(args, &object.derived());
+                object.clone()
+            }
+            "__enter__" | "rewind" | "binmode" => object.clone(),
+            _ => {
+                let content = object.derived().with(&args.joined().origin);
+                self.call_back(args, &content);
+                content
+            }
+        }
+    }
+
+    pub(super) fn socket_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        match name {
+            "connect" | "connect_ex" | "bind" | "listen" => {
+                self.connected = self.connected.or(span);
+                self.use_up("connections", span);
+                self.call_back(args, object);
+                object.clone()
+            }
+            "accept" | "sysaccept" => {
+                self.connected = self.connected.or(span);
+                Value::list(vec![socket(), Value::unknown()]).or(socket())
+            }
+            "send" | "sendall" | "sendto" | "write" | "puts" | "print" | "sendfile"
+            | "send_bytes" | "syswrite" | "end" | "printf" | "<<" | "emit" | "sendmsg" => {
+                self.send(&args.joined(), span);
+                self.use_up("network", span);
+                Value::unknown()
+            }
+            "fileno" | "to_i" | "detach" | "to_io" | "makefile" | "dup" | "getInputStream"
+            | "getOutputStream" | "wrap_socket" => object.clone(),
+            "close" | "shutdown" | "settimeout" | "setsockopt" | "setblocking" | "drain" => {
+                Value::unknown()
+            }
+            "pipe" => self.pipe(object, args, span),
+            "on" | "once" | "addEventListener" => {
+                let event = args.at(0);
+                let value = match event.known_text().map(|text| text.as_str()) {
+                    Some("connection" | "connect" | "open" | "secureConnection") => object.clone(),
+                    _ => Value::from(Marks::RECEIVED),
+                };
+                self.call_back(args, &value);
+                object.clone()
+            }
+            "each_line" | "each" => {
+                self.call_back(args, &Value::from(Marks::RECEIVED));
+                object.clone()
+            }
+            _ => Value::from(Marks::RECEIVED),
+        }
+    }
+
+    /// A connection into a program, or a program into a connection.
+    pub(super) fn pipe(&mut self, from: &Value, args: &Args, span: Option<Span>) -> Value {
+        let to = args.at(0);
+        let connection = from.has(Marks::SOCKET) || to.has(Marks::SOCKET);
+        let program = from.has(Marks::OUTPUT) || to.has(Marks::OUTPUT);
+        if connection && program {
+            self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
+        }
+        to
+    }
+
+    fn process_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        match name {
+            "communicate" | "write" => {
+                let given = args.get(0, "input");
+                if given.has(Marks::RECEIVED) {
+                    self.judge_source(&given, "a program's input", span);
+                }
+                Value::list(vec![Value::from(Marks::OUTPUT), Value::from(Marks::OUTPUT)])
+            }
+            "pipe" => self.pipe(object, args, span),
+            "on" | "once" => {
+                self.call_back(args, &Value::from(Marks::OUTPUT));
+                object.clone()
+            }
+            "wait" | "kill" | "terminate" | "poll" | "close" => Value::unknown(),
+            _ => {
+                let output = Value::from(Marks::OUTPUT);
+                self.call_back(args, &output);
+                output
+            }
+        }
+    }
+
+    fn request_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        if matches!(name, "send" | "end" | "write" | "execute" | "perform") {
+            let data = object.derived().with(&args.joined().origin);
+            self.send(&data, span);
+            return Value::thing(Thing::Response).marked(Marks::FETCHED);
+        }
+        object.clone().with(&args.joined().origin)
+    }
+
+    /// Sessions, mail, uploads.
+    fn sender_method(
+        &mut self,
+        object: &Value,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Value {
+        match name {
+            "get" | "head" | "retr" | "getresponse" | "getfo" | "download_file" | "retrbinary" => {
+                self.fetch(args, span)
+            }
+            "post" | "patch" | "post_form" => self.post(args, span),
+            "put"
+            | "upload_file"
+            | "upload"
+            | "putfo"
+            | "fput"
+            | "upload_from_filename"
+            | "fastPut"
+            | "putbinaryfile"
+            | "puttextfile"
+            | "upload!"
+            | "uploadFrom" => {
+                self.send_file(&args.at(0), span);
+                self.send(&args.joined(), span);
+                Value::thing(Thing::Response).marked(Marks::FETCHED)
+            }
+            "request" if self.language == Language::Python => self.fetch(&args.skip(1), span),
+            "exec_command" | "exec" | "run" => Value::thing(Thing::Response).marked(Marks::FETCHED),
+            "close"
+            | "quit"
+            | "login"
+            | "starttls"
+            | "ehlo"
+            | "set_missing_host_key_policy"
+            | "connect" => object.clone(),
+            "invoke_shell" | "get_transport" | "open_session" => socket(),
+            _ => {
+                self.send(&args.joined().with(&object.origin), span);
+                self.call_back(args, &Value::from(Marks::FETCHED));
+                object.clone()
+            }
+        }
+    }
+
+    fn environment_method(&mut self, object: &Value, name: &str, args: &Args) -> Value {
+        match name {
+            "get" | "fetch" | "pop" | "[]" | "__getitem__" => {
+                let value = self.variable(&args.at(0));
+                match (&value.shape, &args.at(1).shape) {
+                    (Shape::Unknown, Shape::Text(_)) => args.at(1).with(&value.origin),
+                    _ => value,
+                }
+            }
+            "copy" | "to_h" | "dup" | "to_hash" => object.clone(),
+            "keys" | "key?" | "has_key" | "setdefault" | "update" | "delete" => Value::unknown(),
+            _ => {
+                self.call_back(args, &object.derived());
+                object.derived()
+            }
+        }
+    }
+
+    /// `response.pipe(fs.createWriteStream(path))`
+    fn pipe_to_file(&mut self, object: &Value, name: &str, args: &Args) {
+        if name == "pipe" {
+            let to = args.at(0);
+            self.remember(&to, object);
+        }
+    }
+}
