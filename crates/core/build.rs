@@ -15,6 +15,9 @@ use serde::de::DeserializeOwned;
 mod apps;
 #[path = "build/catalogue.rs"]
 mod catalogue;
+#[path = "src/lookup.rs"]
+#[expect(dead_code, reason = "only the library searches")]
+mod lookup;
 #[path = "build/profiles.rs"]
 mod profiles;
 #[path = "src/row.rs"]
@@ -29,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
+    println!("cargo::rerun-if-changed=src/lookup.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
     fs::write(out.join("apps.rs"), apps::generate(Path::new("apps"))?)?;
@@ -88,6 +92,22 @@ fn words(words: &[String]) -> String {
 fn strs(words: &[String]) -> String {
     let list: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
     format!("&[{}]", list.join(", "))
+}
+
+/// The slots by which `lookup::find` finds these names.
+fn slots<'a>(constant: &str, names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    // At most half full, so that a search soon meets an empty slot.
+    let mut table = vec![lookup::EMPTY; names.len().next_power_of_two() * 2];
+    for (number, name) in names.enumerate() {
+        let mut at = lookup::start(name, table.len());
+        while table.get(at).is_some_and(|slot| *slot != lookup::EMPTY) {
+            at = (at + 1) % table.len();
+        }
+        if let (Some(slot), Ok(number)) = (table.get_mut(at), u16::try_from(number)) {
+            *slot = number;
+        }
+    }
+    format!("static {constant}: [u16; {}] = {table:?};\n", table.len())
 }
 
 fn numbers(numbers: &[usize]) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::row::OneOrMany;
-use crate::{camel, parse, strs, tags, yaml_files};
+use crate::{camel, parse, slots, strs, tags, yaml_files};
 
 /// One program as written.
 #[derive(Debug, Default, Deserialize)]
@@ -100,10 +100,11 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
         }
     }
     let mut code = String::from("static PROGRAMS: &[(&str, Program)] = &[\n");
-    for (name, program) in programs {
+    for (name, program) in &programs {
         let _ = writeln!(code, "({name:?}, {program}),");
     }
     code.push_str("];\n");
+    code.push_str(&slots("PROGRAM_SLOTS", programs.iter().map(|(name, _)| name.as_str())));
     Ok(code)
 }
 

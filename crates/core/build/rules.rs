@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::row::Row;
-use crate::{camel, numbers, optional, parse, tags, words, yaml_files};
+use crate::{camel, numbers, optional, parse, slots, tags, words, yaml_files};
 
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut rows = Vec::new();
@@ -87,10 +87,11 @@ fn program_index(rows: &[(String, Row)]) -> String {
         }
     }
     let mut code = String::from("static PROGRAM_RULES: &[(&str, &[u16])] = &[\n");
-    for (program, rules) in index {
-        let _ = writeln!(code, "({program:?}, {}),", numbers(&rules));
+    for (program, rules) in &index {
+        let _ = writeln!(code, "({program:?}, {}),", numbers(rules));
     }
     code.push_str("];\n");
+    code.push_str(&slots("PROGRAM_RULE_SLOTS", index.keys().copied()));
     code
 }
 

@@ -20,6 +20,7 @@ pub mod example;
 pub mod fact;
 pub mod form;
 pub mod judge;
+mod lookup;
 pub mod place;
 pub mod policy;
 pub mod redact;

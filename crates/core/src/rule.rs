@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::analyze::Invocation;
 use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::lookup;
 use crate::row::Row;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -104,9 +105,8 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
 }
 
 fn for_program(program: &str) -> impl Iterator<Item = &'static Rule> {
-    let indexes = PROGRAM_RULES
-        .binary_search_by(|(name, _)| (*name).cmp(program))
-        .ok()
+    let named = |at: usize| PROGRAM_RULES.get(at).map(|(name, _)| *name);
+    let indexes = lookup::find(program, &PROGRAM_RULE_SLOTS, named)
         .and_then(|at| PROGRAM_RULES.get(at))
         .map(|(_, indexes)| *indexes)
         .unwrap_or_default();

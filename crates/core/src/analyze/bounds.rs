@@ -21,6 +21,12 @@ const MOST_TIMES: usize = 16;
 /// Whether the grammar can read this script in bounded time and on a small stack.
 #[must_use]
 pub fn fits(script: &str) -> bool {
+    // Most commands have nothing that could nest; without an early end this is one fast pass.
+    let nests =
+        script.bytes().fold(false, |nests, byte| nests | matches!(byte, b'(' | b'{' | b'['));
+    if !nests && !script.contains("time") {
+        return true;
+    }
     let mut open = 0_usize;
     let mut times = 0_usize;
     if script.matches("$(").nth(MOST_SUBSTITUTIONS).is_some() {

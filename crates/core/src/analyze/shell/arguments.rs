@@ -55,6 +55,11 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// Where among the words the operands are.
+    pub(super) fn into_places(self) -> Vec<usize> {
+        self.places
+    }
+
     /// The text of an operand.
     pub(super) fn operand(&self, at: usize) -> Option<&str> {
         self.operands.get(at).map(|arg| arg.text.as_str())

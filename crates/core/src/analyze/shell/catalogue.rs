@@ -1,6 +1,7 @@
 //! What is known about programs, compiled from `catalogue/*.yaml`.
 
 use crate::fact::{FactKind, Tag, Tags};
+use crate::lookup;
 
 /// One program.
 #[derive(Debug)]
@@ -118,11 +119,9 @@ include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 /// What is known about this program.
 pub(super) fn program(name: &str) -> Option<&'static Program> {
     let known = |name: &str| {
-        PROGRAMS
-            .binary_search_by(|(known, _)| (*known).cmp(name))
-            .ok()
-            .and_then(|at| PROGRAMS.get(at))
-            .map(|(_, program)| program)
+        let named = |at: usize| PROGRAMS.get(at).map(|(known, _)| *known);
+        let at = lookup::find(name, &PROGRAM_SLOTS, named)?;
+        PROGRAMS.get(at).map(|(_, program)| program)
     };
     // `python3.11` and `gcc-12` are what they are without the number.
     known(name).or_else(|| {

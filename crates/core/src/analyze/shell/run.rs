@@ -10,7 +10,7 @@ use super::catalogue::{self, Program};
 use super::value::{Arg, Stream};
 use super::wrapper::Inner;
 use super::{MOST_DEPTH, Walker};
-use crate::analyze::UNKNOWN;
+use crate::analyze::{Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
@@ -205,7 +205,7 @@ impl Walker<'_> {
                 Inner::Nothing => {}
             }
         }
-        self.program(&name, program, &args, &stdin)
+        self.program(name, program, args, &stdin)
     }
 
     /// The alias's text, followed by the words; inside it the name means the program again.
@@ -316,36 +316,47 @@ impl Walker<'_> {
     /// A program that is not a wrapper: notes it and what it does.
     fn program(
         &mut self,
-        name: &str,
+        name: String,
         program: Option<&'static Program>,
-        args: &[Arg],
+        args: Vec<Arg>,
         stdin: &Stream,
     ) -> Stream {
-        let words = args.get(1..).unwrap_or_default();
-        let arguments = Arguments::new(words, program);
-        let span = whole_span(args);
+        let span = whole_span(&args);
+        let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = super::verb::asks_for_help(&arguments);
-        if !asks_help {
-            let shown = if self.nested { self.shown_at } else { span };
-            self.analysis.commands.push(arguments.invocation(name, shown));
-        }
-        self.effects(name, program, &arguments, asks_help, span);
+        self.effects(&name, program, &arguments, asks_help, span);
         if asks_help {
             return Stream::unknown(Tags::NONE);
         }
         if let Some(first) = args.first() {
             self.program_from_temp(first);
         }
-        if let Some(out) = self.special(name, &arguments, stdin, span) {
+        let out = self.program_output(&name, program, &arguments, stdin, span);
+        let span = if self.nested { self.shown_at } else { span };
+        let operands = arguments.into_places();
+        let words = args.into_iter().skip(1).map(|arg| arg.text).collect();
+        self.analysis.commands.push(Invocation { program: name, words, operands, span });
+        out
+    }
+
+    fn program_output(
+        &mut self,
+        name: &str,
+        program: Option<&'static Program>,
+        arguments: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Stream {
+        if let Some(out) = self.special(name, arguments, stdin, span) {
             return out;
         }
         if let Some(runs) = program.and_then(|program| program.runs.as_ref()) {
-            return self.interpret(name, runs, &arguments, stdin, span);
+            return self.interpret(name, runs, arguments, stdin, span);
         }
         if program.is_none_or(|program| !program.own_verbs) {
-            self.general_verbs(name, &arguments, span);
+            self.general_verbs(name, arguments, span);
         }
-        self.output(name, &arguments, stdin)
+        self.output(name, arguments, stdin)
     }
 
     /// A program that somebody put into a temporary folder.
