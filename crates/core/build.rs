@@ -1,4 +1,5 @@
-//! Compiles `rules/**/*.yaml`, `catalogue/*.yaml` and `profiles/*.yaml` into static tables.
+//! Compiles `rules/**/*.yaml`, `catalogue/*.yaml`, `lexicon/*.yaml` and `profiles/*.yaml` into static
+//! tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -12,6 +13,10 @@ use serde::de::DeserializeOwned;
 
 #[path = "build/catalogue.rs"]
 mod catalogue;
+#[path = "src/analyze/ui/fold.rs"]
+pub mod fold;
+#[path = "build/lexicon.rs"]
+mod lexicon;
 #[path = "build/profiles.rs"]
 mod profiles;
 #[path = "src/row.rs"]
@@ -22,12 +27,15 @@ mod rules;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=rules");
     println!("cargo::rerun-if-changed=catalogue");
+    println!("cargo::rerun-if-changed=lexicon");
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
+    println!("cargo::rerun-if-changed=src/analyze/ui/fold.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
     fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
+    fs::write(out.join("lexicon.rs"), lexicon::generate(Path::new("lexicon"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
     Ok(())
 }
