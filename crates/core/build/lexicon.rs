@@ -37,9 +37,8 @@ type Words = BTreeMap<String, BTreeMap<String, Senses>>;
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut words = Words::new();
     let mut languages = Vec::new();
-    let mut examples = String::from(
-        "#[cfg(test)]\nstatic EXAMPLES: &[(Language, &str, &[&str], &[&str])] = &[\n",
-    );
+    let mut examples =
+        String::from("#[cfg(test)]\nstatic EXAMPLES: &[(Language, &str, &[&str], &[&str])] = &[\n");
     for (language, text) in yaml_files(folder)? {
         let name = camel(&language);
         for (class, entry) in parse::<Entry>(&language, &text)? {
@@ -59,11 +58,9 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
 }
 
 fn add(words: &mut Words, language: &str, class: &str, written: &str) {
-    let (inner, rest) =
-        written.strip_prefix('~').map_or((false, written), |rest| (true, rest));
+    let (inner, rest) = written.strip_prefix('~').map_or((false, written), |rest| (true, rest));
     let (stem, rest) = rest.strip_suffix('*').map_or((false, rest), |rest| (true, rest));
-    let senses =
-        words.entry(fold(rest, 200)).or_default().entry(language.to_owned()).or_default();
+    let senses = words.entry(fold(rest, 200)).or_default().entry(language.to_owned()).or_default();
     let class = format!("Class::{}", camel(class));
     for (wanted, list) in
         [(!stem, &mut senses.whole), (stem, &mut senses.stem), (inner, &mut senses.inner)]
@@ -114,7 +111,8 @@ fn table(words: &Words) -> Result<String, Box<dyn std::error::Error>> {
             None => "None".to_owned(),
         };
         open.push(at);
-        let senses: Vec<_> = senses.iter().map(|(language, senses)| sense(language, senses)).collect();
+        let senses: Vec<_> =
+            senses.iter().map(|(language, senses)| sense(language, senses)).collect();
         let _ = writeln!(
             code,
             "Word {{ text: {text:?}, shorter: {shorter}, senses: &[{}] }},",

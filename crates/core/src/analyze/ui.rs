@@ -7,6 +7,7 @@ mod click;
 mod field;
 mod fold;
 mod lexicon;
+mod name;
 mod read;
 mod value;
 
@@ -15,7 +16,8 @@ use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 use field::Ask;
-use fold::{fold, fold_name};
+use fold::fold;
+use name::fold_name;
 use read::Reading;
 
 /// Labels and texts longer than this, in bytes, are not read to their end.
@@ -28,12 +30,8 @@ pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
         return Analysis::default();
     };
     let field = field.as_deref();
-    let control = Control {
-        label: label.as_deref(),
-        field,
-        text: text.as_deref(),
-        url: url.as_deref(),
-    };
+    let control =
+        Control { label: label.as_deref(), field, text: text.as_deref(), url: url.as_deref() };
     let mut facts = Vec::new();
     match op {
         UiOp::Click => control.click(&mut facts),

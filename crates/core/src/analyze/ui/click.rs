@@ -36,6 +36,19 @@ const VERBS: Classes = Classes::of(&[
 const LIGHT: Classes =
     Classes::of(&[Class::Lead, Class::All, Class::Assent, Class::Confirm, Class::Common]);
 
+/// Verbs that Chinese also puts after their object: "from the history delete".
+const ANYWHERE: Classes = Classes::of(&[
+    Class::Destroy,
+    Class::Remove,
+    Class::Clear,
+    Class::Wipe,
+    Class::End,
+    Class::Revoke,
+    Class::Change,
+    Class::Agree,
+    Class::Conclude,
+]);
+
 /// What a click on something with this text would do.
 #[must_use]
 pub(super) fn says(reading: &Reading, sentence: bool) -> Vec<FactKind> {
@@ -75,9 +88,6 @@ struct Label {
 
 impl Label {
     fn kinds(&self) -> Vec<FactKind> {
-        if self.has(Class::State) || self.has(Class::Help) {
-            return Vec::new();
-        }
         let mut kinds: Vec<_> = (0..self.items.len())
             .filter(|at| self.at(*at).any(VERBS) && self.commands(*at))
             .filter_map(|at| self.verb(self.at(at)))
@@ -94,8 +104,10 @@ impl Label {
         let alone = self.is_alone();
         let destroys = (verb.has(Class::Destroy) && (weighty || !harmless))
             || (verb.has(Class::Remove) && (weighty || !light))
-            || (verb.has(Class::Wipe) && !harmless && (alone || weighty || self.has(Class::All)))
-            || (verb.has(Class::Clear) && !light && (self.has(Class::Data) || self.has(Class::All)))
+            || (verb.has(Class::Wipe) && !light && (alone || weighty || self.has(Class::All)))
+            || (verb.has(Class::Clear)
+                && !light
+                && (self.has(Class::Data) || self.has(Class::All)))
             || (verb.has(Class::End) && self.has(Class::Bond))
             || (verb.has(Class::Leave) && !light);
         if destroys {
@@ -123,8 +135,13 @@ impl Label {
         let short = self.items.len() <= 3;
         (verb.has(Class::Buy) && !self.has(Class::Harmless))
             || (verb.has(Class::Conclude) && self.has(Class::Deal))
-            || (verb.has(Class::Agree) && (short || self.has(Class::Terms)))
-            || (verb.has(Class::Submit) && self.items.len() <= 6 && !self.has(Class::Harmless))
+            || (verb.has(Class::Agree)
+                && !self.has(Class::Harmless)
+                && (short || self.has(Class::Terms)))
+            || (verb.has(Class::Submit)
+                && self.items.len() <= 6
+                && !self.has(Class::Harmless)
+                && !self.has(Class::Trial))
             || (verb.has(Class::Send)
                 && !self.has(Class::Trial)
                 && (self.is_alone() || self.has(Class::Message) || self.has(Class::Deal)))
@@ -132,8 +149,9 @@ impl Label {
 
     /// What a label without a verb does: "Checkout", "Refund", "Confirmation of account deletion".
     fn noun(&self) -> Option<FactKind> {
-        let blocked = self.has(Class::Not) || self.has(Class::Harmless);
-        if blocked {
+        let silent =
+            Classes::of(&[Class::Not, Class::Harmless, Class::State, Class::Help, Class::Terms]);
+        if self.items.iter().any(|item| item.any(silent)) {
             return None;
         }
         if self.has(Class::Deletion) && self.has(Class::Confirm) {
@@ -147,11 +165,11 @@ impl Label {
 
     /// Whether the item stands where the language puts a command.
     fn commands(&self, at: usize) -> bool {
-        if !self.free(at) {
-            return false;
-        }
         let before = self.items.get(..at).unwrap_or_default();
         let after = self.items.get(at.saturating_add(1)..).unwrap_or_default();
+        if !self.free(at) || self.tells(before, after) {
+            return false;
+        }
         let leads = |items: &[Classes]| items.iter().all(|item| item.any(LIGHT));
         let led = before.last().is_some_and(|item| item.has(Class::Lead) || item.any(VERBS));
         leads(before)
@@ -159,8 +177,23 @@ impl Label {
             || match order(self.language) {
                 Order::First => leads(after) && self.items.len() <= 3,
                 Order::Last => leads(after),
-                Order::Any => true,
+                Order::Any => self.at(at).any(ANYWHERE),
             }
+    }
+
+    /// Whether the words around a verb tell of something instead of ordering it. Where verbs come
+    /// first, what follows them are their objects; where they come last, what precedes them.
+    fn tells(&self, before: &[Classes], after: &[Classes]) -> bool {
+        let told = Classes::of(&[Class::State, Class::Help, Class::Not]);
+        let any = |items: &[Classes], classes| items.iter().any(|item| item.any(classes));
+        match order(self.language) {
+            Order::First => any(before, told) || any(after, Classes::of(&[Class::State])),
+            Order::Last | Order::Any => {
+                let first = before.first().is_some_and(|item| item.any(told));
+                let adjacent = before.last().is_some_and(|item| item.has(Class::Not));
+                first || adjacent || any(after, told)
+            }
+        }
     }
 
     /// Whether nothing right beside the item takes its force.
@@ -169,7 +202,7 @@ impl Label {
         let before = at.checked_sub(1).map_or(Classes::NONE, |at| self.at(at));
         let after = self.at(at.saturating_add(1));
         let weakened = before.any(takes) && !before.has(Class::Lead);
-        !weakened && !after.has(Class::After) && !self.has(Class::Not)
+        !weakened && !after.has(Class::After)
     }
 
     /// Whether the verb has no object.

@@ -4,8 +4,9 @@
 //! what its author called it. A name's last word says what it is: `creditCard.billingCity` is a
 //! city.
 
-use super::fold::{fold, fold_name};
+use super::fold::fold;
 use super::lexicon::{Class, Classes, Language};
+use super::name::fold_name;
 use super::read::{Reading, any};
 use crate::action::Field;
 use crate::fact::FactKind;
@@ -75,16 +76,13 @@ pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
 fn settle(declared: Option<Ask>, seen: Option<Ask>, named: Option<Ask>) -> Option<Ask> {
     match (declared, seen, named) {
         // `new-password` on any field is a well-known way to keep a browser from filling it in.
-        (Some(Ask::Password), Some(Ask::Plain), _) | (Some(Ask::Password), None, Some(Ask::Plain)) => {
-            Some(Ask::Plain)
-        }
+        (Some(Ask::Password), Some(Ask::Plain), _)
+        | (Some(Ask::Password), None, Some(Ask::Plain)) => Some(Ask::Plain),
         (Some(ask), _, _) => Some(ask),
         // A bare "Code" or "Number" is told apart by its name.
         (None, Some(Ask::Code) | None, Some(ask)) => Some(ask),
-        (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity | Ask::Password))) => {
-            let _ = ask;
-            Some(Ask::Plain)
-        }
+        // "Name" is the holder's where the author says so.
+        (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity))) => Some(ask),
         (None, seen, _) => seen,
     }
 }
@@ -111,11 +109,12 @@ fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
         "one-time-code" => Some(Ask::Password),
         "cc-name" | "cc-number" | "cc-exp" | "cc-exp-month" | "cc-exp-year" | "cc-csc"
         | "cc-type" | "transaction-amount" => Some(Ask::Finance),
-        "username" | "email" | "tel" | "name" | "given-name" | "family-name" | "additional-name"
-        | "organization" | "street-address" | "address-line1" | "address-line2" | "country"
-        | "country-name" | "postal-code" | "address-level1" | "address-level2" | "nickname"
-        | "cc-given-name" | "cc-family-name" | "cc-additional-name" | "tel-national" | "url"
-        | "sex" | "language" | "photo" | "honorific-prefix" => Some(Ask::Plain),
+        "username" | "email" | "tel" | "name" | "given-name" | "family-name"
+        | "additional-name" | "organization" | "street-address" | "address-line1"
+        | "address-line2" | "country" | "country-name" | "postal-code" | "address-level1"
+        | "address-level2" | "nickname" | "cc-given-name" | "cc-family-name"
+        | "cc-additional-name" | "tel-national" | "url" | "sex" | "language" | "photo"
+        | "honorific-prefix" => Some(Ask::Plain),
         _ => None,
     }
 }
@@ -123,9 +122,19 @@ fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
 /// What a text beside the field says, in any language.
 #[must_use]
 pub(super) fn text(text: &str) -> Option<Ask> {
+    // A name that its author also shows to people.
+    if !text.contains(' ')
+        && text.contains(['-', '_'])
+        && let Some(ask) = name(text)
+    {
+        return Some(ask);
+    }
     let reading = Reading::of(&fold(text, MOST));
-    let asks = reading.languages().filter_map(|language| said(&reading.classes(language), language));
-    asks.reduce(|first, second| if first == Ask::Plain || first == Ask::Code { second } else { first })
+    let asks =
+        reading.languages().filter_map(|language| said(&reading.classes(language), language));
+    asks.reduce(
+        |first, second| if first == Ask::Plain || first == Ask::Code { second } else { first },
+    )
 }
 
 /// What the author's name for the field says.

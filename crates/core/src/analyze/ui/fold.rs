@@ -37,37 +37,6 @@ pub(super) fn fold(text: &str, most: usize) -> String {
     folded
 }
 
-/// Folds a programmer's name: `cardNumber`, `card_number` and `CARD-NUMBER` become `card number`.
-#[must_use]
-pub(super) fn fold_name(name: &str, most: usize) -> String {
-    let mut spaced = String::with_capacity(name.len().min(most).saturating_add(8));
-    let mut before = ' ';
-    let mut chars = name.chars().peekable();
-    while let Some(char) = chars.next() {
-        if spaced.len() >= most {
-            break;
-        }
-        let next_small = chars.peek().is_some_and(|next| next.is_lowercase());
-        let hump = char.is_uppercase() && (before.is_lowercase() || before.is_ascii_digit());
-        let last_of_capitals = char.is_uppercase() && before.is_uppercase() && next_small;
-        let number = char.is_ascii_digit() && before.is_alphabetic();
-        if hump || last_of_capitals || number {
-            spaced.push(' ');
-        }
-        spaced.push(char);
-        before = char;
-    }
-    fold(&spaced, most)
-}
-
-/// Whether a script writes its words without spaces, or glues endings to them as Korean does.
-#[must_use]
-pub(super) const fn is_joined(char: char) -> bool {
-    matches!(char,
-        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
-        | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
-}
-
 fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == 'ー'
 }
@@ -120,15 +89,6 @@ mod tests {
         assert_eq!(fold("De\u{200B}lete", 99), "delete");
         assert_eq!(fold("ＰＩＮ　番号", 99), "pin 番号");
         assert_eq!(fold("Don’t", 99), "don t");
-    }
-
-    #[test]
-    fn names_fall_apart_where_their_author_joined_them() {
-        for name in ["cardNumber", "card_number", "CARD-NUMBER", "card.number", "CardNumber"] {
-            assert_eq!(fold_name(name, 99), "card number", "{name}");
-        }
-        assert_eq!(fold_name("userPWD2", 99), "user pwd 2");
-        assert_eq!(fold_name("SSNField", 99), "ssn field");
     }
 
     #[test]

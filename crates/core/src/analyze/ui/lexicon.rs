@@ -3,8 +3,6 @@
 //! Compiled from `lexicon/*.yaml`. One sorted table serves words, phrases and scripts without
 //! spaces alike: the longest entry that starts a text is found by one binary search.
 
-use super::fold::is_joined;
-
 /// Declares the classes of words.
 macro_rules! classes {
     ($($(#[$doc:meta])* $class:ident,)+) => {
@@ -157,6 +155,14 @@ impl Classes {
     }
 }
 
+/// Whether a script writes its words without spaces, or glues endings to them as Korean does.
+#[must_use]
+pub(super) const fn is_joined(char: char) -> bool {
+    matches!(char,
+        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
+}
+
 /// One entry: its folded text and what it means where.
 #[derive(Debug)]
 struct Word {
@@ -206,13 +212,13 @@ impl Meaning {
     }
 
     fn learn(&mut self, language: Language, classes: Classes, length: usize) {
-        if let Some(slot) = self.by_language.get_mut(language as usize)
-            && slot.is_empty()
-            && !classes.is_empty()
-        {
-            *slot = classes;
-            self.length = self.length.max(length);
+        const SETTLED: Classes = Classes::of(&[Class::Plain, Class::Help, Class::State]);
+        let Some(slot) = self.by_language.get_mut(language as usize) else { return };
+        if classes.is_empty() || slot.any(SETTLED) {
+            return;
         }
+        *slot = slot.and(classes);
+        self.length = self.length.max(length);
     }
 }
 
@@ -221,10 +227,18 @@ impl Meaning {
 #[must_use]
 pub(super) fn look_up(text: &str) -> Option<Meaning> {
     let mut meaning = Meaning::UNKNOWN;
+    let first_word = text.find(' ').unwrap_or(text.len());
     for word in entries(text) {
         let end = ends_word(text, word.text);
         for sense in word.senses {
-            let classes = if end { sense.whole } else { sense.stem };
+            // Beside a whole word its stem counts too; beside a phrase its first word does not.
+            let known = meaning.is_known(sense.language);
+            let classes = match (known, end) {
+                (true, _) if meaning.length > first_word => Classes::NONE,
+                (true, _) => sense.stem,
+                (false, true) => sense.whole,
+                (false, false) => sense.stem,
+            };
             meaning.learn(sense.language, classes, word.text.len());
         }
     }
@@ -262,4 +276,90 @@ fn ends_word(text: &str, word: &str) -> bool {
     let next = text.get(word.len()..).and_then(|rest| rest.chars().next());
     let last = word.chars().next_back();
     last.is_some_and(is_joined) || next.is_none_or(|next| next == ' ' || is_joined(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::click::says;
+    use super::super::field::{self, Ask};
+    use super::super::fold::fold;
+    use super::super::read::Reading;
+    use super::*;
+    use crate::fact::FactKind;
+
+    /// Whether a label would be stopped: as a control, or as a field for what its class names.
+    fn is_found(class: &str, label: &str) -> bool {
+        if matches!(class, "password" | "finance" | "identity" | "expiry" | "plain") {
+            let ask = field::text(label);
+            return ask.is_some_and(|ask| !matches!(ask, Ask::Plain | Ask::Code));
+        }
+        let sentence = label.ends_with(['.', '。']);
+        says(&Reading::of(&fold(label, 4096)), sentence)
+            .iter()
+            .any(|kind| *kind != FactKind::UiClose || class == "shut")
+    }
+
+    #[test]
+    fn hits_are_found_and_misses_are_not() {
+        let mut wrong = Vec::new();
+        for (language, class, hits, misses) in EXAMPLES {
+            let missed = hits.iter().filter(|label| !is_found(class, label));
+            wrong.extend(missed.map(|label| format!("{language:?} {class}: not found: {label}")));
+            let found = misses.iter().filter(|label| is_found(class, label));
+            wrong.extend(found.map(|label| format!("{language:?} {class}: found: {label}")));
+        }
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn every_language_has_examples() {
+        for language in Language::ALL {
+            let of = |list: fn(&(Language, &str, &[&str], &[&str])) -> usize| -> usize {
+                EXAMPLES.iter().filter(|row| row.0 == *language).map(list).sum()
+            };
+            let shared = matches!(language, Language::International | Language::Names);
+            assert!(shared || of(|row| row.2.len()) > 20, "{language:?} has few hits");
+            assert!(shared || of(|row| row.3.len()) > 20, "{language:?} has few misses");
+        }
+    }
+
+    #[test]
+    fn every_word_for_a_secret_is_found_on_its_own() {
+        let mut wrong = Vec::new();
+        for word in WORDS {
+            let secret = Classes::of(&[Class::Password, Class::Finance, Class::Identity]);
+            let secret = word
+                .senses
+                .iter()
+                .any(|sense| sense.whole.any(secret) && sense.language != Language::Names);
+            if secret && !is_found("password", word.text) {
+                wrong.push(word.text);
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong: {wrong:?}", wrong.len());
+    }
+
+    #[test]
+    fn every_word_that_deletes_is_found_on_its_own() {
+        let mut wrong = Vec::new();
+        for word in WORDS {
+            let destroys = word
+                .senses
+                .iter()
+                .any(|sense| sense.whole.has(Class::Destroy) && sense.language != Language::Names);
+            if destroys && !is_found("destroy", word.text) {
+                wrong.push(word.text);
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong: {wrong:?}", wrong.len());
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_its_links_lead_to_shorter_entries() {
+        assert!(WORDS.windows(2).all(|pair| pair[0].text < pair[1].text));
+        for word in WORDS {
+            let shorter = word.shorter.map(|at| WORDS[usize::from(at)].text);
+            assert!(shorter.is_none_or(|shorter| word.text.starts_with(shorter)), "{}", word.text);
+        }
+    }
 }

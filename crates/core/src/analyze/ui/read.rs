@@ -1,7 +1,6 @@
 //! Reading: a folded text becomes a row of items whose meaning the lexicon knows or not.
 
-use super::fold::is_joined;
-use super::lexicon::{Class, Classes, Language, Meaning, look_inside, look_up};
+use super::lexicon::{Class, Classes, Language, Meaning, is_joined, look_inside, look_up};
 
 /// Items read from one text. What is longer is prose.
 const MOST_ITEMS: usize = 48;
@@ -13,6 +12,8 @@ const SHORTEST_COMPOUND: usize = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
     meaning: Option<Meaning>,
+    /// One letter is a word in too many languages to tell any.
+    is_letter: bool,
 }
 
 impl Item {
@@ -23,7 +24,7 @@ impl Item {
     }
 
     fn is_known(&self, language: Language) -> bool {
-        self.meaning.is_some_and(|meaning| meaning.is_known(language))
+        !self.is_letter && self.meaning.is_some_and(|meaning| meaning.is_known(language))
     }
 }
 
@@ -58,12 +59,12 @@ impl Reading {
     /// The languages it may be written in: those that know most of its words.
     pub(super) fn languages(&self) -> impl Iterator<Item = Language> {
         let most = Language::ALL.iter().map(|language| self.score(*language)).max().unwrap_or(0);
-        Language::ALL
-            .iter()
-            .copied()
-            .filter(move |language| most == 0 || self.score(*language) == most)
-            // Words that all languages know need only one of them.
-            .take(if most == 0 { 1 } else { Language::COUNT })
+        // For words that all languages know, one of them will do.
+        let fits = move |language: &Language| match most {
+            0 => *language == Language::English,
+            most => self.score(*language) == most,
+        };
+        Language::ALL.iter().copied().filter(fits)
     }
 
     /// The classes in one language, in order.
@@ -96,7 +97,7 @@ fn step<'a>(text: &'a str, items: &mut Vec<Item>) -> &'a str {
     let end = match (known, joined) {
         (0, true) => stretch(text),
         (known, true) => known,
-        (known, false) => known.max(1) + word_rest(text.get(known.max(1)..).unwrap_or_default(), text, known),
+        (known, false) => known.saturating_add(word_rest(text, known)),
     };
     let (word, after) = text.split_at_checked(end).unwrap_or((text, ""));
     let left = after.strip_prefix(' ').unwrap_or(after);
@@ -104,15 +105,14 @@ fn step<'a>(text: &'a str, items: &mut Vec<Item>) -> &'a str {
         return left;
     }
     let meaning = meaning.or_else(|| compound(word));
-    items.push(Item { meaning });
+    items.push(Item { meaning, is_letter: word.len() < 2 });
     left
 }
 
 /// How much of a word is left after its known start.
-fn word_rest(rest: &str, text: &str, known: usize) -> usize {
-    let ends_joined =
-        text.get(..known).and_then(|start| start.chars().next_back()).is_some_and(is_joined);
-    if ends_joined {
+fn word_rest(text: &str, known: usize) -> usize {
+    let (start, rest) = text.split_at_checked(known).unwrap_or(("", text));
+    if start.chars().next_back().is_some_and(is_joined) {
         return 0;
     }
     rest.find(|char| char == ' ' || is_joined(char)).unwrap_or(rest.len())
