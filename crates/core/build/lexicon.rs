@@ -37,8 +37,7 @@ type Words = BTreeMap<String, BTreeMap<String, Senses>>;
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut words = Words::new();
     let mut languages = Vec::new();
-    let mut examples =
-        String::from("#[cfg(test)]\nstatic EXAMPLES: &[(Language, &str, &[&str], &[&str])] = &[\n");
+    let mut examples = String::from("#[cfg(test)]\nstatic EXAMPLES: &[Examples] = &[\n");
     for (language, text) in yaml_files(folder)? {
         let name = camel(&language);
         for (class, entry) in parse::<Entry>(&language, &text)? {
@@ -49,7 +48,11 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
                 add(&mut words, &name, &class, word);
             }
             let (hits, misses) = (strs(&entry.hits), strs(&entry.misses));
-            let _ = writeln!(examples, "(Language::{name}, {class:?}, {hits}, {misses}),");
+            let _ = writeln!(
+                examples,
+                "Examples {{ language: Language::{name}, class: {class:?}, hits: {hits}, \
+                 misses: {misses} }},"
+            );
         }
         languages.push(name);
     }

@@ -123,7 +123,7 @@ impl Control<'_> {
     fn press_enter(&self, key: &str, facts: &mut Vec<Fact>) {
         let role = self.field.and_then(|field| field.role.as_deref()).unwrap_or_default();
         let kind = self.field.and_then(|field| field.kind.as_deref()).unwrap_or_default();
-        let button = ["button", "submit", "image"].iter().any(|known| kind == *known);
+        let button = ["button", "submit", "image"].contains(&kind);
         if button || role.eq_ignore_ascii_case("button") {
             let label = self.label.filter(|_| self.text.is_some());
             Control { label, text: None, ..*self }.click(facts);
@@ -177,5 +177,100 @@ impl Control<'_> {
         .into_iter()
         .flatten()
         .any(|text| text.len() > MOST_LABEL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn kinds(action: &str) -> Vec<FactKind> {
+        let action: Action = serde_json::from_str(action).unwrap();
+        facts(&action).iter().map(|fact| fact.kind).collect()
+    }
+
+    fn facts(action: &Action) -> Vec<Fact> {
+        analyze(action, &Scene::new(&Context::default(), &[])).facts
+    }
+
+    #[test]
+    fn looking_changes_nothing() {
+        for op in ["hover", "scroll"] {
+            let action = format!(r#"{{"kind":"ui","surface":"app","op":"{op}","label":"Delete"}}"#);
+            assert!(kinds(&action).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_form_is_sent_whatever_its_button_says() {
+        let submit = |label: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"submit","label":"{label}"}}"#
+            ))
+        };
+        assert_eq!(submit("Log in"), [FactKind::FormSubmit]);
+        assert_eq!(submit("Place order"), [FactKind::UiFinal, FactKind::FormSubmit]);
+    }
+
+    #[test]
+    fn enter_sends_the_form_it_is_pressed_in() {
+        let press = |field: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"press","text":"Enter","field":{field}}}"#
+            ))
+        };
+        assert_eq!(press(r#"{"type":"password"}"#), [FactKind::FormSubmit]);
+        assert!(press(r#"{"type":"search"}"#).is_empty());
+        let delete = r#"{"role":"button","aria_label":"Delete account"}"#;
+        assert_eq!(press(delete), [FactKind::UiDestructive]);
+    }
+
+    #[test]
+    fn a_mere_yes_means_what_stands_beside_it_or_in_the_address() {
+        let yes = |rest: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"click","label":"Yes"{rest}}}"#
+            ))
+        };
+        assert!(yes("").is_empty());
+        assert_eq!(yes(r#","field":{"nearby":"Delete this site?"}"#), [FactKind::UiDestructive]);
+        assert_eq!(yes(r#","url":"https://e.com/delete-account""#), [FactKind::UiDestructive]);
+        assert!(yes(r#","url":"https://e.com/welcome?next=delete-account""#).is_empty());
+    }
+
+    #[test]
+    fn what_an_app_shows_is_tagged() {
+        let action = r#"{"kind":"ui","surface":"app","op":"click","label":"삭제"}"#;
+        let facts = facts(&serde_json::from_str(action).unwrap());
+        assert!(facts.iter().all(|fact| fact.tags.has(Tag::App)));
+        assert_eq!(facts.len(), 1);
+    }
+
+    #[test]
+    fn a_value_is_never_repeated() {
+        let card = ["4111", "1111", "1111", "1111"].concat();
+        let action = format!(
+            r#"{{"kind":"ui","surface":"browser","op":"type","label":"Notes","text":"{card}"}}"#
+        );
+        let facts = facts(&serde_json::from_str(&action).unwrap());
+        assert_eq!(facts.len(), 1);
+        assert!(facts.iter().all(|fact| !fact.subject.contains("4111")));
+    }
+
+    #[test]
+    fn a_label_of_a_megabyte_is_cut_and_told() {
+        for part in ["a", "delete ", "삭제", "削除", "が", "passwort", " ", "\u{200B}", "e\u{301}"]
+        {
+            let label = part.repeat((1 << 20) / part.len());
+            for op in ["click", "type", "submit", "press"] {
+                let action = serde_json::json!({
+                    "kind": "ui", "surface": "browser", "op": op, "label": label,
+                    "text": label, "field": {"name": label, "nearby": label, "class": label},
+                });
+                let facts = facts(&serde_json::from_value(action).unwrap());
+                assert!(facts.iter().any(|fact| fact.kind == FactKind::Bound), "{part} {op}");
+            }
+        }
     }
 }

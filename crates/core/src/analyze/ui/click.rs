@@ -228,7 +228,11 @@ enum Order {
 
 const fn order(language: Language) -> Order {
     match language {
-        Language::German | Language::Dutch | Language::Japanese | Language::Korean => Order::Last,
+        Language::German
+        | Language::Dutch
+        | Language::Japanese
+        | Language::Korean
+        | Language::Turkish => Order::Last,
         Language::ChineseSimplified | Language::ChineseTraditional => Order::Any,
         _ => Order::First,
     }

@@ -78,11 +78,11 @@ fn settle(declared: Option<Ask>, seen: Option<Ask>, named: Option<Ask>) -> Optio
         // `new-password` on any field is a well-known way to keep a browser from filling it in.
         (Some(Ask::Password), Some(Ask::Plain), _)
         | (Some(Ask::Password), None, Some(Ask::Plain)) => Some(Ask::Plain),
-        (Some(ask), _, _) => Some(ask),
-        // A bare "Code" or "Number" is told apart by its name.
-        (None, Some(Ask::Code) | None, Some(ask)) => Some(ask),
-        // "Name" is the holder's where the author says so.
-        (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity))) => Some(ask),
+        // A bare "Code" is told apart by its name, and "Name" is the holder's where the author
+        // says so.
+        (Some(ask), _, _)
+        | (None, Some(Ask::Code) | None, Some(ask))
+        | (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity))) => Some(ask),
         (None, seen, _) => seen,
     }
 }
@@ -100,13 +100,12 @@ fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
     let token = text.split_ascii_whitespace().rfind(|token| *token != "webauthn")?;
     let token = token.to_ascii_lowercase();
     match token.as_str() {
-        "current-password" => Some(Ask::Password),
+        "current-password" | "one-time-code" => Some(Ask::Password),
         "new-password" => {
             let plain = ["tel", "number", "email", "search", "url", "date"];
             let kind = field.kind.as_deref().unwrap_or_default();
             (!plain.contains(&kind)).then_some(Ask::Password)
         }
-        "one-time-code" => Some(Ask::Password),
         "cc-name" | "cc-number" | "cc-exp" | "cc-exp-month" | "cc-exp-year" | "cc-csc"
         | "cc-type" | "transaction-amount" => Some(Ask::Finance),
         "username" | "email" | "tel" | "name" | "given-name" | "family-name"

@@ -58,13 +58,16 @@ impl Reading {
 
     /// The languages it may be written in: those that know most of its words.
     pub(super) fn languages(&self) -> impl Iterator<Item = Language> {
-        let most = Language::ALL.iter().map(|language| self.score(*language)).max().unwrap_or(0);
-        // For words that all languages know, one of them will do.
-        let fits = move |language: &Language| match most {
-            0 => *language == Language::English,
-            most => self.score(*language) == most,
-        };
-        Language::ALL.iter().copied().filter(fits)
+        let mut scores = [0_usize; Language::COUNT];
+        for (score, language) in scores.iter_mut().zip(Language::ALL) {
+            *score = self.score(*language);
+        }
+        let most = scores.into_iter().max().unwrap_or(0);
+        Language::ALL.iter().copied().zip(scores).filter_map(move |(language, score)| {
+            // For words that all languages know, one of them will do.
+            let fits = if most == 0 { language == Language::English } else { score == most };
+            fits.then_some(language)
+        })
     }
 
     /// The classes in one language, in order.
