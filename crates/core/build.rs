@@ -1,5 +1,4 @@
-//! Compiles `rules/**/*.yaml`, `catalogue/*.yaml`, `apps/*.yaml` and `profiles/*.yaml` into static
-//! tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `lexicon` and `profiles` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -18,6 +17,10 @@ mod catalogue;
 #[path = "src/lookup.rs"]
 #[expect(dead_code, reason = "only the library searches")]
 mod lookup;
+#[path = "src/analyze/ui/fold.rs"]
+pub mod fold;
+#[path = "build/lexicon.rs"]
+mod lexicon;
 #[path = "build/profiles.rs"]
 mod profiles;
 #[path = "src/row.rs"]
@@ -29,14 +32,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=rules");
     println!("cargo::rerun-if-changed=apps");
     println!("cargo::rerun-if-changed=catalogue");
+    println!("cargo::rerun-if-changed=lexicon");
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
     println!("cargo::rerun-if-changed=src/lookup.rs");
+    println!("cargo::rerun-if-changed=src/analyze/ui/fold.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
     fs::write(out.join("apps.rs"), apps::generate(Path::new("apps"))?)?;
     fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
+    fs::write(out.join("lexicon.rs"), lexicon::generate(Path::new("lexicon"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
     Ok(())
 }

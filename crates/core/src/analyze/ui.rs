@@ -1,12 +1,276 @@
-//! Clicks and typing: what the thing acted on says it does.
+//! Clicks and typing: what the thing acted on says it does, or asks for.
+//!
+//! Labels are read word by word in whatever language they are written (`lexicon/*.yaml`), never as
+//! substrings. Values are judged by their check digits and never repeated in a fact.
 
-use crate::action::Action;
+mod click;
+mod field;
+mod fold;
+mod lexicon;
+mod name;
+mod read;
+mod value;
+
+use crate::action::{Action, Field, Surface, UiOp};
 use crate::analyze::Analysis;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
+use field::Ask;
+use fold::fold;
+use name::fold_name;
+use read::Reading;
+
+/// Labels and texts longer than this, in bytes, are not read to their end.
+const MOST_LABEL: usize = 4 << 10;
 
 /// What a click or an entry would do.
 #[must_use]
 pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
-    Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())])
+    let Action::Ui { surface, op, label, field, text, url } = action else {
+        return Analysis::default();
+    };
+    let field = field.as_deref();
+    let control =
+        Control { label: label.as_deref(), field, text: text.as_deref(), url: url.as_deref() };
+    let mut facts = Vec::new();
+    match op {
+        UiOp::Click => control.click(&mut facts),
+        UiOp::Type | UiOp::Select => control.enter(&mut facts),
+        UiOp::Submit => {
+            control.click(&mut facts);
+            facts.push(Fact::new(FactKind::FormSubmit, control.shown()));
+        }
+        UiOp::Press => control.press(&mut facts),
+        UiOp::Scroll | UiOp::Hover => {}
+    }
+    if *op != UiOp::Scroll && *op != UiOp::Hover && control.is_long() {
+        facts.push(Fact::new(FactKind::Bound, "a label longer than can be read"));
+    }
+    if *surface == Surface::App {
+        for fact in &mut facts {
+            fact.tags = fact.tags.and(Tags::of(&[Tag::App]));
+        }
+    }
+    Analysis::of(facts)
+}
+
+/// What is acted on.
+struct Control<'a> {
+    label: Option<&'a str>,
+    field: Option<&'a Field>,
+    text: Option<&'a str>,
+    url: Option<&'a str>,
+}
+
+impl Control<'_> {
+    fn click(&self, facts: &mut Vec<Fact>) {
+        let label = self.words();
+        let reading = match (label, self.named()) {
+            (Some(label), _) => Reading::of(&fold(label, MOST_LABEL)),
+            (None, Some(name)) => Reading::of(&fold_name(name, MOST_LABEL)),
+            (None, None) => return,
+        };
+        let sentence = label.is_some_and(|label| label.trim_end().ends_with(['.', '。']));
+        let mut kinds = click::says(&reading, sentence);
+        if kinds.is_empty() && click::only_assents(&reading) {
+            kinds = self.assented();
+        }
+        facts.extend(kinds.into_iter().map(|kind| Fact::new(kind, self.shown())));
+    }
+
+    /// What a mere "Yes" says yes to: the words around it, or the page it stands on.
+    fn assented(&self) -> Vec<FactKind> {
+        let near = self.field.and_then(|field| field.nearby.as_deref());
+        let said = near.map(|near| click::says(&Reading::of(&fold(near, MOST_LABEL)), false));
+        if let Some(kinds) = said.filter(|kinds| !kinds.is_empty()) {
+            return kinds;
+        }
+        // The query is anyone's to write; the path is the site's own.
+        let path = self.url.and_then(|url| url.split(['?', '#']).next()).unwrap_or_default();
+        let last = path.rsplit('/').filter(|part| !part.is_empty()).take(2);
+        let mut kinds = Vec::new();
+        for part in last {
+            kinds.extend(click::says(&Reading::of(&fold_name(part, MOST_LABEL)), false));
+        }
+        kinds
+    }
+
+    fn enter(&self, facts: &mut Vec<Fact>) {
+        let asked = field::asks(self.label, self.field);
+        let given = self.text.and_then(|text| value::is(text, asked));
+        for ask in [asked, given.filter(|given| asked != Some(*given))].into_iter().flatten() {
+            if let Some(kind) = ask.fact() {
+                facts.push(Fact::new(kind, self.shown()));
+            }
+        }
+    }
+
+    /// Keys: Enter sends the form it is pressed in, some shortcuts delete or quit.
+    fn press(&self, facts: &mut Vec<Fact>) {
+        let Some(key) = self.text.or(self.label) else { return };
+        let key = fold(key, 64);
+        match key.as_str() {
+            "enter" | "return" | "numpadenter" | "space" => self.press_enter(&key, facts),
+            "shift delete" | "cmd backspace" | "command backspace" | "meta backspace" => {
+                facts.push(Fact::new(FactKind::UiDestructive, key));
+            }
+            "cmd q" | "command q" | "meta q" | "alt f4" | "ctrl q" | "control q" | "ctrl w"
+            | "cmd w" => facts.push(Fact::new(FactKind::UiClose, key)),
+            _ => {}
+        }
+    }
+
+    fn press_enter(&self, key: &str, facts: &mut Vec<Fact>) {
+        let role = self.field.and_then(|field| field.role.as_deref()).unwrap_or_default();
+        let kind = self.field.and_then(|field| field.kind.as_deref()).unwrap_or_default();
+        let button = ["button", "submit", "image"].contains(&kind);
+        if button || role.eq_ignore_ascii_case("button") {
+            let label = self.label.filter(|_| self.text.is_some());
+            Control { label, text: None, ..*self }.click(facts);
+            if kind == "submit" || kind == "image" {
+                facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
+            }
+            return;
+        }
+        let label = self.label.filter(|_| self.text.is_some());
+        let asked = field::asks(label, self.field);
+        let form = matches!(asked, Some(Ask::Password | Ask::Finance | Ask::Identity | Ask::Code));
+        if form && key != "space" {
+            facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
+        }
+    }
+
+    /// What a person reads on the control.
+    fn words(&self) -> Option<&str> {
+        let field = self.field;
+        [
+            self.label,
+            field.and_then(|field| field.aria_label.as_deref()),
+            field.and_then(|field| field.label.as_deref()),
+            field.and_then(|field| field.title.as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .find(|text| text.chars().any(char::is_alphanumeric))
+    }
+
+    /// What its author called it.
+    fn named(&self) -> Option<&str> {
+        let field = self.field?;
+        field.name.as_deref().or(field.id.as_deref())
+    }
+
+    fn shown(&self) -> String {
+        let shown = self.words().or_else(|| self.named()).unwrap_or_default();
+        shown.chars().take(80).collect()
+    }
+
+    fn is_long(&self) -> bool {
+        let field = self.field;
+        [
+            self.label,
+            field.and_then(|field| field.aria_label.as_deref()),
+            field.and_then(|field| field.label.as_deref()),
+            field.and_then(|field| field.name.as_deref()),
+            field.and_then(|field| field.id.as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .any(|text| text.len() > MOST_LABEL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn kinds(action: &str) -> Vec<FactKind> {
+        let action: Action = serde_json::from_str(action).unwrap();
+        facts(&action).iter().map(|fact| fact.kind).collect()
+    }
+
+    fn facts(action: &Action) -> Vec<Fact> {
+        analyze(action, &Scene::new(&Context::default(), &[])).facts
+    }
+
+    #[test]
+    fn looking_changes_nothing() {
+        for op in ["hover", "scroll"] {
+            let action = format!(r#"{{"kind":"ui","surface":"app","op":"{op}","label":"Delete"}}"#);
+            assert!(kinds(&action).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_form_is_sent_whatever_its_button_says() {
+        let submit = |label: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"submit","label":"{label}"}}"#
+            ))
+        };
+        assert_eq!(submit("Log in"), [FactKind::FormSubmit]);
+        assert_eq!(submit("Place order"), [FactKind::UiFinal, FactKind::FormSubmit]);
+    }
+
+    #[test]
+    fn enter_sends_the_form_it_is_pressed_in() {
+        let press = |field: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"press","text":"Enter","field":{field}}}"#
+            ))
+        };
+        assert_eq!(press(r#"{"type":"password"}"#), [FactKind::FormSubmit]);
+        assert!(press(r#"{"type":"search"}"#).is_empty());
+        let delete = r#"{"role":"button","aria_label":"Delete account"}"#;
+        assert_eq!(press(delete), [FactKind::UiDestructive]);
+    }
+
+    #[test]
+    fn a_mere_yes_means_what_stands_beside_it_or_in_the_address() {
+        let yes = |rest: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"click","label":"Yes"{rest}}}"#
+            ))
+        };
+        assert!(yes("").is_empty());
+        assert_eq!(yes(r#","field":{"nearby":"Delete this site?"}"#), [FactKind::UiDestructive]);
+        assert_eq!(yes(r#","url":"https://e.com/delete-account""#), [FactKind::UiDestructive]);
+        assert!(yes(r#","url":"https://e.com/welcome?next=delete-account""#).is_empty());
+    }
+
+    #[test]
+    fn what_an_app_shows_is_tagged() {
+        let action = r#"{"kind":"ui","surface":"app","op":"click","label":"삭제"}"#;
+        let facts = facts(&serde_json::from_str(action).unwrap());
+        assert!(facts.iter().all(|fact| fact.tags.has(Tag::App)));
+        assert_eq!(facts.len(), 1);
+    }
+
+    #[test]
+    fn a_value_is_never_repeated() {
+        let card = ["4111", "1111", "1111", "1111"].concat();
+        let action = format!(
+            r#"{{"kind":"ui","surface":"browser","op":"type","label":"Notes","text":"{card}"}}"#
+        );
+        let facts = facts(&serde_json::from_str(&action).unwrap());
+        assert_eq!(facts.len(), 1);
+        assert!(facts.iter().all(|fact| !fact.subject.contains("4111")));
+    }
+
+    #[test]
+    fn a_label_of_a_megabyte_is_cut_and_told() {
+        for part in ["a", "delete ", "삭제", "削除", "が", "passwort", " ", "\u{200B}", "e\u{301}"]
+        {
+            let label = part.repeat((1 << 20) / part.len());
+            for op in ["click", "type", "submit", "press"] {
+                let action = serde_json::json!({
+                    "kind": "ui", "surface": "browser", "op": op, "label": label,
+                    "text": label, "field": {"name": label, "nearby": label, "class": label},
+                });
+                let facts = facts(&serde_json::from_value(action).unwrap());
+                assert!(facts.iter().any(|fact| fact.kind == FactKind::Bound), "{part} {op}");
+            }
+        }
+    }
 }

@@ -1,0 +1,239 @@
+//! What a control says it does: the verb in the place of a command, and what it acts on.
+//!
+//! Words alone are not enough: "Deleted", "How to delete a branch" and "Users who can delete" do
+//! nothing when clicked. A verb counts where the language puts a command, unless a word around it
+//! says that it tells of something, forbids it or explains it.
+
+use super::lexicon::{Class, Classes, Language};
+use super::read::{Reading, any};
+use crate::fact::FactKind;
+
+/// More items than this are a description, not a control.
+const MOST_WORDS: usize = 24;
+
+/// A sentence with a full stop and more items than this is a description.
+const MOST_IN_SENTENCE: usize = 8;
+
+const VERBS: Classes = Classes::of(&[
+    Class::Destroy,
+    Class::Remove,
+    Class::Wipe,
+    Class::Clear,
+    Class::End,
+    Class::Leave,
+    Class::Buy,
+    Class::Conclude,
+    Class::Agree,
+    Class::Submit,
+    Class::Send,
+    Class::Change,
+    Class::Revoke,
+    Class::Merge,
+    Class::Shut,
+]);
+
+/// What may stand beside a verb without taking its place.
+const LIGHT: Classes =
+    Classes::of(&[Class::Lead, Class::All, Class::Assent, Class::Confirm, Class::Common]);
+
+/// Verbs that Chinese also puts after their object: "from the history delete".
+const ANYWHERE: Classes = Classes::of(&[
+    Class::Destroy,
+    Class::Remove,
+    Class::Clear,
+    Class::Wipe,
+    Class::End,
+    Class::Revoke,
+    Class::Change,
+    Class::Agree,
+    Class::Conclude,
+]);
+
+/// What a click on something with this text would do.
+#[must_use]
+pub(super) fn says(reading: &Reading, sentence: bool) -> Vec<FactKind> {
+    let words = reading.items.len();
+    if reading.is_cut || words > MOST_WORDS || (sentence && words > MOST_IN_SENTENCE) {
+        return Vec::new();
+    }
+    let mut kinds = Vec::new();
+    for language in reading.languages() {
+        let label = Label { language, items: reading.classes(language) };
+        for kind in label.kinds() {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    kinds
+}
+
+/// Whether the text only says yes, and what to is said elsewhere.
+#[must_use]
+pub(super) fn only_assents(reading: &Reading) -> bool {
+    !reading.items.is_empty()
+        && reading.items.len() <= 4
+        && reading.languages().any(|language| {
+            let items = reading.classes(language);
+            let yes = Classes::of(&[Class::Assent, Class::Confirm]);
+            items.iter().any(|item| item.any(yes))
+                && items.iter().all(|item| item.any(yes.and(LIGHT)))
+        })
+}
+
+struct Label {
+    language: Language,
+    items: Vec<Classes>,
+}
+
+impl Label {
+    fn kinds(&self) -> Vec<FactKind> {
+        let mut kinds: Vec<_> = (0..self.items.len())
+            .filter(|at| self.at(*at).any(VERBS) && self.commands(*at))
+            .filter_map(|at| self.verb(self.at(at)))
+            .collect();
+        kinds.extend(self.noun());
+        kinds
+    }
+
+    /// What this verb does with the other words of the label.
+    fn verb(&self, verb: Classes) -> Option<FactKind> {
+        let harmless = self.has(Class::Harmless);
+        let light = harmless || self.has(Class::Light);
+        let weighty = self.has(Class::Data) || self.has(Class::Bond);
+        let alone = self.is_alone();
+        let destroys = (verb.has(Class::Destroy) && (weighty || !harmless))
+            || (verb.has(Class::Remove) && (weighty || !light))
+            || (verb.has(Class::Wipe) && !light && (alone || weighty || self.has(Class::All)))
+            || (verb.has(Class::Clear)
+                && !light
+                && (self.has(Class::Data) || self.has(Class::All)))
+            || (verb.has(Class::End) && self.has(Class::Bond))
+            || (verb.has(Class::Leave) && !light);
+        if destroys {
+            return Some(FactKind::UiDestructive);
+        }
+        let secret = self.has(Class::Password);
+        let alters = Classes::of(&[Class::Change, Class::Wipe, Class::End, Class::Revoke]);
+        if secret && verb.any(alters) {
+            return Some(FactKind::UiPassword);
+        }
+        if self.concludes(verb) {
+            return Some(FactKind::UiFinal);
+        }
+        let irreversible = (verb.has(Class::Change) && self.has(Class::Weighty))
+            || verb.has(Class::Revoke)
+            || (verb.has(Class::Merge) && !light);
+        if irreversible {
+            return Some(FactKind::UiIrreversible);
+        }
+        let shuts = verb.has(Class::Shut) && (alone || self.has(Class::Window));
+        shuts.then_some(FactKind::UiClose)
+    }
+
+    fn concludes(&self, verb: Classes) -> bool {
+        let short = self.items.len() <= 3;
+        (verb.has(Class::Buy) && !self.has(Class::Harmless))
+            || (verb.has(Class::Conclude) && self.has(Class::Deal))
+            || (verb.has(Class::Agree)
+                && !self.has(Class::Harmless)
+                && (short || self.has(Class::Terms)))
+            || (verb.has(Class::Submit)
+                && self.items.len() <= 6
+                && !self.has(Class::Harmless)
+                && !self.has(Class::Trial))
+            || (verb.has(Class::Send)
+                && !self.has(Class::Trial)
+                && (self.is_alone() || self.has(Class::Message) || self.has(Class::Deal)))
+    }
+
+    /// What a label without a verb does: "Checkout", "Refund", "Confirmation of account deletion".
+    fn noun(&self) -> Option<FactKind> {
+        let silent =
+            Classes::of(&[Class::Not, Class::Harmless, Class::State, Class::Help, Class::Terms]);
+        if self.items.iter().any(|item| item.any(silent)) {
+            return None;
+        }
+        if self.has(Class::Deletion) && self.has(Class::Confirm) {
+            return Some(FactKind::UiDestructive);
+        }
+        let pays = Classes::of(&[Class::Till, Class::Payback]);
+        let small = self.items.len() <= 4
+            && self.items.iter().enumerate().any(|(at, item)| item.any(pays) && self.free(at));
+        small.then_some(FactKind::UiFinal)
+    }
+
+    /// Whether the item stands where the language puts a command.
+    fn commands(&self, at: usize) -> bool {
+        let before = self.items.get(..at).unwrap_or_default();
+        let after = self.items.get(at.saturating_add(1)..).unwrap_or_default();
+        if !self.free(at) || self.tells(before, after) {
+            return false;
+        }
+        let leads = |items: &[Classes]| items.iter().all(|item| item.any(LIGHT));
+        let led = before.last().is_some_and(|item| item.has(Class::Lead) || item.any(VERBS));
+        leads(before)
+            || led
+            || match order(self.language) {
+                Order::First => leads(after) && self.items.len() <= 3,
+                Order::Last => leads(after),
+                Order::Any => self.at(at).any(ANYWHERE),
+            }
+    }
+
+    /// Whether the words around a verb tell of something instead of ordering it. Where verbs come
+    /// first, what follows them are their objects; where they come last, what precedes them.
+    fn tells(&self, before: &[Classes], after: &[Classes]) -> bool {
+        let told = Classes::of(&[Class::State, Class::Help, Class::Not]);
+        let any = |items: &[Classes], classes| items.iter().any(|item| item.any(classes));
+        match order(self.language) {
+            Order::First => any(before, told) || any(after, Classes::of(&[Class::State])),
+            Order::Last | Order::Any => {
+                let first = before.first().is_some_and(|item| item.any(told));
+                let adjacent = before.last().is_some_and(|item| item.has(Class::Not));
+                first || adjacent || any(after, told)
+            }
+        }
+    }
+
+    /// Whether nothing right beside the item takes its force.
+    fn free(&self, at: usize) -> bool {
+        let takes = Classes::of(&[Class::Aux, Class::Before]);
+        let before = at.checked_sub(1).map_or(Classes::NONE, |at| self.at(at));
+        let after = self.at(at.saturating_add(1));
+        let weakened = before.any(takes) && !before.has(Class::Lead);
+        !weakened && !after.has(Class::After)
+    }
+
+    /// Whether the verb has no object.
+    fn is_alone(&self) -> bool {
+        self.items.iter().all(|item| item.any(VERBS.and(LIGHT)))
+    }
+
+    fn has(&self, class: Class) -> bool {
+        any(&self.items, class)
+    }
+
+    fn at(&self, at: usize) -> Classes {
+        self.items.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// Where a language puts the verb of a command.
+enum Order {
+    First,
+    Last,
+    Any,
+}
+
+const fn order(language: Language) -> Order {
+    match language {
+        Language::German
+        | Language::Dutch
+        | Language::Japanese
+        | Language::Korean
+        | Language::Turkish => Order::Last,
+        Language::ChineseSimplified | Language::ChineseTraditional => Order::Any,
+        _ => Order::First,
+    }
+}

@@ -1,0 +1,213 @@
+//! What a field asks for, from whatever the page says about it.
+//!
+//! The page's own declarations come first (`autocomplete`, `type`), then what a person reads, then
+//! what its author called it. A name's last word says what it is: `creditCard.billingCity` is a
+//! city.
+
+use super::fold::fold;
+use super::lexicon::{Class, Classes, Language};
+use super::name::fold_name;
+use super::read::{Reading, any};
+use crate::action::Field;
+use crate::fact::FactKind;
+
+/// How much of each text is looked at.
+const MOST: usize = 256;
+
+/// What a field asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// A password, code or answer.
+    Password,
+    /// Card or account data.
+    Finance,
+    /// A national identifier.
+    Identity,
+    /// What everybody fills in.
+    Plain,
+    /// Some code; of which kind the value may tell.
+    Code,
+}
+
+impl Ask {
+    /// The fact that follows.
+    #[must_use]
+    pub(super) const fn fact(self) -> Option<FactKind> {
+        match self {
+            Self::Password => Some(FactKind::UiPassword),
+            Self::Finance => Some(FactKind::UiFinancial),
+            Self::Identity => Some(FactKind::UiIdentity),
+            Self::Plain | Self::Code => None,
+        }
+    }
+}
+
+/// What a field asks for, with the label of the action itself.
+#[must_use]
+pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
+    let empty = Field::default();
+    let field = field.unwrap_or(&empty);
+    let read = [
+        field.label.as_deref(),
+        label,
+        field.aria_label.as_deref(),
+        field.placeholder.as_deref(),
+        field.title.as_deref(),
+    ];
+    let seen = read.into_iter().flatten().find_map(text);
+    let named = [field.name.as_deref(), field.id.as_deref()].into_iter().flatten().find_map(name);
+    let declared = field.autocomplete.as_deref().and_then(|text| autocomplete(text, field));
+    let kind = field.kind.as_deref().unwrap_or_default();
+    if kind.eq_ignore_ascii_case("password") {
+        return Some(match seen.or(named).or(declared) {
+            Some(ask @ (Ask::Finance | Ask::Identity)) => ask,
+            _ => Ask::Password,
+        });
+    }
+    let harmless = ["search", "email", "url", "checkbox", "radio", "color", "file", "range"];
+    let searches = field.role.as_deref().is_some_and(|role| role.eq_ignore_ascii_case("searchbox"));
+    if searches || harmless.iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+        return Some(declared.unwrap_or(Ask::Plain));
+    }
+    settle(declared, seen, named).or_else(|| weak(field))
+}
+
+/// Which of the three to believe.
+fn settle(declared: Option<Ask>, seen: Option<Ask>, named: Option<Ask>) -> Option<Ask> {
+    match (declared, seen, named) {
+        // `new-password` on any field is a well-known way to keep a browser from filling it in.
+        (Some(Ask::Password), Some(Ask::Plain), _)
+        | (Some(Ask::Password), None, Some(Ask::Plain)) => Some(Ask::Plain),
+        // A bare "Code" is told apart by its name, and "Name" is the holder's where the author
+        // says so.
+        (Some(ask), _, _)
+        | (None, Some(Ask::Code) | None, Some(ask))
+        | (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity))) => Some(ask),
+        (None, seen, _) => seen,
+    }
+}
+
+/// What remains: the surroundings, and the form of the value.
+fn weak(field: &Field) -> Option<Ask> {
+    let class = field.class.as_deref().and_then(name);
+    let near = field.nearby.as_deref().and_then(text);
+    let ask = class.or(near)?;
+    matches!(ask, Ask::Password | Ask::Finance | Ask::Identity | Ask::Code).then_some(ask)
+}
+
+/// The tokens of `autocomplete`, by the HTML standard.
+fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
+    let token = text.split_ascii_whitespace().rfind(|token| *token != "webauthn")?;
+    let token = token.to_ascii_lowercase();
+    match token.as_str() {
+        "current-password" | "one-time-code" => Some(Ask::Password),
+        "new-password" => {
+            let plain = ["tel", "number", "email", "search", "url", "date"];
+            let kind = field.kind.as_deref().unwrap_or_default();
+            (!plain.contains(&kind)).then_some(Ask::Password)
+        }
+        "cc-name" | "cc-number" | "cc-exp" | "cc-exp-month" | "cc-exp-year" | "cc-csc"
+        | "cc-type" | "transaction-amount" => Some(Ask::Finance),
+        "username" | "email" | "tel" | "name" | "given-name" | "family-name"
+        | "additional-name" | "organization" | "street-address" | "address-line1"
+        | "address-line2" | "country" | "country-name" | "postal-code" | "address-level1"
+        | "address-level2" | "nickname" | "cc-given-name" | "cc-family-name"
+        | "cc-additional-name" | "tel-national" | "url" | "sex" | "language" | "photo"
+        | "honorific-prefix" => Some(Ask::Plain),
+        _ => None,
+    }
+}
+
+/// What a text beside the field says, in any language.
+#[must_use]
+pub(super) fn text(text: &str) -> Option<Ask> {
+    // A name that its author also shows to people.
+    if !text.contains(' ')
+        && text.contains(['-', '_'])
+        && let Some(ask) = name(text)
+    {
+        return Some(ask);
+    }
+    let reading = Reading::of(&fold(text, MOST));
+    let asks =
+        reading.languages().filter_map(|language| said(&reading.classes(language), language));
+    asks.reduce(
+        |first, second| if first == Ask::Plain || first == Ask::Code { second } else { first },
+    )
+}
+
+/// What the author's name for the field says.
+#[must_use]
+pub(super) fn name(name: &str) -> Option<Ask> {
+    let reading = Reading::of(&fold_name(name, MOST));
+    let classes: Vec<_> = reading
+        .items
+        .iter()
+        .map(|item| item.classes(Language::Names).and(item.classes(Language::English)))
+        .collect();
+    head(&classes)
+}
+
+fn said(items: &[Classes], language: Language) -> Option<Ask> {
+    let blocked = any(items, Class::Help) && any(items, Class::Password);
+    if blocked {
+        return None;
+    }
+    let last_first = matches!(
+        language,
+        Language::Japanese
+            | Language::Korean
+            | Language::ChineseSimplified
+            | Language::ChineseTraditional
+    );
+    if last_first {
+        return head(items);
+    }
+    let combined = combined(items);
+    items.iter().enumerate().find_map(|(at, item)| {
+        // In "credit card billing address" the last word is the head.
+        let next = items.get(at.saturating_add(1)).copied().unwrap_or_default();
+        let own = ask(*item, combined)?;
+        let plain_head = next.has(Class::Plain) && at.saturating_add(2) == items.len();
+        Some(if plain_head && own != Ask::Password { Ask::Plain } else { own })
+    })
+}
+
+/// The last word that says anything.
+fn head(items: &[Classes]) -> Option<Ask> {
+    let combined = combined(items);
+    let mut found = None;
+    for item in items {
+        found = match (found, ask(*item, combined)) {
+            // "verification code", "card code": the code belongs to what stands before it.
+            (Some(Ask::Password | Ask::Finance | Ask::Identity), Some(Ask::Code)) | (_, None) => {
+                found
+            }
+            (_, ask) => ask,
+        };
+    }
+    found
+}
+
+/// Whether a card and one of its details stand together.
+fn combined(items: &[Classes]) -> bool {
+    any(items, Class::Card) && any(items, Class::Detail)
+}
+
+fn ask(item: Classes, combined: bool) -> Option<Ask> {
+    if item.has(Class::Password) {
+        Some(Ask::Password)
+    } else if item.has(Class::Finance) || item.has(Class::Expiry) {
+        Some(Ask::Finance)
+    } else if item.has(Class::Identity) {
+        Some(Ask::Identity)
+    } else if combined && item.has(Class::Card) {
+        Some(Ask::Finance)
+    } else if item.has(Class::Plain) {
+        Some(Ask::Plain)
+    } else if item.has(Class::Code) {
+        Some(Ask::Code)
+    } else {
+        None
+    }
+}

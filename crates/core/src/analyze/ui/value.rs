@@ -1,0 +1,91 @@
+//! What is typed, by its form: cards, accounts, national identifiers, one-time codes.
+
+use super::field::Ask;
+use crate::redact::{Concern, scan};
+
+/// How much of a value is looked at; what is longer is text.
+const MOST: usize = 512;
+
+/// What the value is, given what the field asks for.
+#[must_use]
+pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
+    let value = value.trim();
+    if asked == Some(Ask::Code) && is_one_time_code(value) {
+        return Some(Ask::Password);
+    }
+    if value.len() > MOST || value.len() < 8 {
+        return None;
+    }
+    let marked = value.bytes().any(|byte| !byte.is_ascii_digit());
+    let told = is_three_by_three(value).then(|| format!("sin {value}"));
+    scan(told.as_deref().unwrap_or(value)).iter().find_map(|found| {
+        match (found.kind, found.concern) {
+            ("payment-card" | "iban" | "bank-account", _) => Some(Ask::Finance),
+            (kind, Concern::Personal) if is_national(kind) => {
+                // Plain digits may be a telephone number; what the field asks for decides.
+                let open = asked != Some(Ask::Plain);
+                (open && (marked || kind == "cn-resident")).then_some(Ask::Identity)
+            }
+            // A key typed into a field of its own, not a text that holds one.
+            (_, Concern::Secret) => {
+                let [start, end] = found.span;
+                (end.saturating_sub(start) == value.len()).then_some(Ask::Password)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Four to eight digits, perhaps with one gap.
+fn is_one_time_code(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let others = value.len().saturating_sub(digits);
+    (4..=8).contains(&digits)
+        && others <= 1
+        && value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'-'))
+}
+
+/// `130 692 544`, as a Canadian insurance number is written.
+fn is_three_by_three(value: &str) -> bool {
+    let mut groups = 0_usize;
+    value.split([' ', '-']).all(|group| {
+        groups = groups.saturating_add(1);
+        group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit())
+    }) && groups == 3
+}
+
+/// Kinds of the redactor that name a person's papers: a country and a scheme.
+fn is_national(kind: &str) -> bool {
+    const OTHERS: [&str; 6] = ["us-routing", "us-npi", "us-dea", "in-vehicle", "us-ein", "sg-uen"];
+    let country = kind.split_once('-').is_some_and(|(country, _)| country.len() == 2);
+    (country || matches!(kind, "passport" | "driver-licence")) && !OTHERS.contains(&kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_codes_only_where_one_is_asked_for() {
+        assert_eq!(is("123 456", Some(Ask::Code)), Some(Ask::Password));
+        assert_eq!(is("123456", None), None);
+        assert_eq!(is("10115", Some(Ask::Plain)), None);
+    }
+
+    #[test]
+    fn papers_are_known_by_their_form() {
+        assert_eq!(is("219-09-9998", None), Some(Ask::Identity));
+        assert_eq!(is("130 692 544", None), Some(Ask::Identity));
+        assert_eq!(is("130 692 545", None), None);
+        assert_eq!(is("5551234567", Some(Ask::Plain)), None);
+    }
+
+    #[test]
+    fn cards_and_accounts_are_known_by_their_check_digit() {
+        let card = ["4111", "1111", "1111", "1111"].join(" ");
+        assert_eq!(is(&card, Some(Ask::Plain)), Some(Ask::Finance));
+        assert_eq!(is(&card.replace("4111", "4112"), None), None);
+        let iban = ["DE89", "3704", "0044", "0532", "0130", "00"].join(" ");
+        assert_eq!(is(&iban, None), Some(Ask::Finance));
+    }
+}
