@@ -13,6 +13,7 @@
 
 pub mod action;
 pub mod analyze;
+pub mod applescript;
 pub mod context;
 pub mod digest;
 pub mod example;

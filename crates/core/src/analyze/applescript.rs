@@ -326,9 +326,10 @@ fn span_of(tokens: &[Token<'_>]) -> Span {
 
 /// The names in the brackets of `on go(a, b)`, or after `on go`.
 fn parameters(statement: &[Token<'_>]) -> Vec<String> {
-    let names = statement.iter().skip(2).filter(|token| {
-        matches!(token.kind, lex::Kind::Word | lex::Kind::Name)
-    });
+    let names = statement
+        .iter()
+        .skip(2)
+        .filter(|token| matches!(token.kind, lex::Kind::Word | lex::Kind::Name));
     names.take(MOST_PARAMETERS).map(|token| token.text.to_ascii_lowercase()).collect()
 }
 

@@ -35,26 +35,64 @@ impl App {
         let name = name.strip_suffix(".app").unwrap_or(name);
         match name {
             "finder" | "com.apple.finder" => Self::Finder,
-            "system events" | "com.apple.systemevents" | "loginwindow"
-            | "com.apple.loginwindow" | "image events" => Self::SystemEvents,
-            "terminal" | "iterm" | "iterm2" | "com.apple.terminal" | "com.googlecode.iterm2"
-            | "ghostty" | "kitty" | "warp" | "alacritty" | "hyper" | "tabby" | "wezterm" => {
-                Self::Terminal
-            }
-            "mail" | "com.apple.mail" | "microsoft outlook" | "com.microsoft.outlook"
-            | "mailmate" | "airmail" | "spark" => Self::Mail,
-            "messages" | "ichat" | "com.apple.mobilesms" | "com.apple.ichat" | "skype"
-            | "telegram" | "whatsapp" | "slack" => Self::Messages,
+            "system events"
+            | "com.apple.systemevents"
+            | "loginwindow"
+            | "com.apple.loginwindow"
+            | "image events" => Self::SystemEvents,
+            "terminal"
+            | "iterm"
+            | "iterm2"
+            | "com.apple.terminal"
+            | "com.googlecode.iterm2"
+            | "ghostty"
+            | "kitty"
+            | "warp"
+            | "alacritty"
+            | "hyper"
+            | "tabby"
+            | "wezterm" => Self::Terminal,
+            "mail"
+            | "com.apple.mail"
+            | "microsoft outlook"
+            | "com.microsoft.outlook"
+            | "mailmate"
+            | "airmail"
+            | "spark" => Self::Mail,
+            "messages"
+            | "ichat"
+            | "com.apple.mobilesms"
+            | "com.apple.ichat"
+            | "skype"
+            | "telegram"
+            | "whatsapp"
+            | "slack" => Self::Messages,
             "safari" | "com.apple.safari" | "google chrome" | "com.google.chrome" | "chromium"
             | "brave browser" | "microsoft edge" | "firefox" | "arc" | "vivaldi" | "opera" => {
                 Self::Browser
             }
-            "keychain access" | "keychain scripting" | "usable keychain scripting"
+            "keychain access"
+            | "keychain scripting"
+            | "usable keychain scripting"
             | "com.apple.keychainaccess" => Self::Keychain,
-            "textedit" | "pages" | "numbers" | "keynote" | "microsoft word" | "microsoft excel"
-            | "microsoft powerpoint" | "bbedit" | "coteditor" | "script editor"
-            | "script debugger" | "omnigraffle" | "omnioutliner" | "preview" | "xcode"
-            | "com.microsoft.excel" | "com.microsoft.word" | "com.apple.scripteditor2"
+            "textedit"
+            | "pages"
+            | "numbers"
+            | "keynote"
+            | "microsoft word"
+            | "microsoft excel"
+            | "microsoft powerpoint"
+            | "bbedit"
+            | "coteditor"
+            | "script editor"
+            | "script debugger"
+            | "omnigraffle"
+            | "omnioutliner"
+            | "preview"
+            | "xcode"
+            | "com.microsoft.excel"
+            | "com.microsoft.word"
+            | "com.apple.scripteditor2"
             | "com.apple.textedit" => Self::Document,
             _ if name.starts_with("adobe ") || name.starts_with("jedit") => Self::Document,
             "music" | "itunes" | "spotify" | "tv" | "quicktime player" | "vlc" | "photos" => {

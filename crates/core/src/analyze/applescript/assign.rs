@@ -9,7 +9,13 @@ use super::{Logged, Open, Walker};
 impl Walker<'_> {
     /// What a name can hold here.
     pub(super) fn variable(&self, name: &str) -> Value {
-        if self.blocks.iter().rev().take(64).any(|open| open.given.iter().any(|given| given == name)) {
+        if self
+            .blocks
+            .iter()
+            .rev()
+            .take(64)
+            .any(|open| open.given.iter().any(|given| given == name))
+        {
             return Value::unknown();
         }
         let now = self.variables.get(name);

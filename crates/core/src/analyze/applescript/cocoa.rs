@@ -24,21 +24,46 @@ pub(super) enum Method {
 /// The method or function with this name, in lower case; by its first part.
 pub(super) fn method(name: &str) -> Option<Method> {
     Some(match name {
-        "removeitematpath" | "removeitematurl" | "trashitematurl" | "recycleurls"
-        | "removefileatpath" | "removeitematpatherror" | "removeitematurlerror"
-        | "trashitematurlresultingitemurlerror" | "recycleurlscompletionhandler" => Method::Delete,
-        "writetourl" | "writetofile" | "createfileatpath" | "writetofileatomically"
-        | "writetourlatomically" | "createfileatpathcontentsattributes"
-        | "writetofileatomicallyencodingerror" | "setattributes" | "writetourloptions" => Method::Write,
-        "moveitematpath" | "moveitematurl" | "copyitematpath" | "copyitematurl"
-        | "replaceitematurl" | "createsymboliclinkatpath" | "createsymboliclinkaturl"
-        | "linkitematpath" | "linkitematurl" => Method::Transfer,
+        "removeitematpath"
+        | "removeitematurl"
+        | "trashitematurl"
+        | "recycleurls"
+        | "removefileatpath"
+        | "removeitematpatherror"
+        | "removeitematurlerror"
+        | "trashitematurlresultingitemurlerror"
+        | "recycleurlscompletionhandler" => Method::Delete,
+        "writetourl"
+        | "writetofile"
+        | "createfileatpath"
+        | "writetofileatomically"
+        | "writetourlatomically"
+        | "createfileatpathcontentsattributes"
+        | "writetofileatomicallyencodingerror"
+        | "setattributes"
+        | "writetourloptions" => Method::Write,
+        "moveitematpath"
+        | "moveitematurl"
+        | "copyitematpath"
+        | "copyitematurl"
+        | "replaceitematurl"
+        | "createsymboliclinkatpath"
+        | "createsymboliclinkaturl"
+        | "linkitematpath"
+        | "linkitematurl" => Method::Transfer,
         "initwithsource" => Method::Script,
-        "nstask" | "nsuserunixtask" | "nsuserapplescripttask" | "nsuserscripttask"
-        | "nsuserautomatortask" | "launchedtaskwithlaunchpath" => Method::Is(FactKind::ScriptProcess),
-        "cfpreferencessetappvalue" | "cfpreferencessetvalue" | "setpersistentdomain"
+        "nstask"
+        | "nsuserunixtask"
+        | "nsuserapplescripttask"
+        | "nsuserscripttask"
+        | "nsuserautomatortask"
+        | "launchedtaskwithlaunchpath" => Method::Is(FactKind::ScriptProcess),
+        "cfpreferencessetappvalue"
+        | "cfpreferencessetvalue"
+        | "setpersistentdomain"
         | "removepersistentdomainforname" => Method::Is(FactKind::ScriptSetting),
-        "secitemcopymatching" | "seckeychainfindgenericpassword"
+        "secitemcopymatching"
+        | "seckeychainfindgenericpassword"
         | "seckeychainfindinternetpassword" => Method::Is(FactKind::ScriptKeychain),
         "cgwindowlistcreateimage" | "cgdisplaycreateimage" => Method::Is(FactKind::ScriptRecording),
         "cgeventpost" | "cgeventcreatekeyboardevent" => Method::Is(FactKind::ScriptKeystroke),
@@ -55,7 +80,12 @@ pub(super) fn method(name: &str) -> Option<Method> {
 
 impl Walker<'_> {
     /// Notes what a method would do.
-    pub(super) fn cocoa(&mut self, rest: &[Token<'_>], before: Option<&Token<'_>>, statement: &[Token<'_>]) {
+    pub(super) fn cocoa(
+        &mut self,
+        rest: &[Token<'_>],
+        before: Option<&Token<'_>>,
+        statement: &[Token<'_>],
+    ) {
         let Some(token) = rest.first() else { return };
         let owned = before.is_some_and(|before| before.kind == Kind::Possessive);
         let called = rest.get(1).is_some_and(|next| next.is_sign(":") || next.is_sign("("));
@@ -75,12 +105,20 @@ impl Walker<'_> {
             }
             Method::Write => {
                 self.note(FactKind::ScriptWrite, shown(ahead(rest)), span);
-                self.cocoa_paths(rest.get(1..).unwrap_or_default(), FactKind::Write, Tags::NONE, span);
+                self.cocoa_paths(
+                    rest.get(1..).unwrap_or_default(),
+                    FactKind::Write,
+                    Tags::NONE,
+                    span,
+                );
             }
             Method::Transfer => {
                 self.note(FactKind::ScriptWrite, shown(ahead(rest)), span);
                 let to = ahead(rest).iter().position(|token| {
-                    matches!(token.word(), "topath" | "tourl" | "withitematurl" | "withdestinationurl")
+                    matches!(
+                        token.word(),
+                        "topath" | "tourl" | "withitematurl" | "withdestinationurl"
+                    )
                 });
                 if let Some(to) = to {
                     let target = rest.get(to + 1..).unwrap_or_default();
@@ -104,9 +142,8 @@ impl Walker<'_> {
 
     /// `NSAppleScript's alloc()'s initWithSource:(x)`.
     fn cocoa_script(&mut self, rest: &[Token<'_>], statement: &[Token<'_>]) {
-        let is_script = statement.iter().any(|token| {
-            matches!(token.word(), "nsapplescript" | "osascript")
-        });
+        let is_script =
+            statement.iter().any(|token| matches!(token.word(), "nsapplescript" | "osascript"));
         if !is_script {
             return;
         }

@@ -193,7 +193,9 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
                 Value::app(App::Other, "current application")
             }
             ("path", "to", _) => self.path_to(),
-            ("file" | "folder" | "alias" | "disk", _, _) if self.names_a_path() => self.of(1).map(posix),
+            ("file" | "folder" | "alias" | "disk", _, _) if self.names_a_path() => {
+                self.of(1).map(posix)
+            }
             ("every" | "all", _, _) => self.many(),
             ("do" | "run" | "choose" | "display" | "make" | "missing" | "system", _, _) => {
                 self.unknown_until_end()
@@ -237,7 +239,9 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
             matches!(next.kind, Kind::Text | Kind::Name)
                 || next.is_sign("(")
                 || matches!(next.word(), "posix" | "path")
-                || (next.kind == Kind::Word && noun::class(&next.text, "").is_none() && next.text != "of")
+                || (next.kind == Kind::Word
+                    && noun::class(&next.text, "").is_none()
+                    && next.text != "of")
         })
     }
 
@@ -319,13 +323,30 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         let given = self.argument();
         self.more_arguments();
         match name.as_str() {
-            "stringwithstring" | "fileurlwithpath" | "initfileurlwithpath" | "urlwithstring"
-            | "initwithstring" | "stringwithutf8string" | "alloc_fileurlwithpath"
-            | "initwithsource" | "arraywithobject" => given.unwrap_or_else(Value::unknown),
-            "stringbystandardizingpath" | "stringbyexpandingtildeinpath" | "path" | "firstobject"
-            | "lastobject" | "objectatindex" | "absoluteurl" | "absolutestring" | "mutablecopy"
-            | "copy" | "astext" | "urlbystandardizingpath" | "urlbyresolvingsymlinksinpath"
-            | "filepathurl" | "filesystemrepresentation" => owner,
+            "stringwithstring"
+            | "fileurlwithpath"
+            | "initfileurlwithpath"
+            | "urlwithstring"
+            | "initwithstring"
+            | "stringwithutf8string"
+            | "alloc_fileurlwithpath"
+            | "initwithsource"
+            | "arraywithobject" => given.unwrap_or_else(Value::unknown),
+            "stringbystandardizingpath"
+            | "stringbyexpandingtildeinpath"
+            | "path"
+            | "firstobject"
+            | "lastobject"
+            | "objectatindex"
+            | "absoluteurl"
+            | "absolutestring"
+            | "mutablecopy"
+            | "copy"
+            | "astext"
+            | "urlbystandardizingpath"
+            | "urlbyresolvingsymlinksinpath"
+            | "filepathurl"
+            | "filesystemrepresentation" => owner,
             "urlbyappendingpathcomponent" | "stringbyappendingpathcomponent" => {
                 let below = given.unwrap_or_else(Value::unknown).map(|text| format!("/{text}"));
                 owner.join(&below)
@@ -360,9 +381,8 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
     fn directory(&mut self) -> Value {
         let seen = self.tokens.get(..self.at).unwrap_or_default();
         let words = || seen.iter().rev().take(16).map(|token| token.word());
-        let named = words().find_map(|word| {
-            folder(word.strip_prefix("ns")?.strip_suffix("directory")?)
-        });
+        let named =
+            words().find_map(|word| folder(word.strip_prefix("ns")?.strip_suffix("directory")?));
         let local = words().any(|word| word == "nslocaldomainmask");
         match named {
             Some(("~", below)) if !local => Value::text(format!("{}/{below}", self.names.home())),
@@ -403,10 +423,39 @@ fn folder(name: &str) -> Option<(&'static str, &'static str)> {
 fn is_stop(word: &str) -> bool {
     matches!(
         word,
-        "with" | "without" | "user" | "password" | "in" | "to" | "then" | "given" | "at" | "into"
-            | "using" | "by" | "starting" | "for" | "returning" | "altering" | "contains" | "is"
-            | "starts" | "ends" | "and" | "or" | "as" | "replacing" | "whose" | "where" | "equals"
-            | "does" | "giving" | "buttons" | "default" | "through" | "thru"
+        "with"
+            | "without"
+            | "user"
+            | "password"
+            | "in"
+            | "to"
+            | "then"
+            | "given"
+            | "at"
+            | "into"
+            | "using"
+            | "by"
+            | "starting"
+            | "for"
+            | "returning"
+            | "altering"
+            | "contains"
+            | "is"
+            | "starts"
+            | "ends"
+            | "and"
+            | "or"
+            | "as"
+            | "replacing"
+            | "whose"
+            | "where"
+            | "equals"
+            | "does"
+            | "giving"
+            | "buttons"
+            | "default"
+            | "through"
+            | "thru"
     )
 }
 
@@ -455,7 +504,8 @@ mod tests {
     }
 
     fn texts(expression: &str) -> Vec<String> {
-        let known = [("cmd", "rm"), ("dir", "/tmp")].map(|(name, text)| (name.to_owned(), Value::text(text)));
+        let known = [("cmd", "rm"), ("dir", "/tmp")]
+            .map(|(name, text)| (name.to_owned(), Value::text(text)));
         let lexed = lex(expression);
         value(&lexed.tokens, &mut Known(known.into_iter().collect())).0.texts
     }

@@ -21,9 +21,13 @@ pub(super) fn is_javascript(tokens: &[Word<'_>]) -> bool {
     tokens.windows(3).any(|three| {
         let [first, second, third] = three else { return false };
         let declares = matches!(first.word(), "var" | "let" | "const") && third.is_sign("=");
-        let calls = first.word() == "application" && (second.is_sign(".") || (second.is_sign("(") && third.is_sign("'")));
+        let calls = first.word() == "application"
+            && (second.is_sign(".") || (second.is_sign("(") && third.is_sign("'")));
         let bridge = (first.word() == "objc" || first.is_sign("$")) && second.is_sign(".");
-        declares || calls || bridge || (first.is_sign(")") && second.is_sign(".") && !third.word().is_empty())
+        declares
+            || calls
+            || bridge
+            || (first.is_sign(")") && second.is_sign(".") && !third.word().is_empty())
     })
 }
 
@@ -101,9 +105,13 @@ impl Reader<'_, '_, '_> {
     fn method(&mut self, method: Method, name: &str, at: usize, span: Span) {
         let value = self.value(at + 2);
         let (kind, fact, tags) = match method {
-            Method::Delete => (FactKind::ScriptDelete, FactKind::Delete, Tags::of(&[Tag::Recursive])),
+            Method::Delete => {
+                (FactKind::ScriptDelete, FactKind::Delete, Tags::of(&[Tag::Recursive]))
+            }
             Method::Script => return self.script(&value, span),
-            Method::Write | Method::Transfer | Method::Is(_) => (FactKind::ScriptWrite, FactKind::Write, Tags::NONE),
+            Method::Write | Method::Transfer | Method::Is(_) => {
+                (FactKind::ScriptWrite, FactKind::Write, Tags::NONE)
+            }
         };
         self.walker.note(kind, name, span);
         for path in value.texts.iter().filter(|path| path.contains('/')) {
@@ -172,8 +180,20 @@ impl Reader<'_, '_, '_> {
         let around = at.saturating_sub(8)..at + 12;
         around.filter_map(|at| self.get(at)).any(|token| {
             let name = token.name();
-            matches!(name, "whose" | "items" | "files" | "folders" | "documentFiles" | "events"
-                | "notes" | "people" | "messages" | "reminders" | "entireContents")
+            matches!(
+                name,
+                "whose"
+                    | "items"
+                    | "files"
+                    | "folders"
+                    | "documentFiles"
+                    | "events"
+                    | "notes"
+                    | "people"
+                    | "messages"
+                    | "reminders"
+                    | "entireContents"
+            )
         })
     }
 
@@ -188,14 +208,17 @@ impl Reader<'_, '_, '_> {
                     at += 1;
                     continue;
                 }
-                Some(Kind::Name(name)) => self.known.get(name).cloned().unwrap_or_else(Value::unknown),
+                Some(Kind::Name(name)) => {
+                    self.known.get(name).cloned().unwrap_or_else(Value::unknown)
+                }
                 Some(Kind::Sign('(')) => {
                     at += 1;
                     continue;
                 }
                 _ => Value::unknown(),
             };
-            let plain = self.get(at + 1).is_none_or(|next| "+,);]}".chars().any(|end| next.is(end)));
+            let plain =
+                self.get(at + 1).is_none_or(|next| "+,);]}".chars().any(|end| next.is(end)));
             let part = if plain { part } else { Value::unknown() };
             let work = part.work() + value.as_ref().map_or(0, Value::work);
             self.walker.spend_work(work);
@@ -259,7 +282,9 @@ fn lex(script: &str) -> Vec<Token> {
                             Some((_, other)) => text.push(other),
                             None => {}
                         },
-                        '$' if char == '`' && chars.peek().is_some_and(|(_, next)| *next == '{') => {
+                        '$' if char == '`'
+                            && chars.peek().is_some_and(|(_, next)| *next == '{') =>
+                        {
                             while chars.next_if(|(_, char)| *char != '}').is_some() {}
                             chars.next();
                             text.push(UNKNOWN);
@@ -272,7 +297,9 @@ fn lex(script: &str) -> Vec<Token> {
             }
             (char, _) if char.is_alphabetic() || "_$".contains(char) => {
                 let mut name = String::from(char);
-                while let Some((_, more)) = chars.next_if(|(_, char)| char.is_alphanumeric() || *char == '_' ) {
+                while let Some((_, more)) =
+                    chars.next_if(|(_, char)| char.is_alphanumeric() || *char == '_')
+                {
                     name.push(more);
                 }
                 Kind::Name(name)

@@ -77,9 +77,7 @@ pub(crate) struct Lexed<'a> {
 impl<'a> Lexed<'a> {
     /// The statements, each without its end.
     pub(crate) fn statements(&self) -> impl Iterator<Item = &[Token<'a>]> {
-        self.tokens
-            .split(|token| token.kind == Kind::End)
-            .filter(|statement| !statement.is_empty())
+        self.tokens.split(|token| token.kind == Kind::End).filter(|statement| !statement.is_empty())
     }
 }
 
@@ -208,7 +206,9 @@ impl<'a> Lexer<'a> {
 
     fn raw(&mut self) {
         let rest = self.rest();
-        let close = rest.find(['»', '\n', '\r']).filter(|at| rest.get(*at..).is_some_and(|at| at.starts_with('»')));
+        let close = rest
+            .find(['»', '\n', '\r'])
+            .filter(|at| rest.get(*at..).is_some_and(|at| at.starts_with('»')));
         let Some(close) = close else {
             self.fault(Fault::OpenRaw, '«'.len_utf8());
             self.at += '«'.len_utf8();

@@ -97,9 +97,14 @@ pub(super) fn objects(tokens: &[Token<'_>]) -> Objects {
         let next = tokens.get(at + 1).map_or("", |token| token.word());
         match (token.kind, &*token.text) {
             (Kind::Word, "every" | "all") => many = true,
-            (Kind::Word, "the" | "a" | "an" | "first" | "last" | "some" | "my" | "its" | "front")
+            (
+                Kind::Word,
+                "the" | "a" | "an" | "first" | "last" | "some" | "my" | "its" | "front",
+            )
             | (Kind::Word, "outgoing" | "selected" | "of" | "posix" | "document" | "disk")
-                if singular(next).is_some() || next != "" && class(next, "").is_some() || many
+                if singular(next).is_some()
+                    || next != "" && class(next, "").is_some()
+                    || many
                     || matches!(&*token.text, "the" | "my" | "its") => {}
             (Kind::Sign, "(" | "{") => {}
             (Kind::Word, word) => {

@@ -10,10 +10,30 @@ use crate::fact::FactKind;
 
 /// Parts of a page's code that do more than look.
 const ACTS: &[&str] = &[
-    "click(", "submit(", "fetch(", "xmlhttprequest", "sendbeacon", ".value=", ".value =", "cookie",
-    "localstorage", "sessionstorage", "eval(", "innerhtml=", "innerhtml =", "document.write",
-    "location=", "location =", "location.href=", "location.href =", "dispatchevent", "password",
-    "appendchild", "remove(", "websocket", "new image",
+    "click(",
+    "submit(",
+    "fetch(",
+    "xmlhttprequest",
+    "sendbeacon",
+    ".value=",
+    ".value =",
+    "cookie",
+    "localstorage",
+    "sessionstorage",
+    "eval(",
+    "innerhtml=",
+    "innerhtml =",
+    "document.write",
+    "location=",
+    "location =",
+    "location.href=",
+    "location.href =",
+    "dispatchevent",
+    "password",
+    "appendchild",
+    "remove(",
+    "websocket",
+    "new image",
 ];
 
 impl Walker<'_> {
@@ -47,7 +67,11 @@ impl Walker<'_> {
         });
         let hidden = code.texts.iter().any(|text| text.trim_matches(UNKNOWN).is_empty());
         let kind = if acts { FactKind::ScriptPageActs } else { FactKind::ScriptPage };
-        let subject = if hidden { "unknown code".to_owned() } else { code.texts.join("; ").replace(UNKNOWN, "…") };
+        let subject = if hidden {
+            "unknown code".to_owned()
+        } else {
+            code.texts.join("; ").replace(UNKNOWN, "…")
+        };
         self.note(kind, subject.chars().take(200).collect::<String>(), span_of(ahead(rest)));
     }
 

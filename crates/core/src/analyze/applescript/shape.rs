@@ -117,10 +117,7 @@ fn closes(word: &str, tokens: usize) -> Option<Block> {
 }
 
 /// What stands after the first such word that is not in brackets.
-pub(crate) fn after_word<'t, 'a>(
-    tokens: &'t [Token<'a>],
-    word: &str,
-) -> Option<&'t [Token<'a>]> {
+pub(crate) fn after_word<'t, 'a>(tokens: &'t [Token<'a>], word: &str) -> Option<&'t [Token<'a>]> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {

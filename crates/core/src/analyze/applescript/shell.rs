@@ -68,7 +68,8 @@ impl Walker<'_> {
         self.tell_of(FactKind::ScriptKeystroke, rest);
         if self.front == App::Terminal || self.listener() == App::Terminal {
             let (typed, _) = self.value(rest.get(1..).unwrap_or_default());
-            let lines: Vec<_> = typed.texts.iter().filter(|text| text.trim().len() > 1).cloned().collect();
+            let lines: Vec<_> =
+                typed.texts.iter().filter(|text| text.trim().len() > 1).cloned().collect();
             self.hand(&lines, false, span_of(ahead(rest)));
         }
     }
@@ -76,7 +77,8 @@ impl Walker<'_> {
     /// `run script x`.
     pub(super) fn run_script(&mut self, rest: &[Token<'_>]) {
         let given = rest.get(2..).unwrap_or_default();
-        let from_file = given.iter().take(2).any(|token| matches!(token.word(), "file" | "alias" | "posix"));
+        let from_file =
+            given.iter().take(2).any(|token| matches!(token.word(), "file" | "alias" | "posix"));
         let (script, used) = self.value(given);
         let span = span_of(rest.get(..2 + used).unwrap_or(rest));
         for text in script.texts {
@@ -153,4 +155,3 @@ fn shown(texts: &[String]) -> String {
     let text = texts.first().map_or("", String::as_str);
     text.chars().take(160).map(|char| if char == UNKNOWN { '…' } else { char }).collect()
 }
-

@@ -112,19 +112,25 @@ impl Walker<'_> {
         let target = rest.get(1..).unwrap_or_default();
         let (value, _) = self.value(target);
         let process = target.first().is_some_and(|token| {
-            matches!(token.word(), "process" | "application") && target.get(1).is_some_and(|t| t.word() == "process" || token.word() == "process")
+            matches!(token.word(), "process" | "application")
+                && target.get(1).is_some_and(|t| t.word() == "process" || token.word() == "process")
         });
         if let Some(app) = value.app {
             self.inline = Some(app);
         } else if let Some(app) = addressed(target) {
             self.inline = Some(app);
         }
-        if process && let Some(name) = target.iter().take(3).find(|token| token.kind == Kind::Text) {
+        if process && let Some(name) = target.iter().take(3).find(|token| token.kind == Kind::Text)
+        {
             self.front = App::named(&name.text);
         }
-        let objects = if value.objects.noun.is_some() { value.objects } else { noun::objects(target) };
+        let objects =
+            if value.objects.noun.is_some() { value.objects } else { noun::objects(target) };
         let told = after_word(rest, "to").and_then(|told| told.first());
-        if objects.many && objects.noun == Some(Noun::Application) && told.is_some_and(|told| told.word() == "quit") {
+        if objects.many
+            && objects.noun == Some(Noun::Application)
+            && told.is_some_and(|told| told.word() == "quit")
+        {
             self.tell_of(FactKind::ScriptQuitAll, rest);
         }
     }
@@ -157,13 +163,19 @@ impl Walker<'_> {
         let app = self.listener();
         let kind = match objects.noun {
             Some(Noun::LoginItem) => FactKind::ScriptLoginItem,
-            Some(Noun::Calendar) => pick(FactKind::ScriptDeleteRecord, FactKind::ScriptBulkDeleteCalendar),
-            Some(Noun::People) => pick(FactKind::ScriptDeleteRecord, FactKind::ScriptBulkDeletePeople),
+            Some(Noun::Calendar) => {
+                pick(FactKind::ScriptDeleteRecord, FactKind::ScriptBulkDeleteCalendar)
+            }
+            Some(Noun::People) => {
+                pick(FactKind::ScriptDeleteRecord, FactKind::ScriptBulkDeletePeople)
+            }
             Some(Noun::Part | Noun::Window) => FactKind::ScriptDeletePart,
             Some(Noun::Mail | Noun::Media | Noun::User | Noun::Key | Noun::Application) => {
                 pick(FactKind::ScriptDeleteRecord, FactKind::ScriptBulkDeleteData)
             }
-            Some(Noun::File | Noun::Disk) => pick(FactKind::ScriptDelete, FactKind::ScriptBulkDelete),
+            Some(Noun::File | Noun::Disk) => {
+                pick(FactKind::ScriptDelete, FactKind::ScriptBulkDelete)
+            }
             None => match app {
                 App::Document | App::Browser => FactKind::ScriptDeletePart,
                 App::Finder | App::SystemEvents | App::Unknown => {
@@ -217,7 +229,8 @@ impl Walker<'_> {
     fn quit(&mut self, rest: &[Token<'_>]) {
         let objects = self.named(rest);
         let apps = matches!(objects.noun, Some(Noun::Application));
-        let unnamed = self.in_loop() && self.listener() == App::Unknown
+        let unnamed = self.in_loop()
+            && self.listener() == App::Unknown
             && !rest.iter().take(4).any(|token| token.kind == Kind::Text);
         if (objects.many && apps) || unnamed {
             self.tell_of(FactKind::ScriptQuitAll, rest);
@@ -246,18 +259,32 @@ impl Walker<'_> {
     }
 
     fn click(&mut self, rest: &[Token<'_>]) {
-        const GUARDS: &[&str] = &["full disk access", "privacy", "accessibility", "input monitoring", "screen recording", "allow", "gatekeeper", "firewall", "filevault"];
+        const GUARDS: &[&str] = &[
+            "full disk access",
+            "privacy",
+            "accessibility",
+            "input monitoring",
+            "screen recording",
+            "allow",
+            "gatekeeper",
+            "firewall",
+            "filevault",
+        ];
         let guarded = ahead(rest).iter().filter(|token| token.kind == Kind::Text).any(|token| {
             let text = token.text.to_ascii_lowercase();
             GUARDS.iter().any(|guard| text.contains(guard))
         });
-        self.tell_of(if guarded { FactKind::ScriptSecuritySetting } else { FactKind::ScriptClick }, rest);
+        self.tell_of(
+            if guarded { FactKind::ScriptSecuritySetting } else { FactKind::ScriptClick },
+            rest,
+        );
     }
 
     /// `set x of y to z`, where `y` is a setting, a file or a field.
     fn set_property(&mut self, rest: &[Token<'_>]) {
         let names = ahead(rest);
-        let end = after_word(names, "to").map_or(names.len(), |after| names.len() - after.len() - 1);
+        let end =
+            after_word(names, "to").map_or(names.len(), |after| names.len() - after.len() - 1);
         let names = names.get(1..end).unwrap_or_default();
         let has = |word: &str| names.iter().any(|token| token.word() == word);
         let first = names.first().map_or("", |token| token.word());
@@ -266,9 +293,11 @@ impl Walker<'_> {
         }
         // `set require password to wake of security preferences to false`: the name holds a `to`.
         let whole = ahead(rest);
-        let of = |word: &str| whole.windows(2).any(|pair| {
+        let of = |word: &str| {
+            whole.windows(2).any(|pair| {
             matches!(pair, [kind, all] if kind.word() == word && all.word() == "preferences")
-        });
+        })
+        };
         let setting = ["dock", "appearance", "expose", "network", "saver"].into_iter().any(of);
         if of("security") {
             self.tell_of(FactKind::ScriptSecuritySetting, rest);
@@ -276,7 +305,9 @@ impl Walker<'_> {
             self.tell_of(FactKind::ScriptSetting, rest);
         } else if first == "deleted" && has("status") {
             self.tell_of(FactKind::ScriptDeleteRecord, rest);
-        } else if first == "value" && (has("field") || has("area") || has("checkbox") || has("attribute")) {
+        } else if first == "value"
+            && (has("field") || has("area") || has("checkbox") || has("attribute"))
+        {
             self.tell_of(FactKind::ScriptClick, rest);
         } else if first == "name" && has("of") && self.is_about_files(names) {
             self.tell_of(FactKind::ScriptRename, rest);
@@ -285,7 +316,8 @@ impl Walker<'_> {
 
     fn is_about_files(&self, names: &[Token<'_>]) -> bool {
         let object = names.get(2..).unwrap_or_default();
-        self.listener() == App::Finder && !matches!(noun::objects(object).noun, Some(Noun::Window | Noun::Part))
+        self.listener() == App::Finder
+            && !matches!(noun::objects(object).noun, Some(Noun::Window | Noun::Part))
     }
 
     /// `with hidden answer`, `hidden answer true`, but not `hidden answer false`.
@@ -307,7 +339,10 @@ pub(super) fn ahead<'t, 'a>(rest: &'t [Token<'a>]) -> &'t [Token<'a>] {
 fn is_head(before: Option<&Token<'_>>) -> bool {
     before.is_none_or(|before| match before.kind {
         Kind::Word => {
-            matches!(&*before.text, "to" | "then" | "else" | "return" | "and" | "get" | "not" | "try" | "ignoring")
+            matches!(
+                &*before.text,
+                "to" | "then" | "else" | "return" | "and" | "get" | "not" | "try" | "ignoring"
+            )
         }
         Kind::Sign => matches!(&*before.text, "(" | "{" | "&" | ","),
         Kind::End => true,
@@ -328,9 +363,10 @@ fn is_set(before: &[Token<'_>]) -> bool {
 
 /// The app in `window 1 of application "X"` and `menu bar 1 of process "X"`.
 fn addressed(target: &[Token<'_>]) -> Option<App> {
-    let at = target.iter().take(MOST_AHEAD).position(|token| {
-        matches!(token.word(), "application" | "app")
-    })?;
+    let at = target
+        .iter()
+        .take(MOST_AHEAD)
+        .position(|token| matches!(token.word(), "application" | "app"))?;
     let next = target.get(at + 1..)?;
     let name = next.iter().take(2).find(|token| token.kind == Kind::Text)?;
     Some(App::named(&name.text))
@@ -343,7 +379,8 @@ pub(super) fn shown(command: &[Token<'_>]) -> String {
         if text.len() > 96 {
             break;
         }
-        let glued = matches!(token.kind, Kind::Possessive) || (token.kind == Kind::Sign && ":,)".contains(&*token.text));
+        let glued = matches!(token.kind, Kind::Possessive)
+            || (token.kind == Kind::Sign && ":,)".contains(&*token.text));
         if !text.is_empty() && !glued {
             text.push(' ');
         }
