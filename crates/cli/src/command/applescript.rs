@@ -43,7 +43,8 @@ enum Command {
 #[derive(Debug, Args)]
 struct Script {
     /// The script; `-` reads it from standard input
-    script: String,
+    #[arg(value_name = "SCRIPT")]
+    source: String,
     /// Print the answer as JSON
     #[arg(long)]
     json: bool,
@@ -117,7 +118,7 @@ impl Applescript {
 
 impl Script {
     fn read(&self) -> Result<(String, Context)> {
-        let script = given(&self.script)?;
+        let script = given(&self.source)?;
         let mut context = self.around.context()?;
         context.profile.get_or_insert_with(|| "applescript".to_owned());
         Ok((script, context))
@@ -163,7 +164,7 @@ impl Script {
             for error in &validation.errors {
                 writeln!(out, "  {}", one_line(error))?;
             }
-            writeln!(out, "{} risk if it runs", validation.safety_analysis.risk.as_str())?;
+            writeln!(out, "risk if it runs: {}", validation.safety_analysis.risk.as_str())?;
             for warning in &validation.safety_analysis.warnings {
                 writeln!(out, "  {}", one_line(warning))?;
             }

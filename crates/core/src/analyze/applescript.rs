@@ -45,7 +45,7 @@ const MOST_PARAMETERS: usize = 64;
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     match action {
-        Action::Applescript { script } => read(script, scene, None),
+        Action::Applescript { script } => read(script, scene),
         _ => Analysis::of(vec![Fact::new(FactKind::Unparsed, action.kind())]),
     }
 }
@@ -56,17 +56,20 @@ pub fn nested(script: &str, scene: &Scene<'_>, span: Option<Span>) -> Analysis {
     if scene.too_deep() {
         return Analysis::of(vec![Fact::new(FactKind::Bound, "nested too deeply").at(span)]);
     }
-    let mut found = read(script, &scene.deeper(), Some(span));
+    let mut found = read(script, &scene.deeper());
     for fact in &mut found.facts {
         fact.span = span;
+    }
+    for command in &mut found.commands {
+        command.span = span;
     }
     found
 }
 
-fn read(script: &str, scene: &Scene<'_>, inside: Option<Option<Span>>) -> Analysis {
+fn read(script: &str, scene: &Scene<'_>) -> Analysis {
     let lexed = lex::lex(script);
     let is_javascript = javascript::is_javascript(&lexed.tokens);
-    let mut walker = Walker::new(*scene, &lexed, inside);
+    let mut walker = Walker::new(*scene, &lexed);
     if is_repeating(&lexed) {
         walker.rehearse(&lexed);
     }
@@ -115,8 +118,6 @@ impl Open {
 struct Walker<'a> {
     scene: Scene<'a>,
     analysis: Analysis,
-    /// Where everything is shown to be, when this text is not the action's.
-    inside: Option<Option<Span>>,
     blocks: Vec<Open>,
     variables: Variables,
     /// Every value a name gets anywhere, and the names that get one in a loop or handler.
@@ -137,11 +138,10 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    fn new(scene: Scene<'a>, lexed: &Lexed<'_>, inside: Option<Option<Span>>) -> Self {
+    fn new(scene: Scene<'a>, lexed: &Lexed<'_>) -> Self {
         Self {
             scene,
             analysis: Analysis::default(),
-            inside,
             blocks: Vec::new(),
             variables: Variables::new(),
             everywhere: Variables::new(),
@@ -271,8 +271,6 @@ impl<'a> Walker<'a> {
         if self.rehearsing || self.analysis.facts.len() >= MOST_FACTS {
             return;
         }
-        let span = self.inside.unwrap_or(fact.span);
-        let fact = fact.at(span);
         if !self.analysis.facts.contains(&fact) || self.analysis.facts.len() > 64 {
             self.analysis.facts.push(fact);
         }
@@ -286,7 +284,7 @@ impl<'a> Walker<'a> {
         for fact in found.facts {
             self.add(fact.at(Some(span)));
         }
-        let span = self.inside.unwrap_or(Some(span));
+        let span = Some(span);
         let commands = found.commands.into_iter();
         self.analysis.commands.extend(commands.map(|command| Invocation { span, ..command }));
     }

@@ -99,7 +99,7 @@ impl Dialog {
         }
         if !self.buttons.is_empty() {
             let buttons: Vec<_> = self.buttons.iter().map(|button| quote(button)).collect();
-            script.push_str(&format!(" buttons {{{}}}", buttons.join(", ")));
+            script = format!("{script} buttons {{{}}}", buttons.join(", "));
         }
         script
     }
@@ -228,7 +228,7 @@ mod tests {
 
         #[test]
         fn no_command_leaves_its_tell(command in hostile()) {
-            if let Ok(script) = tell("Finder", &[command.clone()]) {
+            if let Ok(script) = tell("Finder", std::slice::from_ref(&command)) {
                 let plain = tell("Finder", &["activate"]).unwrap();
                 prop_assert!(script.ends_with("\nend tell") && plain.ends_with("\nend tell"));
                 let errors = validate(&script, &Context::default()).errors;

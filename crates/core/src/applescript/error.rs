@@ -151,9 +151,15 @@ const UNKNOWN: Help = (
     &["Run the script in Script Editor, one statement at a time, to see which one fails."],
 );
 
-const fn help(kind: ErrorKind) -> Help {
-    match kind {
-        ErrorKind::NotRunning => (
+fn help(kind: ErrorKind) -> Help {
+    HELP.iter().find(|(known, _)| *known == kind).map_or(UNKNOWN, |(_, help)| *help)
+}
+
+/// What helps against each kind.
+const HELP: &[(ErrorKind, Help)] = &[
+    (
+        ErrorKind::NotRunning,
+        (
             "The app is not running, so nobody hears the command.",
             &[
                 "Open the app, or put `activate` before the first command to it.",
@@ -161,7 +167,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "If it has just been opened, wait with `delay 1` until it is ready.",
             ],
         ),
-        ErrorKind::AutomationDenied => (
+    ),
+    (
+        ErrorKind::AutomationDenied,
+        (
             "macOS does not let this program drive that app.",
             &[
                 "Open System Settings, Privacy & Security, Automation.",
@@ -169,7 +178,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "Start that program again. If it is not listed, `tccutil reset AppleEvents` makes macOS ask anew.",
             ],
         ),
-        ErrorKind::FileDenied => (
+    ),
+    (
+        ErrorKind::FileDenied,
+        (
             "macOS does not let this program touch that file.",
             &[
                 "Look in the Finder whether the file is locked or belongs to somebody else.",
@@ -177,7 +189,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "Start the program that runs the script again, or use a file in your own folders.",
             ],
         ),
-        ErrorKind::AccessibilityNeeded => (
+    ),
+    (
+        ErrorKind::AccessibilityNeeded,
+        (
             "Pressing keys and clicking in other apps needs the accessibility permission.",
             &[
                 "Open System Settings, Privacy & Security, Accessibility.",
@@ -185,7 +200,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "Start that program again.",
             ],
         ),
-        ErrorKind::Syntax => (
+    ),
+    (
+        ErrorKind::Syntax,
+        (
             "The script is not valid AppleScript.",
             &[
                 "Look whether every `tell`, `if`, `repeat`, `try` and handler has its `end`.",
@@ -194,7 +212,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "`countersign applescript validate` names the line.",
             ],
         ),
-        ErrorKind::NotUnderstood => (
+    ),
+    (
+        ErrorKind::NotUnderstood,
+        (
             "That app has no such command, or not for this object.",
             &[
                 "Open the app's dictionary in Script Editor: File, Open Dictionary.",
@@ -202,7 +223,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "If the app cannot be scripted, its menus can be used through System Events.",
             ],
         ),
-        ErrorKind::CannotGet => (
+    ),
+    (
+        ErrorKind::CannotGet,
+        (
             "There is no such object, at least not now.",
             &[
                 "Look whether the window, document or file is open, and spelled like this.",
@@ -210,7 +234,10 @@ const fn help(kind: ErrorKind) -> Help {
                 "Ask for `name of every …` to see what is there; counting begins at 1.",
             ],
         ),
-        ErrorKind::Timeout => (
+    ),
+    (
+        ErrorKind::Timeout,
+        (
             "The app did not answer in time.",
             &[
                 "Look whether it is busy or waits behind a dialog.",
@@ -218,13 +245,19 @@ const fn help(kind: ErrorKind) -> Help {
                 "Do less at once: fewer objects, a narrower `whose`.",
             ],
         ),
-        ErrorKind::Cancelled => (
+    ),
+    (
+        ErrorKind::Cancelled,
+        (
             "The person chose Cancel. Nothing is broken.",
             &[
                 "Put the dialog into a `try` block and handle error number -128 if the script should go on.",
             ],
         ),
-        ErrorKind::MissingValue => (
+    ),
+    (
+        ErrorKind::MissingValue,
+        (
             "Something that was asked for has no value.",
             &[
                 "Compare with `missing value` before using it.",
@@ -232,8 +265,8 @@ const fn help(kind: ErrorKind) -> Help {
                 "Look whether every variable gets a value before it is used.",
             ],
         ),
-    }
-}
+    ),
+];
 
 #[cfg(test)]
 mod tests {

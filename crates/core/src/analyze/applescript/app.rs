@@ -21,11 +21,89 @@ pub(super) enum App {
     Document,
     /// Sound and films.
     Player,
+    /// The settings that protect the machine, inside System Events.
+    Protection,
     /// Known by name, and none of these.
     Other,
     /// Not known.
     Unknown,
 }
+
+/// Apps by name and by bundle id.
+const NAMES: &[(App, &[&str])] = &[
+    (App::Finder, &["finder", "com.apple.finder"]),
+    (
+        App::SystemEvents,
+        &["system events", "com.apple.systemevents", "loginwindow", "com.apple.loginwindow"],
+    ),
+    (
+        App::Terminal,
+        &[
+            "terminal",
+            "iterm",
+            "iterm2",
+            "com.apple.terminal",
+            "com.googlecode.iterm2",
+            "ghostty",
+            "kitty",
+            "warp",
+            "alacritty",
+            "hyper",
+            "tabby",
+            "wezterm",
+        ],
+    ),
+    (
+        App::Mail,
+        &["mail", "com.apple.mail", "microsoft outlook", "com.microsoft.outlook", "mailmate"],
+    ),
+    (
+        App::Messages,
+        &["messages", "ichat", "com.apple.mobilesms", "com.apple.ichat", "skype", "telegram"],
+    ),
+    (
+        App::Browser,
+        &[
+            "safari",
+            "com.apple.safari",
+            "google chrome",
+            "com.google.chrome",
+            "chromium",
+            "brave browser",
+            "microsoft edge",
+            "firefox",
+            "arc",
+            "vivaldi",
+            "opera",
+        ],
+    ),
+    (App::Keychain, &["keychain access", "keychain scripting", "usable keychain scripting"]),
+    (
+        App::Document,
+        &[
+            "textedit",
+            "pages",
+            "numbers",
+            "keynote",
+            "microsoft word",
+            "microsoft excel",
+            "microsoft powerpoint",
+            "bbedit",
+            "coteditor",
+            "script editor",
+            "script debugger",
+            "omnigraffle",
+            "omnioutliner",
+            "preview",
+            "xcode",
+            "com.microsoft.excel",
+            "com.microsoft.word",
+            "com.apple.scripteditor2",
+            "com.apple.textedit",
+        ],
+    ),
+    (App::Player, &["music", "itunes", "spotify", "tv", "quicktime player", "vlc", "photos"]),
+];
 
 impl App {
     /// The app with this name or bundle id.
@@ -33,75 +111,14 @@ impl App {
         let name = name.trim().to_ascii_lowercase();
         let name = name.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(&name);
         let name = name.strip_suffix(".app").unwrap_or(name);
-        match name {
-            "finder" | "com.apple.finder" => Self::Finder,
-            "system events"
-            | "com.apple.systemevents"
-            | "loginwindow"
-            | "com.apple.loginwindow"
-            | "image events" => Self::SystemEvents,
-            "terminal"
-            | "iterm"
-            | "iterm2"
-            | "com.apple.terminal"
-            | "com.googlecode.iterm2"
-            | "ghostty"
-            | "kitty"
-            | "warp"
-            | "alacritty"
-            | "hyper"
-            | "tabby"
-            | "wezterm" => Self::Terminal,
-            "mail"
-            | "com.apple.mail"
-            | "microsoft outlook"
-            | "com.microsoft.outlook"
-            | "mailmate"
-            | "airmail"
-            | "spark" => Self::Mail,
-            "messages"
-            | "ichat"
-            | "com.apple.mobilesms"
-            | "com.apple.ichat"
-            | "skype"
-            | "telegram"
-            | "whatsapp"
-            | "slack" => Self::Messages,
-            "safari" | "com.apple.safari" | "google chrome" | "com.google.chrome" | "chromium"
-            | "brave browser" | "microsoft edge" | "firefox" | "arc" | "vivaldi" | "opera" => {
-                Self::Browser
-            }
-            "keychain access"
-            | "keychain scripting"
-            | "usable keychain scripting"
-            | "com.apple.keychainaccess" => Self::Keychain,
-            "textedit"
-            | "pages"
-            | "numbers"
-            | "keynote"
-            | "microsoft word"
-            | "microsoft excel"
-            | "microsoft powerpoint"
-            | "bbedit"
-            | "coteditor"
-            | "script editor"
-            | "script debugger"
-            | "omnigraffle"
-            | "omnioutliner"
-            | "preview"
-            | "xcode"
-            | "com.microsoft.excel"
-            | "com.microsoft.word"
-            | "com.apple.scripteditor2"
-            | "com.apple.textedit" => Self::Document,
-            _ if name.starts_with("adobe ") || name.starts_with("jedit") => Self::Document,
-            "music" | "itunes" | "spotify" | "tv" | "quicktime player" | "vlc" | "photos" => {
-                Self::Player
-            }
-            "" => Self::Unknown,
-            _ if name.contains(crate::analyze::UNKNOWN) => Self::Unknown,
-            _ => Self::Other,
+        if name.is_empty() || name.contains(crate::analyze::UNKNOWN) {
+            return Self::Unknown;
         }
+        if name.starts_with("adobe ") || name.starts_with("jedit") {
+            return Self::Document;
+        }
+        let known = NAMES.iter().find(|(_, names)| names.contains(&name));
+        known.map_or(Self::Other, |(app, _)| *app)
     }
 }
 

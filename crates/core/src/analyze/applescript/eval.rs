@@ -174,17 +174,17 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
             ("posix", "path", "of") => self.of(3).map(posix),
             ("posix", "file", _) => self.of(2).map(posix),
             ("contents" | "content" | "value" | "text", "of", _) => self.of(2),
-            ("text" | "string", "items", "of") => self.of(3),
-            ("item", _, "of") => self.of(3),
-            ("first" | "last" | "some", "item", "of") => self.of(3),
-            ("a" | "an", "reference", "to") => self.of(3),
+            ("text" | "string", "items", "of")
+            | ("item", _, "of")
+            | ("first" | "last" | "some", "item", "of")
+            | ("a" | "an", "reference", "to") => self.of(3),
             ("my" | "the" | "its" | "get" | "a" | "an", _, _) => self.of(1),
             ("return", _, _) => self.constant("\r"),
             ("linefeed", _, _) => self.constant("\n"),
             ("tab", next, _) if next != "of" => self.constant("\t"),
             ("space", _, _) => self.constant(" "),
             ("quote", _, _) => self.constant("\""),
-            ("ascii", "character", _) | ("character", "id", _) | ("string", "id", _) => {
+            ("ascii", "character", _) | ("character" | "string", "id", _) => {
                 self.of(2).map(character)
             }
             ("application" | "app", next, _) if next != "process" => self.application(),
@@ -346,14 +346,17 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
             | "urlbystandardizingpath"
             | "urlbyresolvingsymlinksinpath"
             | "filepathurl"
-            | "filesystemrepresentation" => owner,
+            | "filesystemrepresentation"
+            | "defaultmanager"
+            | "alloc"
+            | "init"
+            | "sharedworkspace" => owner,
             "urlbyappendingpathcomponent" | "stringbyappendingpathcomponent" => {
                 let below = given.unwrap_or_else(Value::unknown).map(|text| format!("/{text}"));
                 owner.join(&below)
             }
             "stringbyappendingstring" => owner.join(&given.unwrap_or_else(Value::unknown)),
             "urlsfordirectory" | "urlfordirectory" => self.directory(),
-            "defaultmanager" | "alloc" | "init" | "sharedworkspace" => owner,
             _ => Value::unknown(),
         }
     }
@@ -380,7 +383,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
     /// The folder that `URLsForDirectory:(x's NSLibraryDirectory) inDomains:…` just named.
     fn directory(&mut self) -> Value {
         let seen = self.tokens.get(..self.at).unwrap_or_default();
-        let words = || seen.iter().rev().take(16).map(|token| token.word());
+        let words = || seen.iter().rev().take(16).map(Token::word);
         let named =
             words().find_map(|word| folder(word.strip_prefix("ns")?.strip_suffix("directory")?));
         let local = words().any(|word| word == "nslocaldomainmask");

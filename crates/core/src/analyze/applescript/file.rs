@@ -27,35 +27,41 @@ impl Walker<'_> {
         if many {
             tags = tags.with(Tag::Many);
         }
+        if let Some(folder) = self.container(given.get(1..).unwrap_or_default()) {
+            let path = if many { format!("{folder}/*") } else { folder };
+            return self.touch(FactKind::Delete, &path, tags, span);
+        }
         let (paths, _) = self.paths(rest.get(1..).unwrap_or_default());
-        let folder = self.folder_of(given);
-        for path in paths {
-            match (&folder, path.starts_with('/')) {
-                (Some(folder), false) if path.starts_with(UNKNOWN) && many => {
-                    self.touch(FactKind::Delete, &format!("{folder}/*"), tags, span);
-                }
-                (Some(folder), false) => {
-                    let path = format!("{folder}/{path}");
-                    self.touch(FactKind::Delete, &path, tags, span);
-                }
-                _ => self.touch(FactKind::Delete, &path, tags, span),
-            }
+        for path in paths.iter().filter(|path| path.contains('/')) {
+            self.touch(FactKind::Delete, path, tags, span);
         }
     }
 
-    /// `of desktop`, `of home`, `of startup disk`.
-    fn folder_of(&self, given: &[Token<'_>]) -> Option<String> {
+    /// `file "a" of folder "b" of home` as a path.
+    fn container(&self, given: &[Token<'_>]) -> Option<String> {
+        const PASSED: &[&str] = &[
+            "every", "all", "item", "items", "file", "files", "folder", "folders", "of", "in",
+            "the", "document", "alias", "disk", "(", ")",
+        ];
         let home = self.scene.home();
-        given.windows(2).find_map(|pair| match pair {
-            [of, place] if matches!(of.word(), "of" | "in") => match place.word() {
-                "desktop" => Some(format!("{home}/Desktop")),
-                "home" => Some(home.to_owned()),
-                "startup" => Some(String::new()),
-                "trash" => Some(format!("{home}/.Trash")),
-                _ => None,
-            },
-            _ => None,
-        })
+        let mut names: Vec<&str> = Vec::new();
+        for token in given {
+            let root = match (token.kind, &*token.text) {
+                (Kind::Text, name) if !name.contains([':', '/']) => {
+                    names.push(name);
+                    continue;
+                }
+                (Kind::Word, "desktop") => format!("{home}/Desktop"),
+                (Kind::Word, "home") => home.to_owned(),
+                (Kind::Word, "startup") => String::new(),
+                (Kind::Word, "trash") => format!("{home}/.Trash"),
+                (Kind::Word | Kind::Sign, word) if PASSED.contains(&word) => continue,
+                _ => return None,
+            };
+            let below = names.iter().rev().map(|name| format!("/{name}"));
+            return Some(below.fold(root, |path, name| path + &name));
+        }
+        None
     }
 
     /// `write x to y`, `set eof of y to 0`, `store script x in y`.

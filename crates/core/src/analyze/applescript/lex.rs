@@ -86,7 +86,7 @@ const MOST_FAULTS: usize = 8;
 
 /// Reads a script.
 pub(crate) fn lex(script: &str) -> Lexed<'_> {
-    let mut lexer = Lexer { text: script, at: 0, lexed: Lexed::default() };
+    let mut lexer = Lexer { text: script, at: 0, raw_ends: 0, lexed: Lexed::default() };
     while lexer.step() {}
     lexer.lexed
 }
@@ -94,6 +94,8 @@ pub(crate) fn lex(script: &str) -> Lexed<'_> {
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
+    /// No `»` stands before this: looking again for each `«` would cost the square.
+    raw_ends: usize,
     lexed: Lexed<'a>,
 }
 
@@ -195,25 +197,24 @@ impl<'a> Lexer<'a> {
     fn name(&mut self) {
         let rest = self.rest();
         let close = rest.char_indices().skip(1).find(|(_, char)| matches!(char, '|' | '\n' | '\r'));
-        match close {
-            Some((at, '|')) => self.push(Kind::Name, at + 1, 1),
-            _ => {
-                self.fault(Fault::OpenName, 1);
-                self.at += 1;
-            }
+        if let Some((at, '|')) = close {
+            self.push(Kind::Name, at + 1, 1);
+        } else {
+            self.fault(Fault::OpenName, 1);
+            self.at += 1;
         }
     }
 
     fn raw(&mut self) {
-        let rest = self.rest();
-        let close = rest
-            .find(['»', '\n', '\r'])
-            .filter(|at| rest.get(*at..).is_some_and(|at| at.starts_with('»')));
-        let Some(close) = close else {
+        let rest = if self.at < self.raw_ends { "" } else { self.rest() };
+        let end = rest.find(['»', '\n', '\r']).unwrap_or(rest.len());
+        if !rest.get(end..).is_some_and(|rest| rest.starts_with('»')) {
+            self.raw_ends = self.raw_ends.max(self.at + end);
             self.fault(Fault::OpenRaw, '«'.len_utf8());
             self.at += '«'.len_utf8();
             return;
-        };
+        }
+        let close = end;
         let inner = rest.get('«'.len_utf8()..close).unwrap_or_default().trim();
         let end = self.at + close + '»'.len_utf8();
         let words = inner.strip_prefix("event ").and_then(|code| spoken(code.trim()));

@@ -97,26 +97,34 @@ pub(super) fn objects(tokens: &[Token<'_>]) -> Objects {
         let next = tokens.get(at + 1).map_or("", |token| token.word());
         match (token.kind, &*token.text) {
             (Kind::Word, "every" | "all") => many = true,
-            (
-                Kind::Word,
-                "the" | "a" | "an" | "first" | "last" | "some" | "my" | "its" | "front",
-            )
-            | (Kind::Word, "outgoing" | "selected" | "of" | "posix" | "document" | "disk")
-                if singular(next).is_some()
-                    || next != "" && class(next, "").is_some()
-                    || many
-                    || matches!(&*token.text, "the" | "my" | "its") => {}
-            (Kind::Sign, "(" | "{") => {}
+            (Kind::Word, "the" | "my" | "its") | (Kind::Sign, "(" | "{") => {}
+            (Kind::Word, word) if is_adjective(word) && class(next, "").is_some() => {}
             (Kind::Word, word) => {
-                return match class(word, next) {
-                    Some((noun, plural)) => Objects { noun: Some(noun), many: many || plural },
-                    None => Objects { noun: None, many },
-                };
+                let named = class(word, next);
+                let noun = named.map(|(noun, _)| noun);
+                return Objects { noun, many: many || named.is_some_and(|(_, plural)| plural) };
             }
-            _ => return Objects { noun: None, many },
+            _ => break,
         }
     }
     Objects { noun: None, many }
+}
+
+/// Words that stand before the class itself.
+fn is_adjective(word: &str) -> bool {
+    matches!(
+        word,
+        "a" | "an"
+            | "first"
+            | "last"
+            | "some"
+            | "front"
+            | "outgoing"
+            | "selected"
+            | "posix"
+            | "document"
+            | "disk"
+    )
 }
 
 #[cfg(test)]

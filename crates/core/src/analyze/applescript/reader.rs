@@ -172,13 +172,19 @@ const ASKED: &[(&str, &[&str])] = &[
     ("airport", &["-I", "-s"]),
     ("sysctl", &["-n", "-a", "hw*", "kern*", "machdep*"]),
     ("curl", &["--version"]),
+    // What the script does is in the facts.
+    ("osascript", &["-e"]),
 ];
 
 /// Whether everything in it only reads.
 pub(super) fn only_reads(found: &Analysis) -> bool {
     found.commands.iter().all(reads)
         && found.facts.iter().all(|fact| match fact.kind {
-            FactKind::Read | FactKind::List => true,
+            FactKind::Read
+            | FactKind::List
+            | FactKind::ScriptShellRead
+            | FactKind::ScriptClipboard
+            | FactKind::ScriptLoad => true,
             FactKind::Write | FactKind::Append => fact.tags.has(Tag::Stream),
             _ => false,
         })

@@ -35,7 +35,9 @@ impl Walker<'_> {
         let word = |at: usize| rest.get(at).map_or("", |token| token.word());
         match (word(0), word(1)) {
             ("do", "shell") if word(2) == "script" => self.shell_script(rest),
-            ("do", "script") => self.terminal(rest.get(2..).unwrap_or_default(), rest),
+            ("do", "script") | ("write", "text") => {
+                self.terminal(rest.get(2..).unwrap_or_default(), rest);
+            }
             ("do", "javascript") => self.page_script(rest, 2),
             ("execute", _) if word(1) == "javascript" || word(2) == "javascript" => {
                 self.page_script(rest, if word(1) == "javascript" { 2 } else { 3 });
@@ -43,11 +45,11 @@ impl Walker<'_> {
             ("execute", _) if self.listener() == App::Browser => self.tab_script(rest),
             ("run", "script") => self.run_script(rest),
             ("load", "script") => self.tell_of(FactKind::ScriptLoad, rest),
-            ("write", "text") => self.terminal(rest.get(2..).unwrap_or_default(), rest),
-            ("command", _) if self.listener() == App::Terminal => {
-                if rest.get(1).is_some_and(|next| next.kind == Kind::Text) {
-                    self.terminal(rest.get(1..).unwrap_or_default(), rest);
-                }
+            ("command", _)
+                if self.listener() == App::Terminal
+                    && rest.get(1).is_some_and(|next| next.kind == Kind::Text) =>
+            {
+                self.terminal(rest.get(1..).unwrap_or_default(), rest);
             }
             ("keystroke", _) => self.keystroke(rest),
             ("key", "code") => self.tell_of(FactKind::ScriptKeyCode, rest),
@@ -76,7 +78,7 @@ impl Walker<'_> {
         }
         match (word(0), word(1)) {
             ("tell", _) => self.tell(rest),
-            ("activate" | "launch" | "open", _) => self.to_front(rest),
+            ("activate" | "launch" | "open", _) => self.bring_to_front(rest),
             ("delete" | "remove", _) => self.delete(rest),
             ("empty", _) => self.empty(rest),
             ("erase", _) => self.tell_of(FactKind::ScriptErase, rest),
@@ -115,7 +117,10 @@ impl Walker<'_> {
             matches!(token.word(), "process" | "application")
                 && target.get(1).is_some_and(|t| t.word() == "process" || token.word() == "process")
         });
-        if let Some(app) = value.app {
+        let word = |at: usize| target.get(at).map_or("", |token| token.word());
+        if (word(0), word(1)) == ("security", "preferences") {
+            self.inline = Some(App::Protection);
+        } else if let Some(app) = value.app {
             self.inline = Some(app);
         } else if let Some(app) = addressed(target) {
             self.inline = Some(app);
@@ -135,7 +140,7 @@ impl Walker<'_> {
         }
     }
 
-    fn to_front(&mut self, rest: &[Token<'_>]) {
+    fn bring_to_front(&mut self, rest: &[Token<'_>]) {
         let (value, _) = self.value(rest.get(1..).unwrap_or_default());
         self.front = match (value.app, rest.len()) {
             (Some(app), _) => app,
@@ -193,7 +198,9 @@ impl Walker<'_> {
     /// `empty trash`, `empty the trash`, `tell trash to empty`.
     fn empty(&mut self, rest: &[Token<'_>]) {
         let said = ahead(rest).iter().any(|token| token.word() == "trash");
-        if said || (rest.len() == 1 && matches!(self.listener(), App::Finder | App::Unknown)) {
+        let app = self.listener();
+        // It is the Finder's word, and means nothing but the trash there.
+        if said || app == App::Finder || (rest.len() == 1 && app == App::Unknown) {
             self.tell_of(FactKind::ScriptEmptyTrash, rest);
         }
     }
@@ -299,7 +306,7 @@ impl Walker<'_> {
         })
         };
         let setting = ["dock", "appearance", "expose", "network", "saver"].into_iter().any(of);
-        if of("security") {
+        if of("security") || self.listener() == App::Protection {
             self.tell_of(FactKind::ScriptSecuritySetting, rest);
         } else if setting || has("privileges") {
             self.tell_of(FactKind::ScriptSetting, rest);
