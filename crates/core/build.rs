@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 mod apps;
 #[path = "build/catalogue.rs"]
 mod catalogue;
-#[path = "src/lookup.rs"]
-#[expect(dead_code, reason = "only the library searches")]
-mod lookup;
 #[path = "src/analyze/ui/fold.rs"]
 pub mod fold;
 #[path = "build/lexicon.rs"]
 mod lexicon;
+#[path = "src/lookup.rs"]
+#[expect(dead_code, reason = "only the library searches")]
+mod lookup;
 #[path = "build/profiles.rs"]
 mod profiles;
 #[path = "src/row.rs"]

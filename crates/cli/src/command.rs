@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 
+mod applescript;
 mod check;
 mod completions;
 mod config;
@@ -41,6 +42,7 @@ enum Command {
     Run(run::Run),
     Rules(rules::Rules),
     Redact(redact::Redact),
+    Applescript(applescript::Applescript),
     Config(config::Config),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -59,6 +61,7 @@ impl Cli {
             Command::Run(run) => run.run(),
             Command::Rules(rules) => rules.run(),
             Command::Redact(redact) => redact.run(),
+            Command::Applescript(applescript) => applescript.run(),
             Command::Config(config) => config.run(),
             Command::Schema(schema) => schema.run(),
             Command::Completions(completions) => completions.run(),

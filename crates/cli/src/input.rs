@@ -209,7 +209,7 @@ impl Kind {
 ///
 /// # Errors
 /// It cannot be read, or is not UTF-8.
-fn read_stdin() -> Result<String> {
+pub(crate) fn read_stdin() -> Result<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
     String::from_utf8(bytes).map_err(|_| anyhow!("standard input is not UTF-8"))

@@ -18,6 +18,7 @@ mod beneath;
 mod case;
 mod change;
 mod command;
+mod compiler;
 mod exit;
 mod facts;
 mod git;

@@ -110,7 +110,7 @@ fn fact_index(rows: &[(String, Row)]) -> String {
         arms.entry(rules).or_default().push(format!("FactKind::{}", camel(kind)));
     }
     for (rules, kinds) in arms {
-        let _ = writeln!(code, "{} => {},", kinds.join(" | "), numbers(&rules));
+        let _ = write!(code, "{} => {}, ", kinds.join(" | "), numbers(&rules));
     }
     code.push_str("_ => &[] } }\n");
     code

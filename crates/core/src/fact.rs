@@ -188,6 +188,93 @@ named! {
         ToolInjection = "tool-injection",
         /// Shell syntax in an argument that a program will be given.
         ToolMetacharacters = "tool-metacharacters",
+
+        /// A script would run a shell command that does more than read.
+        ScriptShell = "script-shell",
+        /// A script would run a shell command that only reads.
+        ScriptShellRead = "script-shell-read",
+        /// A script would run a shell command that destroys or acts as root.
+        ScriptShellDestructive = "script-shell-destructive",
+        /// A part of a script's shell command could not be worked out.
+        ScriptShellUnknown = "script-shell-unknown",
+        /// A script would run a shell command as root.
+        ScriptElevated = "script-elevated",
+        /// A script holds a password in clear.
+        ScriptPassword = "script-password",
+        /// A script would start programs through Cocoa.
+        ScriptProcess = "script-process",
+        /// A script would load another one, whose handlers it can call.
+        ScriptLoad = "script-load",
+        /// A script would delete many files.
+        ScriptBulkDelete = "script-bulk-delete",
+        /// A script would delete many events, reminders or calendars.
+        ScriptBulkDeleteCalendar = "script-bulk-delete-calendar",
+        /// A script would delete many notes or contacts.
+        ScriptBulkDeletePeople = "script-bulk-delete-people",
+        /// A script would delete many messages, songs or other records.
+        ScriptBulkDeleteData = "script-bulk-delete-data",
+        /// A script would delete a file or folder.
+        ScriptDelete = "script-delete",
+        /// A script would delete an app's record.
+        ScriptDeleteRecord = "script-delete-record",
+        /// A script would delete a part of an open document.
+        ScriptDeletePart = "script-delete-part",
+        /// A script would empty the trash.
+        ScriptEmptyTrash = "script-empty-trash",
+        /// A script would erase a disk.
+        ScriptErase = "script-erase",
+        /// A script would eject a disk.
+        ScriptEject = "script-eject",
+        /// A script would mount a volume.
+        ScriptMount = "script-mount",
+        /// A script would move many files.
+        ScriptBulkMove = "script-bulk-move",
+        /// A script would move a file.
+        ScriptMove = "script-move",
+        /// A script would copy many files.
+        ScriptBulkDuplicate = "script-bulk-duplicate",
+        /// A script would rename a file.
+        ScriptRename = "script-rename",
+        /// A script would write a file.
+        ScriptWrite = "script-write",
+        /// A script would shut down, restart, put to sleep or sign out.
+        ScriptPower = "script-power",
+        /// A script would quit every app.
+        ScriptQuitAll = "script-quit-all",
+        /// A script would type.
+        ScriptKeystroke = "script-keystroke",
+        /// A script would press keys by their number.
+        ScriptKeyCode = "script-key-code",
+        /// A script would click or fill in a control of another app.
+        ScriptClick = "script-click",
+        /// A script would send many messages.
+        ScriptBulkSend = "script-bulk-send",
+        /// A script would send a message of its own to somebody.
+        ScriptSend = "script-send",
+        /// A script would send a mail.
+        ScriptSendMail = "script-send-mail",
+        /// A script would add or change an app's record.
+        ScriptRecord = "script-record",
+        /// A script would change what starts after signing in.
+        ScriptLoginItem = "script-login-item",
+        /// A script would show a dialog that hides what is typed.
+        ScriptPasswordDialog = "script-password-dialog",
+        /// A script would read stored passwords.
+        ScriptKeychain = "script-keychain",
+        /// A script would run code in a web page that looks at it.
+        ScriptPage = "script-page",
+        /// A script would run code in a web page that acts.
+        ScriptPageActs = "script-page-acts",
+        /// A script would read the clipboard.
+        ScriptClipboard = "script-clipboard",
+        /// A script would record the screen, a camera or a microphone.
+        ScriptRecording = "script-recording",
+        /// A script would talk to a server.
+        ScriptDownload = "script-download",
+        /// A script would change a setting.
+        ScriptSetting = "script-setting",
+        /// A script would change a setting that protects the machine.
+        ScriptSecuritySetting = "script-security-setting",
     }
 }
 

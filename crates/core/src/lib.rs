@@ -14,6 +14,7 @@
 pub mod action;
 pub mod analyze;
 pub mod app;
+pub mod applescript;
 pub mod context;
 pub mod digest;
 pub mod example;

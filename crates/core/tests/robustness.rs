@@ -99,6 +99,17 @@ const NESTINGS: &[(&str, &str, &str)] = &[
     ("~/", "x", ""),
     ("%2e%2e%2f", "x", ""),
     ("%25", "2e", ""),
+    ("(*", "x", "*)"),
+    ("tell me\n", "beep", "\nend tell"),
+    ("tell app \"A\" to ", "beep", ""),
+    ("if x then\n", "beep", "\nend if"),
+    ("do shell script ", "\"ls\"", ""),
+    ("do shell script (", "\"ls\"", ")"),
+    ("run script \"", "beep", "\""),
+    ("set x to (", "1", ")"),
+    ("quoted form of ", "x", ""),
+    ("a's ", "b", ""),
+    ("delete (every file of ", "x", ")"),
 ];
 
 const DEPTH: usize = 10_000;
@@ -232,6 +243,32 @@ const FILLINGS: &[&str] = &[
     "password=",
     "eyJ",
     "0x",
+    "(*",
+    "*)",
+    "¬",
+    "¬\n",
+    "«",
+    "»",
+    "tell ",
+    "tell to ",
+    "tell me\n",
+    "end\n",
+    "& ",
+    "\"a\" & ",
+    "set x to x & x\n",
+    "set x to x & \"a\"\n",
+    "if a then\nset x to \"b\" & x\nelse\n",
+    "repeat\nset x to x\n",
+    "on f(x)\n",
+    "do shell script \"ls\"\n",
+    "do shell script x\n",
+    "do shell script ",
+    "to delete every file ",
+    "run script \"beep\"\n",
+    "x's removeItemAtPath:y ",
+    "var x = x + 'a';",
+    "$.NSTask ",
+    "a.doShellScript(",
 ];
 
 #[test]
@@ -529,6 +566,19 @@ const PIECES: &[&str] = &[
     "git",
     "push",
     "-f",
+    "tell ",
+    "application ",
+    "\"Finder\"",
+    " to ",
+    "do shell script ",
+    "end tell",
+    "delete every ",
+    " & ",
+    "'s ",
+    "¬\n",
+    "(*",
+    "*)",
+    "set x to ",
     "/etc/shadow",
     "/dev/sda",
     "/proc/1/mem",
@@ -588,7 +638,8 @@ fn every_kind(text: &str) -> impl Iterator<Item = Action> {
         Action::FileDelete { path: path.clone() },
         Action::FileList { path: path.clone() },
     ];
-    [shell(text.to_owned())].into_iter().chain(code).chain(files)
+    let applescript = Action::Applescript { script: text.to_owned() };
+    [shell(text.to_owned()), applescript].into_iter().chain(code).chain(files)
 }
 
 fn shell(command: String) -> Action {

@@ -110,6 +110,8 @@ pub(super) enum Code {
     Ruby,
     /// A database's SQL.
     Sql,
+    /// AppleScript, or JavaScript for Automation.
+    Applescript,
     /// A language we only look through for calls that start a shell.
     Other,
 }

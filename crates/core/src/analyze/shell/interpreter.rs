@@ -39,7 +39,10 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Stream {
-        let sources = args.values(runs.source);
+        let mut sources = args.values(runs.source);
+        if runs.language == Code::Applescript {
+            sources = joined_lines(sources);
+        }
         if !sources.is_empty() {
             let mut out = Stream::empty();
             for source in sources {
@@ -123,6 +126,7 @@ impl Walker<'_> {
                 Code::Perl => "perl",
                 Code::Ruby => "ruby",
                 Code::Sql => "sql",
+                Code::Applescript => "applescript",
                 Code::Other => "code",
             };
             if language != Code::Sql || kind != FactKind::UnknownCode {
@@ -140,6 +144,12 @@ impl Walker<'_> {
             Code::Perl => Language::Perl,
             Code::Ruby => Language::Ruby,
             Code::Sql => Language::Sql,
+            Code::Applescript => {
+                let scene = self.scene_now();
+                let found = analyze::applescript::nested(&text, &scene, span);
+                self.merge(found, span);
+                return Stream::unknown(stdin.taint.and(content.taint));
+            }
             Code::Other => {
                 self.shell_calls_in(&text, span);
                 return Stream::unknown(stdin.taint);
@@ -287,6 +297,18 @@ impl Walker<'_> {
             }
         }
     }
+}
+
+/// Each `-e` of osascript is a line of one script.
+fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
+    let mut lines = lines.into_iter();
+    let Some(mut first) = lines.next() else { return Vec::new() };
+    for line in lines {
+        first.text.push('\n');
+        first.text.push_str(&line.text);
+        first.taint = first.taint.and(line.taint);
+    }
+    vec![first]
 }
 
 /// What `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
