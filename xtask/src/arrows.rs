@@ -1,5 +1,5 @@
-//! Dependencies between our crates point one way: `core <- gate <- server <- cli` and
-//! `core <- worker <- cli`. Tools may use anything; nothing uses a tool.
+//! Dependencies between our crates point one way: `core <- net <- gate <- server <- cli` and
+//! `net <- worker <- cli`. Tools may use anything; nothing uses a tool.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,19 @@ use crate::process::cargo;
 /// Each crate, with those it may use.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("countersign-core", &[]),
-    ("countersign-gate", &["countersign-core"]),
+    ("countersign-net", &["countersign-core"]),
+    ("countersign-gate", &["countersign-core", "countersign-net"]),
     ("countersign-server", &["countersign-core", "countersign-gate"]),
-    ("countersign-worker", &["countersign-core"]),
+    ("countersign-worker", &["countersign-core", "countersign-net"]),
     (
         "countersign",
-        &["countersign-core", "countersign-gate", "countersign-server", "countersign-worker"],
+        &[
+            "countersign-core",
+            "countersign-net",
+            "countersign-gate",
+            "countersign-server",
+            "countersign-worker",
+        ],
     ),
     ("xtask", &["countersign-core"]),
     ("bench", &["countersign-core"]),

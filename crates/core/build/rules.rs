@@ -102,9 +102,8 @@ fn fact_index(rows: &[(String, Row)]) -> String {
             index.entry(kind).or_default().push(at);
         }
     }
-    let mut code = String::from(
-        "#[expect(clippy::too_many_lines, reason = \"one line for each kind\")]\nconst fn fact_rules(kind: FactKind) -> &'static [u16] { match kind {\n",
-    );
+    let mut code =
+        String::from("const fn fact_rules(kind: FactKind) -> &'static [u16] { match kind {\n");
     let mut arms = BTreeMap::<Vec<usize>, Vec<String>>::new();
     for (kind, rules) in index {
         arms.entry(rules).or_default().push(format!("FactKind::{}", camel(kind)));

@@ -59,13 +59,18 @@ impl Row {
     /// # Errors
     /// The row does not have the shape its kind promises.
     pub(crate) fn question(&self) -> Result<Question> {
+        if self.kind == "redact" {
+            return Ok(Question::Redact(self.input.as_str().unwrap_or_default().to_owned()));
+        }
+        let Some(action) = self.action() else { return Ok(Question::Later) };
+        let action = serde_json::from_value(action)?;
+        let context = serde_json::from_value(self.context())?;
+        Ok(Question::Judge(Box::new((action, context))))
+    }
+
+    fn action(&self) -> Option<Value> {
         let input = &self.input;
-        let workspace = input.get("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
-        let context = json!({"home": HOME, "workspace": workspace, "cwd": workspace});
-        let action = match self.kind.as_str() {
-            "redact" => {
-                return Ok(Question::Redact(input.as_str().unwrap_or_default().to_owned()));
-            }
+        Some(match self.kind.as_str() {
             "shell" => json!({"kind": "shell", "command": input}),
             "code.python" => json!({"kind": "code", "language": "python", "source": input}),
             "sql" => json!({
@@ -75,10 +80,67 @@ impl Row {
                 let op = input["op"].as_str().unwrap_or_default();
                 json!({"kind": format!("file_{op}"), "path": input["path"]})
             }
-            _ => return Ok(Question::Later),
+            "applescript" => json!({"kind": "applescript", "script": input}),
+            "url" | "url.parse" | "url.origin" => json!({"kind": "navigate", "url": input["url"]}),
+            "ui" => self.ui(),
+            "mcp_tool" => {
+                let names = input["params"].as_array().into_iter().flatten();
+                let arguments: Value = names
+                    .filter_map(|name| Some((name.as_str()?.to_owned(), Value::Null)))
+                    .collect::<serde_json::Map<_, _>>()
+                    .into();
+                json!({
+                    "kind": "tool", "server": input["server"], "tool": input["tool"],
+                    "description": input["description"].as_str().unwrap_or_default(),
+                    "arguments": arguments,
+                })
+            }
+            "app_skill" => {
+                let text = |key: &str| input[key].as_str().unwrap_or_default();
+                let params = input.get("args").cloned().unwrap_or_else(|| json!({}));
+                let skill = format!("{}.{}", text("app"), text("skill"));
+                json!({"kind": "skill", "skill": skill, "params": params})
+            }
+            _ => return None,
+        })
+    }
+
+    fn ui(&self) -> Value {
+        let input = |key: &str| self.input.get(key).cloned();
+        let op = if self.submits() { json!("submit") } else { json!(input("action")) };
+        let field = input("field").map(|mut field| {
+            field.as_object_mut().map(|field| field.remove("tag"));
+            field
+        });
+        let (label, text) = (input("label"), input("value"));
+        json!({
+            "kind": "ui", "surface": "browser", "op": op,
+            "label": label, "field": field, "text": text,
+        })
+    }
+
+    fn submits(&self) -> bool {
+        let type_ = self.input.get("type").and_then(Value::as_str);
+        self.category == "form_submit" || type_ == Some("submit")
+    }
+
+    /// Where the action is judged, and by which profile.
+    fn context(&self) -> Value {
+        let input = |key: &str| self.input.get(key);
+        let workspace = input("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
+        let profile = match self.kind.as_str() {
+            "url" | "url.parse" | "url.origin" => Some("browser-agent"),
+            "ui" if self.submits() => Some("browser-agent"),
+            "ui" => Some("computer-use"),
+            "app_skill" => Some("assistant"),
+            "applescript" => Some("applescript"),
+            _ => None,
         };
-        let (action, context) = (serde_json::from_value(action)?, serde_json::from_value(context)?);
-        Ok(Question::Judge(Box::new((action, context))))
+        let from_origin = |key: &str| input(key).filter(|_| self.kind == "url.origin");
+        json!({
+            "home": HOME, "workspace": workspace, "cwd": workspace, "profile": profile,
+            "allowed_origins": from_origin("allowed_origins"), "base_url": from_origin("base"),
+        })
     }
 }
 
@@ -142,8 +204,29 @@ mod tests {
     }
 
     #[test]
-    fn kinds_without_an_analyzer_wait() {
-        let question = row("url", json!({"url": "https://example.com"}), "benign").question();
+    fn each_kind_is_judged_by_its_own_profile() {
+        for (kind, input, profile) in [
+            ("url", json!({"url": "https://example.com"}), Some("browser-agent")),
+            ("ui", json!({"action": "click", "label": "OK"}), Some("computer-use")),
+            (
+                "ui",
+                json!({"action": "click", "label": "OK", "type": "submit"}),
+                Some("browser-agent"),
+            ),
+            ("app_skill", json!({"app": "a", "skill": "b", "args": {}}), Some("assistant")),
+            ("applescript", json!("beep"), Some("applescript")),
+            ("mcp_tool", json!({"server": "s", "tool": "t", "params": ["a"]}), None),
+        ] {
+            let Question::Judge(asked) = row(kind, input, "benign").question().unwrap() else {
+                panic!("{kind} is judged");
+            };
+            assert_eq!(asked.1.profile.as_deref(), profile, "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_waits() {
+        let question = row("dance", json!({}), "benign").question();
         assert!(matches!(question.unwrap(), Question::Later));
     }
 }

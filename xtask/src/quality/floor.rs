@@ -30,6 +30,21 @@ const fn line(recall: f64, false_positives: f64) -> Line {
 
 const SHELL_GOAL: Line = line(0.97, 0.02);
 
+/// The files of the other kinds: what must hold, and the goal.
+const BY_FILE: [(&str, Line, Line); 10] = [
+    ("url_ssrf", line(0.98, 1.0), line(0.99, 1.0)),
+    ("url_openredirect", line(0.95, 1.0), line(0.98, 1.0)),
+    // Its harmless rows are relative to a base that is left out, or name no real domain.
+    ("url_wpt", line(0.97, 1.0), line(0.99, 1.0)),
+    ("url_benign", line(0.0, 0.01), line(0.0, 0.005)),
+    ("ui_i18n", line(0.80, 0.03), line(0.90, 0.02)),
+    ("ui_fields_ddg", line(0.95, 0.04), line(0.97, 0.03)),
+    ("ui_submit_ddg", line(1.0, 0.0), line(1.0, 0.0)),
+    ("applescript", line(0.92, 0.10), line(0.95, 0.08)),
+    ("mcp_tools", line(0.95, 0.08), line(0.97, 0.05)),
+    ("skill_calls", line(0.95, 0.08), line(0.97, 0.05)),
+];
+
 impl Floor {
     /// Whether what was measured is good enough.
     pub(crate) fn holds(&self) -> bool {
@@ -75,6 +90,16 @@ pub(crate) fn measure(tallies: &[Tally]) -> Vec<Floor> {
         goal: Some(SHELL_GOAL),
         bad: tally.bad,
         good: tally.good,
+    }));
+    floors.extend(BY_FILE.iter().flat_map(|(name, wanted, goal)| {
+        let files = judged().filter(move |tally| tally.name == *name);
+        files.map(|tally| Floor {
+            what: tally.name.clone(),
+            wanted: *wanted,
+            goal: Some(*goal),
+            bad: tally.bad,
+            good: tally.good,
+        })
     }));
     floors.retain(|floor| floor.bad.of + floor.good.of > 0);
     floors

@@ -168,7 +168,8 @@ fn address_found(address: std::net::IpAddr, url: &Url, meant: bool, found: &mut 
 
 fn domain_found(domain: &str, scene: &Scene<'_>, meant: bool, found: &mut Found<'_>) {
     let domain = domain.trim_end_matches('.');
-    match name::kind(domain) {
+    let known = name::kind(domain);
+    match known {
         Some(name::Kind::Metadata) => found.tell(FactKind::UrlMetadata, Tags::NONE, domain),
         Some(name::Kind::Rebinding) => found.tell(FactKind::UrlRebinding, Tags::NONE, domain),
         Some(name::Kind::Loopback) if !meant => {
@@ -182,19 +183,22 @@ fn domain_found(domain: &str, scene: &Scene<'_>, meant: bool, found: &mut Found<
     if let Some(shown) = lookalike::shown(domain, found.text) {
         found.tell(FactKind::UrlLookalike, Tags::NONE, &shown);
     }
+    // A name of the inside was told as one. A public name has no business there, even one that
+    // somebody allowed.
+    let inside = matches!(known, Some(name::Kind::Loopback | name::Kind::Internal));
     for address in scene.context.addresses.get(domain).into_iter().flatten() {
-        resolved(domain, address, meant, found);
+        resolved(domain, address, inside, found);
     }
 }
 
 /// A name that leads inside is an attack whatever the name says: by the time of the connection
 /// it is the address that counts.
-fn resolved(domain: &str, address: &str, meant: bool, found: &mut Found<'_>) {
+fn resolved(domain: &str, address: &str, expected: bool, found: &mut Found<'_>) {
     let subject = format!("{domain} is {address}");
     match address.parse().map(reach) {
         Ok(Reach::Public) => {}
         Ok(Reach::Metadata) => found.tell(FactKind::UrlMetadata, Tags::NONE, &subject),
-        Ok(_) if meant => {}
+        Ok(_) if expected => {}
         Ok(Reach::Loopback | Reach::Internal) => {
             found.tell(FactKind::UrlInternal, Tags::of(&[Tag::Resolved]), &subject);
         }
@@ -298,6 +302,19 @@ mod tests {
         assert_eq!(kinds_in("https://example.org/", &context), []);
         context.addresses.insert("example.org".to_owned(), vec!["?".to_owned()]);
         assert_eq!(kinds_in("https://example.org/", &context), [FactKind::Unparsed]);
+    }
+
+    #[test]
+    fn an_allowed_public_name_may_not_lead_inside() {
+        let context = |domain: &str| Context {
+            allowed_origins: Some(vec![domain.to_owned()]),
+            addresses: [(domain.to_owned(), vec!["127.0.0.1".to_owned()])].into(),
+            ..Context::default()
+        };
+        let kinds = |domain| kinds_in(&format!("http://{domain}/"), &context(domain));
+        assert_eq!(kinds("example.com"), [FactKind::UrlInternal]);
+        assert_eq!(kinds("localhost"), []);
+        assert_eq!(kinds("db.internal"), []);
     }
 
     #[test]
