@@ -36,7 +36,8 @@ fn download(files: &[DownloadFile], scene: &Scene<'_>) -> Vec<Fact> {
         .collect();
     let known = files.iter().filter_map(|file| file.bytes);
     let bytes = known.clone().fold(0_u64, u64::saturating_add);
-    let subject = format!("{} files, {} MB", files.len(), bytes.div_ceil(1_000_000));
+    let noun = if files.len() == 1 { "file" } else { "files" };
+    let subject = format!("{} {noun}, {} MB", files.len(), bytes.div_ceil(1_000_000));
     let large = known.clone().any(|bytes| bytes >= LARGE_FILE) || known.count() < files.len();
     if files.len() > MOST_FILES || bytes > MOST_BYTES {
         facts.push(Fact::new(FactKind::DownloadBatch, subject).tagged(Tags::of(&[Tag::Many])));

@@ -11,6 +11,7 @@ use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
+use crate::verdict::Span;
 
 mod address;
 mod lookalike;
@@ -62,9 +63,10 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         _ => Vec::new(),
     };
     if let Action::HttpRequest { method, url, .. } = action {
-        facts.push(Fact::new(FactKind::ExternalCall, format!("{method} {url}")));
+        let span = whole(url);
+        facts.push(Fact::new(FactKind::ExternalCall, format!("{method} {url}")).at(span));
         if method.trim().eq_ignore_ascii_case("delete") {
-            facts.push(Fact::new(FactKind::RemoteDelete, url));
+            facts.push(Fact::new(FactKind::RemoteDelete, url).at(span));
         }
     }
     Analysis::of(facts)
@@ -78,7 +80,7 @@ fn with_scheme(site: &str) -> String {
 /// What there is to know about one URL.
 #[must_use]
 pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
-    let span = u32::try_from(text.len()).ok().map(|end| [0, end]);
+    let span = whole(text);
     let mut found = Found { facts: Vec::new(), text };
     match parse(text, scene) {
         Ok(url) => look(&url, scene, &mut found),
@@ -88,6 +90,10 @@ pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
         fact.span = span;
     }
     found.facts
+}
+
+fn whole(text: &str) -> Option<Span> {
+    u32::try_from(text.len()).ok().map(|end| [0, end])
 }
 
 fn parse(text: &str, scene: &Scene<'_>) -> Result<Url, FactKind> {
