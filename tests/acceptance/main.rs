@@ -13,4 +13,6 @@ mod browser_agent;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod coding_agent;
+#[cfg(test)]
 mod computer_use;
