@@ -15,7 +15,7 @@ use crate::{camel, parse, strs, yaml_files};
 struct Entry {
     /// What these words have in common.
     means: String,
-    /// Words and phrases. `delet*` also starts longer words, `~passwort` also ends compounds.
+    /// Words and phrases. `delet*` also starts longer words, `~passwort` stands anywhere in compounds.
     words: Vec<String>,
     /// Labels that must be found.
     hits: Vec<String>,
@@ -66,7 +66,7 @@ fn add(words: &mut Words, language: &str, class: &str, written: &str) {
     let senses = words.entry(fold(rest, 200)).or_default().entry(language.to_owned()).or_default();
     let class = format!("Class::{}", camel(class));
     for (wanted, list) in
-        [(!stem, &mut senses.whole), (stem, &mut senses.stem), (inner, &mut senses.inner)]
+        [(!stem, &mut senses.whole), (stem || inner, &mut senses.stem), (inner, &mut senses.inner)]
     {
         if wanted && !list.contains(&class) {
             list.push(class.clone());

@@ -118,14 +118,14 @@ impl Label {
         if secret && verb.any(alters) {
             return Some(FactKind::UiPassword);
         }
-        if self.concludes(verb) {
-            return Some(FactKind::UiFinal);
-        }
         let irreversible = (verb.has(Class::Change) && self.has(Class::Weighty))
             || verb.has(Class::Revoke)
             || (verb.has(Class::Merge) && !light);
         if irreversible {
             return Some(FactKind::UiIrreversible);
+        }
+        if self.concludes(verb) {
+            return Some(FactKind::UiFinal);
         }
         let shuts = verb.has(Class::Shut) && (alone || self.has(Class::Window));
         shuts.then_some(FactKind::UiClose)
@@ -200,9 +200,18 @@ impl Label {
     fn free(&self, at: usize) -> bool {
         let takes = Classes::of(&[Class::Aux, Class::Before]);
         let before = at.checked_sub(1).map_or(Classes::NONE, |at| self.at(at));
-        let after = self.at(at.saturating_add(1));
         let weakened = before.any(takes) && !before.has(Class::Lead);
-        !weakened && !after.has(Class::After)
+        !weakened && !self.is_compound(at)
+    }
+
+    /// Whether the next word makes a noun of the verb: "delete key" is one, "delete key provider"
+    /// is not.
+    fn is_compound(&self, at: usize) -> bool {
+        let last = at.saturating_add(2) >= self.items.len();
+        let goes_on = matches!(order(self.language), Order::First)
+            && !last
+            && self.at(at).any(Classes::of(&[Class::Destroy, Class::Remove, Class::Wipe]));
+        self.at(at.saturating_add(1)).has(Class::After) && !goes_on
     }
 
     /// Whether the verb has no object.

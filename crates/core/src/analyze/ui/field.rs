@@ -69,7 +69,17 @@ pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
     if searches || harmless.iter().any(|known| kind.eq_ignore_ascii_case(known)) {
         return Some(declared.unwrap_or(Ask::Plain));
     }
-    settle(declared, seen, named).or_else(|| weak(field))
+    let ask = settle(declared, seen, named).or_else(|| weak(field));
+    // A code that is nothing but digits was sent to somebody's phone.
+    if ask == Some(Ask::Code) && is_numeric(field) { Some(Ask::Password) } else { ask }
+}
+
+/// Whether only a few digits can be entered.
+fn is_numeric(field: &Field) -> bool {
+    let says = |text: &Option<String>, words: &[&str]| {
+        text.as_deref().is_some_and(|text| words.contains(&text))
+    };
+    says(&field.inputmode, &["numeric", "decimal", "tel"]) || says(&field.kind, &["tel", "number"])
 }
 
 /// Which of the three to believe.
@@ -183,6 +193,8 @@ fn head(items: &[Classes]) -> Option<Ask> {
             (Some(Ask::Password | Ask::Finance | Ask::Identity), Some(Ask::Code)) | (_, None) => {
                 found
             }
+            // A coupon, a token or a passport runs out as well.
+            (Some(_), Some(Ask::Finance)) if item.has(Class::Expiry) => found,
             (_, ask) => ask,
         };
     }
@@ -209,5 +221,66 @@ fn ask(item: Classes, combined: bool) -> Option<Ask> {
         Some(Ask::Code)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(field: &str) -> Option<Ask> {
+        asks(None, Some(&serde_json::from_str(field).unwrap()))
+    }
+
+    #[test]
+    fn the_page_s_own_declaration_comes_first() {
+        assert_eq!(ask(r#"{"autocomplete":"cc-csc","name":"x"}"#), Some(Ask::Finance));
+        assert_eq!(ask(r#"{"autocomplete":"section-a billing cc-exp"}"#), Some(Ask::Finance));
+        assert_eq!(ask(r#"{"autocomplete":"current-password webauthn"}"#), Some(Ask::Password));
+        assert_eq!(ask(r#"{"type":"password"}"#), Some(Ask::Password));
+        assert_eq!(ask(r#"{"type":"password","label":"SSN"}"#), Some(Ask::Identity));
+        assert_eq!(ask(r#"{"type":"password","name":"cvv"}"#), Some(Ask::Finance));
+    }
+
+    #[test]
+    fn a_trick_against_filling_in_is_no_password() {
+        let field = r#"{"autocomplete":"new-password","label":"Street address"}"#;
+        assert_eq!(ask(field), Some(Ask::Plain));
+        assert_eq!(ask(r#"{"autocomplete":"new-password","type":"tel"}"#), None);
+    }
+
+    #[test]
+    fn the_last_word_of_a_name_says_what_it_is() {
+        for name in ["cardNumber", "cc-num", "creditCard.cvv", "expiry_month", "nameOnCard"] {
+            assert_eq!(super::name(name), Some(Ask::Finance), "{name}");
+        }
+        for name in ["cc", "creditCard.billingCity", "cardHolderZip", "passwordResetEmail"] {
+            assert_eq!(super::name(name), Some(Ask::Plain), "{name}");
+        }
+        for name in ["business", "using", "settings", "spin", "destination", "passenger"] {
+            assert_eq!(super::name(name), None, "{name}");
+        }
+        assert_eq!(super::name("coupon_expiry"), Some(Ask::Plain));
+    }
+
+    #[test]
+    fn glued_names_are_taken_apart_only_where_it_is_clear() {
+        assert_eq!(super::name("creditcardnumber"), Some(Ask::Finance));
+        assert_eq!(super::name("loginpassword"), Some(Ask::Password));
+        assert_eq!(super::name("compassion"), None);
+    }
+
+    #[test]
+    fn digits_make_a_code_a_one_time_code() {
+        assert_eq!(ask(r#"{"label":"Code","inputmode":"numeric"}"#), Some(Ask::Password));
+        assert_eq!(ask(r#"{"label":"Code"}"#), Some(Ask::Code));
+        assert_eq!(ask(r#"{"label":"Postal code","inputmode":"numeric"}"#), Some(Ask::Plain));
+    }
+
+    #[test]
+    fn what_stands_around_a_nameless_field_is_the_last_resort() {
+        assert_eq!(ask(r#"{"nearby":"Enter your card number"}"#), Some(Ask::Finance));
+        assert_eq!(ask(r#"{"class":"input otp-digit"}"#), Some(Ask::Password));
+        assert_eq!(ask(r#"{"class":"input","nearby":"Tell us more"}"#), None);
     }
 }
