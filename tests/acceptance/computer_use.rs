@@ -14,11 +14,12 @@ fn field(label: &str) -> Value {
     json!({"kind": "ui", "surface": "browser", "op": "type", "field": {"label": label, "type": "text"}})
 }
 
-/// Category and risk of what was found first.
-fn found(action: &Value) -> (String, String) {
+/// Categories and risks of what was found.
+fn found(action: &Value) -> Vec<(String, String)> {
     let judgement = judged(PROFILE, action);
-    let text = |key: &str| judgement["findings"][0][key].as_str().unwrap_or_default().to_owned();
-    (text("category"), text("risk"))
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let findings = judgement["findings"].as_array().cloned().unwrap_or_default();
+    findings.iter().map(|finding| (text(&finding["category"]), text(&finding["risk"]))).collect()
 }
 
 #[test]
@@ -31,7 +32,8 @@ fn c1_six_categories_have_their_levels() {
         (click("Transfer ownership"), "irreversible_changes", "high"),
         (click("Delete account"), "destructive_actions", "high"),
     ] {
-        assert_eq!(found(&action), (category.to_owned(), risk.to_owned()), "{action}");
+        let expected = (category.to_owned(), risk.to_owned());
+        assert!(found(&action).contains(&expected), "{action}: {:?}", found(&action));
         assert_eq!(verdict(PROFILE, &action), "confirm", "{action}");
     }
 }
@@ -114,9 +116,10 @@ fn c2_what_is_typed_tells_by_its_checksum() {
             "field": {"name": "x1", "type": "text"}, "text": text})
     };
     // Test numbers that schemes publish; the last digit is a checksum.
-    assert_eq!(found(&typed("4111 1111 1111 1111")).0, "financial_information");
+    let financial = [("financial_information".to_owned(), "critical".to_owned())];
+    assert_eq!(found(&typed("4111 1111 1111 1111")), financial);
     assert_eq!(verdict(PROFILE, &typed("4111 1111 1111 1112")), "allow");
-    assert_eq!(found(&typed("DE89 3704 0044 0532 0130 00")).0, "financial_information");
+    assert_eq!(found(&typed("DE89 3704 0044 0532 0130 00")), financial);
     assert_eq!(verdict(PROFILE, &typed("DE88 3704 0044 0532 0130 00")), "allow");
 }
 

@@ -103,10 +103,32 @@ impl Walker<'_> {
         }
     }
 
-    /// `set x to y`, `copy y to x`, `property x : y`.
+    /// `set x to y`, `copy y to x`, `property x : y`, also behind `tell z to` and `if z then`.
     pub(super) fn assign(&mut self, statement: &[Token<'_>]) {
-        let first = statement.first().map_or("", |token| token.word());
-        match first {
+        let mut rest = statement;
+        let mut perhaps = false;
+        loop {
+            let inner = match rest.first().map_or("", |token| token.word()) {
+                "tell" => after_word(rest, "to"),
+                "if" => after_word(rest, "then"),
+                _ => break,
+            };
+            let Some(inner) = inner else { return };
+            perhaps |= rest.first().is_some_and(|token| token.word() == "if");
+            rest = inner;
+        }
+        if perhaps {
+            // What may or may not happen leaves both values.
+            self.blocks.push(Open::new(Block::If));
+            self.assign_plain(rest);
+            self.end_block();
+        } else {
+            self.assign_plain(rest);
+        }
+    }
+
+    fn assign_plain(&mut self, statement: &[Token<'_>]) {
+        match statement.first().map_or("", |token| token.word()) {
             "set" => self.assign_set(statement),
             "copy" => {
                 if let Some([target, ..]) = after_word(statement, "to") {
@@ -122,25 +144,8 @@ impl Walker<'_> {
                     self.assign_name(target, value);
                 }
             }
-            "tell" => {
-                if let Some(inner) = after_word(statement, "to") {
-                    self.assign(inner);
-                }
-            }
-            "if" => {
-                if let Some(inner) = after_word(statement, "then") {
-                    self.assign_maybe(inner);
-                }
-            }
             _ => {}
         }
-    }
-
-    /// An assignment that may or may not happen.
-    fn assign_maybe(&mut self, statement: &[Token<'_>]) {
-        self.blocks.push(Open::new(Block::If));
-        self.assign(statement);
-        self.end_block();
     }
 
     fn assign_set(&mut self, statement: &[Token<'_>]) {

@@ -92,11 +92,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
             Kind::Sign => match &*token.text {
                 "(" => self.brackets(),
                 "{" => self.list(),
-                "-" => {
-                    self.bump(1);
-                    self.operand();
-                    Value::unknown()
-                }
+                "-" => self.unknown_until_end(),
                 _ => Value::unknown(),
             },
             Kind::Word => self.spoken(),

@@ -14,6 +14,9 @@ use crate::fact::FactKind;
 /// How much of each text is looked at.
 const MOST: usize = 256;
 
+/// Short names of national numbers that are ordinary words of some language beside others.
+const ALONE: [&str; 2] = ["sin", "tin"];
+
 /// What a field asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
@@ -138,7 +141,11 @@ pub(super) fn text(text: &str) -> Option<Ask> {
     {
         return Some(ask);
     }
-    let reading = Reading::of(&fold(text, MOST));
+    let folded = fold(text, MOST);
+    if ALONE.contains(&folded.as_str()) {
+        return Some(Ask::Identity);
+    }
+    let reading = Reading::of(&folded);
     let asks =
         reading.languages().filter_map(|language| said(&reading.classes(language), language));
     asks.reduce(
