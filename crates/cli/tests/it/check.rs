@@ -12,7 +12,7 @@ fn an_allowed_action_exits_with_zero_and_says_so() {
 }
 
 #[test]
-fn what_has_no_analyzer_must_be_confirmed() {
+fn a_name_nobody_knows_must_be_confirmed() {
     let ended = Sandbox::new("check-confirm").run(&["check", "named", "doSomethingNew"]);
     assert_eq!(ended.code, Some(3));
     assert!(ended.out.starts_with("confirm: "), "{ended:?}");
@@ -107,7 +107,7 @@ fn output_into_a_pipe_has_no_colour() {
 
 #[test]
 fn explain_names_rule_reason_layer_and_what_would_change_it() {
-    let ended = Sandbox::new("explain").run(&["explain", "named", "doSomethingNew"]);
+    let ended = Sandbox::new("explain").run(&["explain", "shell", "if true; then"]);
     assert_eq!(ended.code, Some(3));
     for told in ["effect.doubt.unparsed", "why:", "instead:", "Decided by", "What would change it"]
     {
