@@ -174,6 +174,18 @@ fn c6_an_origin_is_a_domain_and_not_a_piece_of_text() {
 }
 
 #[test]
+fn c6_a_click_on_a_page_of_another_origin_is_blocked() {
+    let context = json!({"profile": PROFILE, "allowed_origins": ["synthex.social"]});
+    let on = |url: &str| {
+        let action = json!({"kind": "ui", "surface": "browser", "op": "click", "label": "Next",
+            "url": url});
+        judged_in(&context, &action)["verdict"].clone()
+    };
+    assert_eq!(on("https://synthex.social/form"), "allow");
+    assert_eq!(on("https://synthex.social.evil.com/form"), "block");
+}
+
+#[test]
 fn c10_the_score_has_its_factors_and_its_thresholds() {
     let risk = |context: Value, action: &Value| judged_in(&context, action)["risk"].clone();
     let score = |risk: &Value| risk["score"].as_f64().unwrap();

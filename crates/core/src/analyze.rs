@@ -122,6 +122,11 @@ fn matches(pattern: &str, word: &str) -> bool {
     })
 }
 
+/// The place of a text that is all there is.
+pub(crate) fn whole(text: &str) -> Option<Span> {
+    u32::try_from(text.len()).ok().map(|end| [0, end])
+}
+
 impl Analysis {
     /// These facts, and no commands.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
-use crate::analyze::{Analysis, arguments};
+use crate::analyze::{Analysis, arguments, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
@@ -20,7 +20,7 @@ const FORBIDDEN: [&str; 6] = [
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Named { name, params } = action else { return Analysis::default() };
-    let span = u32::try_from(name.len()).ok().map(|end| [0, end]);
+    let span = whole(name);
     let purpose = purpose::of_name(name);
     let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;
     if is_forbidden(name) {

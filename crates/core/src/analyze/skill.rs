@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
-use crate::analyze::{Analysis, arguments};
+use crate::analyze::{Analysis, arguments, whole};
 use crate::app::{Access, Skill};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
@@ -11,7 +11,7 @@ use crate::place::Scene;
 #[must_use]
 pub fn analyze(action: &Action, declared: Option<Skill>, scene: &Scene<'_>) -> Analysis {
     let Action::Skill { skill, params } = action else { return Analysis::default() };
-    let span = u32::try_from(skill.len()).ok().map(|end| [0, end]);
+    let span = whole(skill);
     let name = skill.rsplit('.').next().unwrap_or_default();
     let purpose = purpose::of_name(name);
     let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;

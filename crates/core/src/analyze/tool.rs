@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
-use crate::analyze::{Analysis, arguments};
+use crate::analyze::{Analysis, arguments, whole};
 use crate::digest;
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
@@ -24,7 +24,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let purpose = purpose::of(tool, description.as_deref());
     let arguments::Seen { mut analysis, ran } =
         arguments::analyze(arguments, purpose, schema.as_ref(), scene);
-    let span = u32::try_from(tool.len()).ok().map(|end| [0, end]);
+    let span = whole(tool);
     let shown = format!("{server}/{tool}");
     let kinds =
         [does(purpose, ran), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];

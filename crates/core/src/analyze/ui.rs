@@ -12,7 +12,7 @@ mod read;
 mod value;
 
 use crate::action::{Action, Field, Surface, UiOp};
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, url, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 use field::Ask;
@@ -25,7 +25,7 @@ const MOST_LABEL: usize = 4 << 10;
 
 /// What a click or an entry would do.
 #[must_use]
-pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
+pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Ui { surface, op, label, field, text, url } = action else {
         return Analysis::default();
     };
@@ -46,12 +46,22 @@ pub fn analyze(action: &Action, _scene: &Scene<'_>) -> Analysis {
     if *op != UiOp::Scroll && *op != UiOp::Hover && control.is_long() {
         facts.push(Fact::new(FactKind::Bound, "a label longer than can be read"));
     }
-    if *surface == Surface::App {
-        for fact in &mut facts {
-            fact.tags = fact.tags.and(Tags::of(&[Tag::App]));
-        }
+    let tags = if *surface == Surface::App { Tags::of(&[Tag::App]) } else { Tags::NONE };
+    let span = label.as_deref().filter(|label| control.words() == Some(*label)).and_then(whole);
+    for fact in &mut facts {
+        fact.tags = fact.tags.and(tags);
+        fact.span = span;
     }
+    facts.extend(url.iter().flat_map(|url| foreign(url, scene)));
     Analysis::of(facts)
+}
+
+/// An agent that was given its origins may not act on the page of another.
+fn foreign(page: &str, scene: &Scene<'_>) -> impl Iterator<Item = Fact> {
+    let facts =
+        if scene.context.allowed_origins.is_some() { url::facts(page, scene) } else { Vec::new() };
+    let outside = [FactKind::UrlForeign, FactKind::UrlInvalid, FactKind::Bound];
+    facts.into_iter().filter(move |fact| outside.contains(&fact.kind)).map(|fact| fact.at(None))
 }
 
 /// What is acted on.

@@ -8,10 +8,9 @@
 use url::{Host, Url};
 
 use crate::action::Action;
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
-use crate::verdict::Span;
 
 mod address;
 mod lookalike;
@@ -90,10 +89,6 @@ pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
         fact.span = span;
     }
     found.facts
-}
-
-fn whole(text: &str) -> Option<Span> {
-    u32::try_from(text.len()).ok().map(|end| [0, end])
 }
 
 fn parse(text: &str, scene: &Scene<'_>) -> Result<Url, FactKind> {
