@@ -95,6 +95,41 @@ proptest! {
     }
 
     #[test]
+    fn no_spelling_policy_or_context_opens_a_forbidden_address(
+        (scheme, rest) in select(FORBIDDEN_ADDRESSES),
+        spelling in prop::collection::vec(any::<(bool, u8)>(), LONGEST_SCHEME),
+        before in "[\\x00-\\x20]{0,4}",
+        policy in policies(),
+        context in contexts(),
+    ) {
+        let url = format!("{before}{}{rest}", spelt(scheme, &spelling));
+        for action in [
+            Action::Navigate { url: url.clone() },
+            Action::HttpRequest { method: "GET".to_owned(), url: url.clone(), body: None },
+        ] {
+            let policy = remembering(policy.clone(), &action, &context);
+            let judgement = judge(&action, &policy, &context);
+            prop_assert_eq!(judgement.verdict, Verdict::Block, "{:?} in {:?}", action, context);
+        }
+    }
+
+    #[test]
+    fn no_spelling_policy_or_context_allows_a_forbidden_name(
+        words in select(FORBIDDEN_NAMES),
+        joint in select(&["", "_", "-", " ", ".", "/", "\u{200b}"][..]),
+        upper in any::<bool>(),
+        policy in policies(),
+        context in contexts(),
+    ) {
+        let name = words.join(joint);
+        let name = if upper { name.to_uppercase() } else { name };
+        let action = Action::Named { name, params: BTreeMap::new() };
+        let policy = remembering(policy, &action, &context);
+        let judgement = judge(&action, &policy, &context);
+        prop_assert_eq!(judgement.verdict, Verdict::Block, "{:?} in {:?}", action, context);
+    }
+
+    #[test]
     fn whoever_only_mentions_a_hard_block_passes(
         harm in harm::harm(),
         mention in select(MENTIONS),
@@ -104,6 +139,49 @@ proptest! {
         let script = mention.replace("{q}", &quote::single(&text)).replace("{}", &text);
         prop_assert!(verdict(&script) <= Verdict::Warn, "{} is {:?}", script, verdict(&script));
     }
+}
+
+const FORBIDDEN_ADDRESSES: &[(&str, &str)] = &[
+    ("file", ":///etc/passwd"),
+    ("file", ":\\\\etc\\passwd"),
+    ("javascript", ":alert(1)"),
+    ("javascript", "://example.com/%0aalert(1)"),
+    ("data", ":text/html,<script>x</script>"),
+    ("blob", ":https://example.com/1"),
+    ("about", ":blank"),
+    ("chrome", "://settings"),
+    ("view-source", ":https://example.com"),
+    ("vbscript", ":x"),
+    ("filesystem", ":https://example.com/temporary/x"),
+    ("devtools", "://devtools/x"),
+    ("chrome-extension", "://abc/x.html"),
+];
+
+const FORBIDDEN_NAMES: &[&[&str]] = &[
+    &["delete", "Account"],
+    &["format", "Disk"],
+    &["install", "Software"],
+    &["modify", "System", "Settings"],
+    &["access", "Terminal"],
+    &["run", "Shell", "Commands"],
+];
+
+/// Letters of the longest of them.
+const LONGEST_SCHEME: usize = 16;
+
+/// A scheme with letters of either case, and between them what a browser leaves out.
+fn spelt(scheme: &str, spelling: &[(bool, u8)]) -> String {
+    let letters = scheme.chars().zip(spelling);
+    letters.fold(String::new(), |mut text, (letter, (upper, between))| {
+        text.push(if *upper { letter.to_ascii_uppercase() } else { letter });
+        text.push_str(match between % 8 {
+            0 => "\t",
+            1 => "\n",
+            2 => "\r",
+            _ => "",
+        });
+        text
+    })
 }
 
 /// What the policy tests draw from: everything a configuration, a session or an earlier answer
@@ -129,6 +207,8 @@ const LAX_FILES: &[&str] = &[
     "overrides: {risk.critical: allow, risk.high: allow, kind.shell: allow, kind.file_write: allow}",
     "overrides: {'effect.files.*': allow, 'shell.disk.*': allow, 'effect.execution.*': allow}",
     "options: {recoverable: allow, regenerable: allow}",
+    "overrides: {'web.*': allow, 'skill.*': allow, kind.navigate: allow, kind.named: allow}\n\
+     apps: {x: {skills: {y: {access: read}}}}",
     "safety: {enabled: false, sensitive_paths: [/tmp]}\noverrides: {'*': allow}\n\
      options: {recoverable: allow, regenerable: allow}",
 ];
