@@ -101,6 +101,11 @@ impl Walker<'_> {
                         self.note_path(FactKind::Write, file, Tags::of(&[Tag::Created]));
                     }
                 }
+                // `find` takes neither outside of a command, so somebody meant to give it one.
+                "{}" | ";" => {
+                    let subject = "find: a command that does not begin with -exec";
+                    self.note(Fact::new(FactKind::Unparsed, subject).at(test.span));
+                }
                 _ => {}
             }
         }
