@@ -7,7 +7,7 @@ use std::time::Instant;
 use countersign_core::policy::{Source, Sources};
 use countersign_core::{Action, Policy};
 
-use crate::kinds::cost;
+use crate::kinds::costs;
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 5_000];
 
@@ -19,13 +19,13 @@ pub(crate) fn table() -> Result<String, Box<dyn Error>> {
     );
     let command = "git push origin main && cargo test -p core -- --nocapture";
     let action = Action::Shell { command: command.to_owned(), cwd: None };
-    let none = cost(&action, &Policy::default());
+    let none = Policy::default();
     for size in SIZES {
         let started = Instant::now();
         let with_rules = policy(&rules(size))?;
         let with_patterns = policy(&patterns(size))?;
         let loading = started.elapsed().as_secs_f64() * 1e3;
-        let (rules, patterns) = (cost(&action, &with_rules), cost(&action, &with_patterns));
+        let [none, rules, patterns] = costs(&action, [&none, &with_rules, &with_patterns]);
         writeln!(
             table,
             "| {size} | {rules:.2} | {:.2} | {patterns:.2} | {:.2} | {loading:.0} |",

@@ -38,20 +38,28 @@ pub(crate) fn table() -> Result<String, Box<dyn Error>> {
 }
 
 /// The median of one judgement, in microseconds.
-pub(crate) fn cost(action: &Action, policy: &Policy) -> f64 {
+fn cost(action: &Action, policy: &Policy) -> f64 {
+    let [cost] = costs(action, [policy]);
+    cost
+}
+
+/// The medians of one judgement by each policy, taken in turns, in microseconds.
+pub(crate) fn costs<const N: usize>(action: &Action, policies: [&Policy; N]) -> [f64; N] {
     let context = Context {
         home: Some("/home/dev".into()),
         workspace: Some("/home/dev/project".into()),
         cwd: Some("/home/dev/project".into()),
         ..Context::default()
     };
-    let mut times = Times::default();
+    let mut turns = policies.map(|policy| (policy, Times::default()));
     for _ in 0..TURNS {
-        times.add(|| {
-            for _ in 0..ROUNDS {
-                black_box(judge(black_box(action), policy, &context));
-            }
-        });
+        for (policy, times) in &mut turns {
+            times.add(|| {
+                for _ in 0..ROUNDS {
+                    black_box(judge(black_box(action), policy, &context));
+                }
+            });
+        }
     }
-    times.median() / f64::from(ROUNDS)
+    turns.map(|(_, times)| times.median() / f64::from(ROUNDS))
 }

@@ -95,6 +95,9 @@ fn enumeration(languages: &[String]) -> String {
 
 fn table(words: &Words) -> Result<String, Box<dyn std::error::Error>> {
     let texts: Vec<&String> = words.keys().collect();
+    // Offsets instead of pointers: a position-independent program would have to mend thousands
+    // of pointers at every start.
+    let (mut all, mut meanings, mut count) = (String::new(), String::new(), 0_u32);
     let mut code = String::from("static WORDS: &[Word] = &[\n");
     // The entries that start the one at hand, the longest last.
     let mut open: Vec<usize> = Vec::new();
@@ -114,15 +117,21 @@ fn table(words: &Words) -> Result<String, Box<dyn std::error::Error>> {
             None => "None".to_owned(),
         };
         open.push(at);
-        let senses: Vec<_> =
-            senses.iter().map(|(language, senses)| sense(language, senses)).collect();
         let _ = writeln!(
             code,
-            "Word {{ text: {text:?}, shorter: {shorter}, senses: &[{}] }},",
-            senses.join(", ")
+            "Word {{ start: {}, length: {}, shorter: {shorter}, first: {count}, senses: {} }},",
+            u32::try_from(all.len())?,
+            u8::try_from(text.len())?,
+            u8::try_from(senses.len())?,
         );
+        all.push_str(text);
+        for (language, senses) in senses {
+            let _ = writeln!(meanings, "{},", sense(language, senses));
+            count += 1;
+        }
     }
-    code.push_str("];\n");
+    let _ = writeln!(code, "];\nstatic TEXT: &str = {all:?};");
+    let _ = writeln!(code, "static SENSES: &[Sense] = &[\n{meanings}];");
     Ok(code)
 }
 

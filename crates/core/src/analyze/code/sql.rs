@@ -16,6 +16,7 @@ mod flavour;
 mod guess;
 mod hint;
 mod lexeme;
+mod plain;
 mod reach;
 mod tree;
 mod truth;
@@ -91,6 +92,8 @@ impl Reader<'_> {
         match self.flavour.reads(&first.word()) {
             Some(true) => {}
             Some(false) => self.facts.push(Fact::new(FactKind::Unparsed, "")),
+            // SQL Server needs nothing between two statements, so there the grammar looks.
+            None if self.flavour != Flavour::SqlServer && plain::only_reads(run) => {}
             None => self.changes(run, from),
         }
         self.inner(run);

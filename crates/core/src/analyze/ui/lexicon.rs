@@ -166,10 +166,26 @@ pub(super) const fn is_joined(char: char) -> bool {
 /// One entry: its folded text and what it means where.
 #[derive(Debug)]
 struct Word {
-    text: &'static str,
+    /// Where in `TEXT` its text starts, and how many bytes it has.
+    start: u32,
+    length: u8,
     /// The longest other entry that starts this one.
     shorter: Option<u16>,
-    senses: &'static [Sense],
+    /// Where in `SENSES` what it means starts, and how many languages know it.
+    first: u32,
+    senses: u8,
+}
+
+impl Word {
+    fn text(&self) -> &'static str {
+        let start = self.start as usize;
+        TEXT.get(start..start.saturating_add(usize::from(self.length))).unwrap_or_default()
+    }
+
+    fn senses(&self) -> &'static [Sense] {
+        let first = self.first as usize;
+        SENSES.get(first..first.saturating_add(usize::from(self.senses))).unwrap_or_default()
+    }
 }
 
 /// What an entry means in one language.
@@ -238,8 +254,8 @@ pub(super) fn look_up(text: &str) -> Option<Meaning> {
     let mut meaning = Meaning::UNKNOWN;
     let first_word = text.find(' ').unwrap_or(text.len());
     for word in entries(text) {
-        let end = ends_word(text, word.text);
-        for sense in word.senses {
+        let end = ends_word(text, word.text());
+        for sense in word.senses() {
             // Beside a whole word its stem counts too; beside a phrase its first word does not.
             let known = meaning.is_known(sense.language);
             let classes = match (known, end) {
@@ -247,7 +263,7 @@ pub(super) fn look_up(text: &str) -> Option<Meaning> {
                 (false, true) => sense.whole,
                 _ => sense.stem,
             };
-            meaning.learn(sense.language, classes, word.text.len());
+            meaning.learn(sense.language, classes, word.text().len());
         }
     }
     (meaning.length > 0).then_some(meaning)
@@ -258,8 +274,8 @@ pub(super) fn look_up(text: &str) -> Option<Meaning> {
 pub(super) fn look_inside(rest: &str) -> Option<Meaning> {
     let mut meaning = Meaning::UNKNOWN;
     for word in entries(rest) {
-        for sense in word.senses {
-            meaning.learn(sense.language, sense.inner, word.text.len());
+        for sense in word.senses() {
+            meaning.learn(sense.language, sense.inner, word.text().len());
         }
     }
     (meaning.length > 0).then_some(meaning)
@@ -270,14 +286,14 @@ pub(super) fn look_inside(rest: &str) -> Option<Meaning> {
 /// Whatever lies in the table between the longest such entry and the text starts with that entry,
 /// so the last entry not after the text leads to all of them.
 fn entries(text: &str) -> impl Iterator<Item = &'static Word> {
-    let after = WORDS.partition_point(|word| word.text <= text);
+    let after = WORDS.partition_point(|word| word.text() <= text);
     let mut next = after.checked_sub(1).and_then(|at| WORDS.get(at));
     std::iter::from_fn(move || {
         let word = next?;
         next = word.shorter.and_then(|at| WORDS.get(usize::from(at)));
         Some(word)
     })
-    .filter(move |word| text.starts_with(word.text))
+    .filter(move |word| text.starts_with(word.text()))
 }
 
 fn ends_word(text: &str, word: &str) -> bool {
@@ -336,11 +352,11 @@ mod tests {
         for word in WORDS {
             let secret = Classes::of(&[Class::Password, Class::Finance, Class::Identity]);
             let secret = word
-                .senses
+                .senses()
                 .iter()
                 .any(|sense| sense.whole.any(secret) && sense.language != Language::Names);
-            if secret && !is_found("password", word.text) {
-                wrong.push(word.text);
+            if secret && !is_found("password", word.text()) {
+                wrong.push(word.text());
             }
         }
         assert!(wrong.is_empty(), "{} wrong: {wrong:?}", wrong.len());
@@ -351,11 +367,11 @@ mod tests {
         let mut wrong = Vec::new();
         for word in WORDS {
             let destroys = word
-                .senses
+                .senses()
                 .iter()
                 .any(|sense| sense.whole.has(Class::Destroy) && sense.language != Language::Names);
-            if destroys && !is_found("destroy", word.text) {
-                wrong.push(word.text);
+            if destroys && !is_found("destroy", word.text()) {
+                wrong.push(word.text());
             }
         }
         assert!(wrong.is_empty(), "{} wrong: {wrong:?}", wrong.len());
@@ -363,10 +379,14 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_its_links_lead_to_shorter_entries() {
-        assert!(WORDS.windows(2).all(|pair| pair[0].text < pair[1].text));
+        assert!(WORDS.windows(2).all(|pair| pair[0].text() < pair[1].text()));
         for word in WORDS {
-            let shorter = word.shorter.map(|at| WORDS[usize::from(at)].text);
-            assert!(shorter.is_none_or(|shorter| word.text.starts_with(shorter)), "{}", word.text);
+            let shorter = word.shorter.map(|at| WORDS[usize::from(at)].text());
+            assert!(
+                shorter.is_none_or(|shorter| word.text().starts_with(shorter)),
+                "{}",
+                word.text()
+            );
         }
     }
 }
