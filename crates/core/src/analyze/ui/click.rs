@@ -241,8 +241,12 @@ const fn order(language: Language) -> Order {
         | Language::Dutch
         | Language::Japanese
         | Language::Korean
-        | Language::Turkish => Order::Last,
-        Language::ChineseSimplified | Language::ChineseTraditional => Order::Any,
+        | Language::Turkish
+        | Language::Hungarian
+        | Language::Hindi => Order::Last,
+        Language::ChineseSimplified | Language::ChineseTraditional | Language::Persian => {
+            Order::Any
+        }
         _ => Order::First,
     }
 }

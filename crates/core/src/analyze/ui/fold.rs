@@ -30,21 +30,57 @@ pub(super) fn fold(text: &str, most: usize) -> String {
             folded.push(' ');
         }
         gap = false;
-        for small in char.to_lowercase() {
-            folded.push(if small == 'ё' { 'е' } else { small });
-        }
+        folded.extend(char.to_lowercase().filter(|small| *small != '\u{307}').map(plain));
     }
     folded
 }
 
 fn is_word(char: char) -> bool {
-    char.is_alphanumeric() || char == 'ー'
+    // The tone marks of Thai and the sign that joins consonants in Hindi stand inside words.
+    char.is_alphanumeric() || matches!(char, 'ー' | '\u{E47}'..='\u{E4E}' | '\u{94D}')
 }
 
-/// Soft hyphens, joiners and marks of direction split a word for a machine and not for a person.
+/// Soft hyphens, joiners and marks of direction split a word for a machine and not for a person,
+/// and so do the vowel points that Hebrew, Arabic and Hindi may leave out.
 const fn is_invisible(char: char) -> bool {
     matches!(char, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{2064}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
+        | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+        | '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}'..='\u{5C7}' | '\u{640}'
+        | '\u{64B}'..='\u{652}' | '\u{670}' | '\u{93C}')
+}
+
+/// One letter for those that people type for one another.
+const fn plain(char: char) -> char {
+    match char {
+        'ё' => 'е',
+        // Romanian with a comma or a cedilla.
+        'ș' => 'ş',
+        'ț' => 'ţ',
+        // Greek capitals go without accents, and have one sigma.
+        'ά' => 'α',
+        'έ' => 'ε',
+        'ή' => 'η',
+        'ί' | 'ϊ' | 'ΐ' => 'ι',
+        'ό' => 'ο',
+        'ύ' | 'ϋ' | 'ΰ' => 'υ',
+        'ώ' => 'ω',
+        'ς' => 'σ',
+        // Arabic and Persian keyboards write each other's letters.
+        'أ' | 'إ' | 'آ' | 'ٱ' => 'ا',
+        'ى' | 'ی' => 'ي',
+        'ک' => 'ك',
+        'ة' => 'ه',
+        // Hindi dots and nasals.
+        'ँ' => 'ं',
+        '\u{958}' => 'क',
+        '\u{959}' => 'ख',
+        '\u{95A}' => 'ग',
+        '\u{95B}' => 'ज',
+        '\u{95C}' => 'ड',
+        '\u{95D}' => 'ढ',
+        '\u{95E}' => 'फ',
+        _ => char,
+    }
 }
 
 /// Full-width letters and digits in their usual width.
@@ -58,14 +94,20 @@ fn narrow(char: char) -> char {
 /// A letter and the mark over it, as macOS writes them, in one.
 fn compose(base: char, mark: char) -> Option<char> {
     let pairs = match mark {
-        '\u{300}' => "aàeèiìoòuù",
-        '\u{301}' => "aáeéiíoóuúyýcćnńsśzź",
-        '\u{302}' => "aâeêiîoôuû",
-        '\u{303}' => "aãnñoõ",
-        '\u{306}' => "ий",
-        '\u{307}' => "zż",
-        '\u{308}' => "aäeëiïoöuüе\u{435}",
-        '\u{327}' => "cç",
+        '\u{300}' => "aàeèiìoòuùâầăằêềôồơờưừyỳ",
+        '\u{301}' => "aáeéiíoóuúyýcćnńsśzźlĺrŕâấăắêếôốơớưứααεεηηιιοουυωω",
+        '\u{302}' => "aâeêiîoôuûạậẹệọộ",
+        '\u{303}' => "aãnñoõeẽiĩuũyỹâẫăẵêễôỗơỡưữ",
+        '\u{306}' => "ийaăạặ",
+        '\u{307}' => "zżii",
+        '\u{308}' => "aäeëiïoöuüе\u{435}ιιυυ",
+        '\u{309}' => "aảeẻiỉoỏuủyỷâẩăẳêểôổơởưử",
+        '\u{30A}' => "aåuů",
+        '\u{30B}' => "oőuű",
+        '\u{30C}' => "cčdďeěnňrřsštťzžlľ",
+        '\u{31B}' => "oơuưóớúứòờùừỏởủửõỡũữọợụự",
+        '\u{323}' => "aạeẹiịoọuụyỵâậăặêệôộơợưự",
+        '\u{326}' | '\u{327}' => "cçsştţ",
         '\u{328}' => "aąeę",
         _ => return None,
     };

@@ -159,7 +159,7 @@ impl Classes {
 #[must_use]
 pub(super) const fn is_joined(char: char) -> bool {
     matches!(char,
-        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
+        '\u{E00}'..='\u{E7F}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
         | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
 }
 
