@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use countersign_core::action::Language;
+use countersign_core::action::{Field, Language, Surface, UiOp};
 use countersign_core::{Action, Context, Verdict};
 use proptest::prelude::*;
 
@@ -639,7 +639,37 @@ fn every_kind(text: &str) -> impl Iterator<Item = Action> {
         Action::FileList { path: path.clone() },
     ];
     let applescript = Action::Applescript { script: text.to_owned() };
-    [shell(text.to_owned()), applescript].into_iter().chain(code).chain(files)
+    [shell(text.to_owned()), applescript].into_iter().chain(code).chain(files).chain(others(text))
+}
+
+/// Pages, clicks, skills, tools and names, with the text wherever they take one.
+fn others(text: &str) -> [Action; 6] {
+    let own = || text.to_owned();
+    let arguments =
+        ["url", "host", "path", "query", "title"].map(|name| (name.to_owned(), text.into()));
+    let click = |op| Action::Ui {
+        surface: Surface::Browser,
+        op,
+        label: Some(own()),
+        field: Some(Box::new(Field { name: Some(own()), nearby: Some(own()), ..Field::default() })),
+        text: Some(own()),
+        url: Some(own()),
+    };
+    [
+        Action::Navigate { url: own() },
+        click(UiOp::Click),
+        click(UiOp::Type),
+        Action::Skill { skill: own(), params: [(own(), text.into())].into() },
+        Action::Tool {
+            server: own(),
+            tool: own(),
+            description: Some(own()),
+            arguments: arguments.into(),
+            annotations: None,
+            schema: Some(text.into()),
+        },
+        Action::Named { name: own(), params: [(own(), text.into())].into() },
+    ]
 }
 
 fn shell(command: String) -> Action {
