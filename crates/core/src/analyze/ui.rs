@@ -270,8 +270,10 @@ mod tests {
 
     #[test]
     fn a_label_of_a_megabyte_is_cut_and_told() {
-        for part in ["a", "delete ", "삭제", "削除", "が", "passwort", " ", "\u{200B}", "e\u{301}"]
-        {
+        for part in [
+            "a", "delete ", "삭제", "削除", "が", "passwort", " ", "\u{200B}", "e\u{301}", "ลบ",
+            "ก", "حذف ", "\u{64B}",
+        ] {
             let label = part.repeat((1 << 20) / part.len());
             for op in ["click", "type", "submit", "press"] {
                 let action = serde_json::json!({

@@ -134,6 +134,24 @@ mod tests {
     }
 
     #[test]
+    fn letters_that_people_type_for_one_another_are_one() {
+        for (one, other) in [
+            ("ΔΙΑΓΡΑΦΗΣ", "Διαγραφής"),
+            ("ȘTERGE", "şterge"),
+            ("İptal", "iptal"),
+            ("حَذْف", "حذف"),
+            ("إلغاء", "الغاء"),
+            ("كد ملي", "کد ملی"),
+            ("हटाएँ", "हटाएं"),
+            ("फ़ाइल", "फाइल"),
+            ("Hu\u{309}y \u{111}i\u{323}a", "Hủy địa"),
+            ("mật", "ma\u{323}\u{302}t"),
+        ] {
+            assert_eq!(fold(one, 99), fold(other, 99), "{one}");
+        }
+    }
+
+    #[test]
     fn long_texts_are_cut() {
         assert!(fold(&"x".repeat(1 << 20), 100).len() < 110);
         assert!(fold(&" ".repeat(1 << 20), 100).is_empty());
