@@ -10,15 +10,8 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/core/tests/support/invariant.rs"]
 mod invariant;
 
-const OPS: [UiOp; 7] = [
-    UiOp::Click,
-    UiOp::Type,
-    UiOp::Select,
-    UiOp::Submit,
-    UiOp::Press,
-    UiOp::Scroll,
-    UiOp::Hover,
-];
+const OPS: [UiOp; 7] =
+    [UiOp::Click, UiOp::Type, UiOp::Select, UiOp::Submit, UiOp::Press, UiOp::Scroll, UiOp::Hover];
 
 fuzz_target!(|input: (u8, Option<String>, Option<String>, Option<String>, [Option<String>; 6])| {
     let (choice, label, text, url, [name, id, kind, autocomplete, aria_label, nearby]) = input;
