@@ -29,6 +29,10 @@ pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
     }
 }
 
+/// Sources on one command line that are followed: each sees all the words after it, so thousands
+/// would take time by the square.
+const MOST_SOURCES: usize = 64;
+
 impl Walker<'_> {
     /// Follows an interpreter.
     pub(super) fn interpret(
@@ -45,7 +49,11 @@ impl Walker<'_> {
         }
         if !sources.is_empty() {
             let mut out = Stream::empty();
-            for source in sources {
+            for (count, source) in sources.into_iter().enumerate() {
+                if count >= MOST_SOURCES {
+                    self.note(Fact::new(FactKind::Bound, "too many sources").at(span));
+                    break;
+                }
                 let content = Stream::known(source.text.clone(), source.taint);
                 let at = source.span.or(span);
                 let outer = self.state.clone();
