@@ -13,6 +13,8 @@ use crate::{camel, yaml_files};
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
+    /// Whoever serves it; the app itself unless said.
+    provider: Option<String>,
     skills: BTreeMap<String, Skill>,
 }
 
@@ -31,7 +33,12 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
     for (id, text) in yaml_files(folder)? {
         let entry: Entry =
             serde_saphyr::from_str(&text).map_err(|error| format!("apps/{id}.yaml: {error}"))?;
-        writeln!(code, "App {{ id: {id:?}, name: {:?}, skills: &[", entry.name)?;
+        let provider = entry.provider.as_ref().unwrap_or(&id);
+        writeln!(
+            code,
+            "App {{ id: {id:?}, name: {:?}, provider: {provider:?}, skills: &[",
+            entry.name
+        )?;
         for (skill, row) in &entry.skills {
             let confirm = row.confirm.unwrap_or(row.access != "read");
             writeln!(

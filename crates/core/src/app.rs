@@ -36,6 +36,8 @@ pub struct App {
     pub id: &'static str,
     /// What a person calls it.
     pub name: &'static str,
+    /// Whoever serves it, for limits by provider.
+    pub provider: &'static str,
     /// Its skills, by id and name, sorted by id.
     pub skills: &'static [(&'static str, &'static str, Skill)],
 }

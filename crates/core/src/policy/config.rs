@@ -94,6 +94,10 @@ pub(crate) struct AppRow {
     #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
     #[serde(default)]
     name: Option<String>,
+    /// Whoever serves it, for limits by provider; the app itself unless said.
+    #[expect(dead_code, reason = "limits are the gate's, which reads the same file")]
+    #[serde(default)]
+    provider: Option<String>,
     /// Its skills, by the part of their id after the dot.
     skills: BTreeMap<String, SkillRow>,
 }
