@@ -5,6 +5,7 @@
 //! value itself when it starts like a URL. Prose that mentions an address is prose.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use serde_json::Value;
 
@@ -91,10 +92,14 @@ impl Seen {
                 self.keep(code::analyze(Language::Sql, text, None, &inner));
             }
             Role::Path => self.path(text, purpose, scene),
-            Role::Url if !text.contains("://") && !text.contains(':') && text.contains('.') => {
-                self.url(&format!("https://{text}"), scene);
+            // A path on the tool's own site; two slashes would leave it.
+            Role::Url
+                if text.starts_with('/')
+                    && !["//", "/\\"].iter().any(|two| text.starts_with(two)) => {}
+            Role::Url if !text.contains(':') && !text.starts_with('/') => {
+                self.host(text, scene);
             }
-            Role::Host => self.url(&format!("https://{text}"), scene),
+            Role::Host => self.host(text, scene),
             _ if role == Role::Url || starts_like_a_url(text) => self.url(text, scene),
             Role::Words | Role::Query | Role::Url | Role::Other => {}
         }
@@ -112,10 +117,24 @@ impl Seen {
     }
 
     fn url(&mut self, text: &str, scene: &Scene<'_>) {
-        let facts = url::facts(text.trim(), scene).into_iter().filter(|fact| {
-            // A name of some page is often no URL at all; the tool will say so itself.
-            fact.kind != FactKind::UrlInvalid
-        });
+        self.tell(url::facts(text.trim(), scene).into_iter());
+    }
+
+    /// A domain or an address without a scheme. A single word is as often the name of something
+    /// else, so it counts only where it is known to lead inside.
+    fn host(&mut self, text: &str, scene: &Scene<'_>) {
+        let text = text.trim();
+        let bare = text.split('%').next().unwrap_or_default().trim_matches(['[', ']']);
+        let address = bare.parse::<Ipv6Addr>().map(|address| format!("https://[{address}]/"));
+        let facts = url::facts(&address.unwrap_or_else(|_| format!("https://{text}")), scene);
+        let word = !text.contains(['.', ':']);
+        self.tell(facts.into_iter().filter(|fact| {
+            let named = fact.tags.has(Tag::Named) || fact.kind == FactKind::UrlInvalid;
+            !(word && named)
+        }));
+    }
+
+    fn tell(&mut self, facts: impl Iterator<Item = Fact>) {
         let tagged = facts.map(|fact| fact.tagged(Tags::of(&[Tag::Argument])).at(None));
         self.analysis.facts.extend(tagged);
     }

@@ -130,7 +130,12 @@ mod tests {
             |arguments: Value| kinds(&json!({"tool": "get_x", "arguments": arguments}), &none);
         assert_eq!(call(json!({"url": "http://127.0.0.1/"})), [FactKind::UrlInternal]);
         assert_eq!(call(json!({"a": [{"b": "http://10.0.0.1/"}]})), [FactKind::UrlInternal]);
-        assert_eq!(call(json!({"host": "localhost"})), [FactKind::UrlInternal]);
+        for host in ["localhost", "::1", "[::1]", "fe80::1%eth0", "127.0.0.1", "2130706433"] {
+            assert_eq!(call(json!({"host": host})), [FactKind::UrlInternal], "{host}");
+        }
+        assert_eq!(call(json!({"url": "localhost"})), [FactKind::UrlInternal]);
+        assert_eq!(call(json!({"url": "http://[fe80::1%25eth0]/"})), [FactKind::UrlInvalid]);
+        assert_eq!(call(json!({"link": "readme", "url": "/a/b", "host": "web1"})), []);
         assert_eq!(call(json!({"sql": "DROP TABLE users"})), [FactKind::SqlDrop]);
         assert_eq!(call(json!({"path": "/etc/shadow"})), [FactKind::Read]);
         assert_eq!(call(json!({"body": "see http://localhost:3000 for more"})), []);

@@ -81,9 +81,14 @@ fn with_scheme(site: &str) -> String {
 pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
     let span = whole(text);
     let mut found = Found { facts: Vec::new(), text };
-    match parse(text, scene) {
-        Ok(url) => look(&url, scene, &mut found),
-        Err(fault) => found.add(fault),
+    // What stands at the start of a URL decides where it leads, however long the rest is.
+    let short = text.get(..text.floor_char_boundary(MOST_BYTES)).unwrap_or_default();
+    match parse(short, scene) {
+        Some(url) => look(&url, scene, &mut found),
+        None => found.add(FactKind::UrlInvalid),
+    }
+    if short.len() < text.len() {
+        found.add(FactKind::Bound);
     }
     for fact in &mut found.facts {
         fact.span = span;
@@ -91,26 +96,9 @@ pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
     found.facts
 }
 
-fn parse(text: &str, scene: &Scene<'_>) -> Result<Url, FactKind> {
-    let Some(short) = up_to(text, MOST_BYTES) else { return Err(FactKind::Bound) };
-    let base = match scene.context.base_url.as_deref().map(Url::parse) {
-        None => None,
-        Some(Ok(base)) => Some(base),
-        Some(Err(_)) => return Err(FactKind::UrlInvalid),
-    };
-    let options = Url::options().base_url(base.as_ref());
-    let url = options.parse(short).map_err(|_| FactKind::UrlInvalid)?;
-    // A long `javascript:` is as forbidden as a short one; anything else that long is a question.
-    if short.len() < text.len() && !FORBIDDEN.contains(&url.scheme()) {
-        return Err(FactKind::Bound);
-    }
-    Ok(url)
-}
-
-/// The first bytes of a text, at most so many.
-fn up_to(text: &str, most: usize) -> Option<&str> {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-    text.get(..end)
+fn parse(text: &str, scene: &Scene<'_>) -> Option<Url> {
+    let base = scene.context.base_url.as_deref().map(Url::parse).transpose().ok()?;
+    Url::options().base_url(base.as_ref()).parse(text).ok()
 }
 
 struct Found<'a> {
@@ -339,6 +327,9 @@ mod tests {
     fn a_long_url_is_a_question_and_a_long_script_is_still_one() {
         let long = "a".repeat(MOST_BYTES);
         assert_eq!(kinds(&format!("https://example.com/{long}")), [FactKind::Bound]);
-        assert_eq!(kinds(&format!("javascript:{long}")), [FactKind::UrlScheme]);
+        let scripts = kinds(&format!("javascript:{long}"));
+        assert_eq!(scripts, [FactKind::UrlScheme, FactKind::Bound]);
+        let inside = kinds(&format!("http://169.254.169.254/{long}"));
+        assert_eq!(inside, [FactKind::UrlMetadata, FactKind::Bound]);
     }
 }

@@ -74,7 +74,7 @@ fn declared(name: &str, schema: &Value) -> Role {
     let described = [text("title"), text("description")];
     let mentions = |phrase: &str| {
         described.iter().flatten().any(|text| {
-            text.get(..text.len().min(400))
+            text.get(..text.floor_char_boundary(400))
                 .unwrap_or_default()
                 .to_ascii_lowercase()
                 .contains(phrase)

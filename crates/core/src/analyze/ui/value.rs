@@ -3,8 +3,8 @@
 use super::field::Ask;
 use crate::redact::{Concern, scan};
 
-/// How much of a value is looked at; what is longer is text.
-const MOST: usize = 512;
+/// What is longer than this was told to be longer than can be read.
+const MOST: usize = super::MOST_LABEL;
 
 /// What the value is, given what the field asks for.
 #[must_use]
