@@ -1,0 +1,205 @@
+//! The record of everything, which cannot be quietly changed and can be erased.
+//!
+//! ```text
+//! record n    hash = H(previous hash, n, time, event, payload digest)
+//!             payload digest = H(salt, whose it is, payload)
+//! ```
+//!
+//! - Change, drop, swap or insert a record, and the hashes no longer follow from each other.
+//! - Drop the last ones, and the end that the server signs with every commit does not match. Only
+//!   the latest end is kept, so there is no older one to put in its place.
+//! - Erasure takes a record's payload, salt and owner away and leaves its digest: the chain still
+//!   verifies, and nothing can be guessed back without the salt.
+//! - Retention cuts the oldest records off and leaves a signed anchor where the chain now begins.
+//!
+//! Payloads have been through redaction before they get here, and hold only what the level of
+//! logging asks for.
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Timestamp;
+use crate::keyring::{Keyring, PublicKey, Purpose};
+
+mod event;
+mod verify;
+
+pub use event::Event;
+pub use verify::{Damage, Report, Verifier};
+
+/// Between two checkpoints there are so many records.
+pub const CHECKPOINT_EVERY: u64 = 1_024;
+
+/// What is to go on record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+    /// Whom it is about.
+    pub subject: Subject,
+    /// What the level of logging asks for, redacted.
+    pub payload: Value,
+    /// Keeps anybody from guessing the payload from its digest.
+    pub salt: [u8; 16],
+}
+
+/// Whom a record is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Subject {
+    /// The user.
+    pub owner: Option<String>,
+    /// The workspace.
+    pub workspace: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+}
+
+/// One link of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its number; the first is 1.
+    pub number: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: String,
+    /// The digest of what may be erased.
+    pub digest: [u8; 32],
+    /// The hash of the record before.
+    pub previous: [u8; 32],
+    /// The hash of this one.
+    pub hash: [u8; 32],
+    /// What may be erased; nothing, once it was.
+    pub content: Option<Content>,
+}
+
+/// The part of a record that may be erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Whom it is about.
+    pub subject: Subject,
+    /// What happened, as JSON.
+    pub payload: String,
+    /// Keeps anybody from guessing the payload from its digest.
+    pub salt: [u8; 16],
+}
+
+/// Where the chain ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the last record.
+    pub number: u64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// Its time.
+    pub at: Timestamp,
+}
+
+impl Head {
+    /// Where a chain begins: before record 1.
+    #[must_use]
+    pub const fn genesis() -> Self {
+        Self { number: 0, hash: [0; 32], at: Timestamp(0) }
+    }
+
+    /// Links a draft to the end of the chain. Its record is the new end.
+    #[must_use]
+    pub fn link(&self, draft: Draft) -> Record {
+        let Draft { at, event, subject, payload, salt } = draft;
+        let content = Content { subject, payload: payload.to_string(), salt };
+        let mut record = Record {
+            number: self.number.saturating_add(1),
+            at,
+            event: event.as_str().to_owned(),
+            digest: content.digest(),
+            previous: self.hash,
+            hash: [0; 32],
+            content: Some(content),
+        };
+        record.hash = record.computed_hash();
+        record
+    }
+
+    /// Signs this as what `purpose` says.
+    #[must_use]
+    pub fn sign(&self, purpose: Purpose, keyring: &Keyring) -> Mark {
+        let signature = keyring.sign(purpose, &self.to_bytes());
+        Mark { number: self.number, hash: self.hash, at: self.at, signature }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        [&self.number.to_be_bytes()[..], &self.hash, &self.at.0.to_be_bytes()].concat()
+    }
+}
+
+/// A place in the chain, signed by the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The number of the record.
+    pub number: u64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// Its time.
+    pub at: Timestamp,
+    /// The server's signature.
+    pub signature: [u8; 64],
+}
+
+impl Mark {
+    /// The place.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        Head { number: self.number, hash: self.hash, at: self.at }
+    }
+
+    /// Whether the server signed this place as what `purpose` says.
+    #[must_use]
+    pub fn is_signed(&self, purpose: Purpose, by: &PublicKey) -> bool {
+        by.verifies(purpose, &self.head().to_bytes(), &self.signature)
+    }
+}
+
+impl Record {
+    /// The place of this record in the chain.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        Head { number: self.number, hash: self.hash, at: self.at }
+    }
+
+    fn computed_hash(&self) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(b"countersign record v1\0");
+        hash.update(self.previous);
+        hash.update(self.number.to_be_bytes());
+        hash.update(self.at.0.to_be_bytes());
+        update_text(&mut hash, Some(&self.event));
+        hash.update(self.digest);
+        hash.finalize().into()
+    }
+}
+
+impl Content {
+    fn digest(&self) -> [u8; 32] {
+        let Subject { owner, workspace, session } = &self.subject;
+        let mut hash = Sha256::new_with_prefix(b"countersign record content v1\0");
+        hash.update(self.salt);
+        for text in [owner, workspace, session] {
+            update_text(&mut hash, text.as_deref());
+        }
+        update_text(&mut hash, Some(&self.payload));
+        hash.finalize().into()
+    }
+}
+
+/// With its length first, so that no two lists of texts are hashed alike.
+fn update_text(hash: &mut Sha256, text: Option<&str>) {
+    match text {
+        Some(text) => {
+            hash.update([1]);
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        }
+        None => hash.update([0]),
+    }
+}

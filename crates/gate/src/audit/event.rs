@@ -1,0 +1,77 @@
+//! What can be on record.
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each variant is the event of its name")]
+pub enum Event {
+    SessionStart,
+    ActionPlanned,
+    ActionExecuted,
+    CriticalPoint,
+    Approval,
+    Violation,
+    Error,
+    SessionEnd,
+    AnswerRefused,
+    SpendRefused,
+    SettingsChanged,
+    UserChanged,
+    DeviceChanged,
+    KeyChanged,
+    RememberedChanged,
+    Halted,
+    Resumed,
+    Erased,
+    Cut,
+}
+
+impl Event {
+    /// Every one.
+    pub const ALL: &'static [Self] = &[
+        Self::SessionStart,
+        Self::ActionPlanned,
+        Self::ActionExecuted,
+        Self::CriticalPoint,
+        Self::Approval,
+        Self::Violation,
+        Self::Error,
+        Self::SessionEnd,
+        Self::AnswerRefused,
+        Self::SpendRefused,
+        Self::SettingsChanged,
+        Self::UserChanged,
+        Self::DeviceChanged,
+        Self::KeyChanged,
+        Self::RememberedChanged,
+        Self::Halted,
+        Self::Resumed,
+        Self::Erased,
+        Self::Cut,
+    ];
+
+    /// The word on record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session_start",
+            Self::ActionPlanned => "action_planned",
+            Self::ActionExecuted => "action_executed",
+            Self::CriticalPoint => "critical_point",
+            Self::Approval => "approval",
+            Self::Violation => "violation",
+            Self::Error => "error",
+            Self::SessionEnd => "session_end",
+            Self::AnswerRefused => "answer_refused",
+            Self::SpendRefused => "spend_refused",
+            Self::SettingsChanged => "settings_changed",
+            Self::UserChanged => "user_changed",
+            Self::DeviceChanged => "device_changed",
+            Self::KeyChanged => "key_changed",
+            Self::RememberedChanged => "remembered_changed",
+            Self::Halted => "halted",
+            Self::Resumed => "resumed",
+            Self::Erased => "erased",
+            Self::Cut => "cut",
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The only place that asks for time or randomness.
+//!
+//! Everything else takes both from here, so that a test owns the clock and a trace can be played
+//! again. Time in the gate never runs backwards: [`Steady`] holds on to the latest moment seen, so
+//! that a clock set back revives nothing that has expired.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A moment: milliseconds since 1970, UTC.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The moment this much later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(milliseconds(duration)))
+    }
+
+    /// The moment this much earlier.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(milliseconds(duration)))
+    }
+
+    /// How long it is from an earlier moment to this one; nothing if that one is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// As RFC 3339 writes it, in UTC: `2026-11-16T06:00:00.000Z`.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
+        let (year, month, day) = date(days);
+        let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
+        let (second, millisecond) = (rest / 1_000 % 60, rest % 1_000);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        write!(f, ".{millisecond:03}Z")
+    }
+}
+
+const DAY: i64 = 86_400_000;
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Year, month and day of a day counted from 1970. Years are counted from March, so that the leap
+/// day is the last of its year.
+const fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+/// Says what time it is, and draws lots.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+
+    /// Fills a buffer with bytes nobody can guess.
+    ///
+    /// # Errors
+    /// The machine has none to give. Nothing that needs them may go on.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError>;
+}
+
+/// There is no randomness to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the machine gives no random numbers")]
+pub struct ChanceError;
+
+/// Random bytes of a fixed number.
+///
+/// # Errors
+/// The machine has none to give.
+pub fn random<const N: usize>(clock: &dyn Clock) -> Result<[u8; N], ChanceError> {
+    let mut bytes = [0; N];
+    clock.fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The machine's own clock and randomness.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct System;
+
+impl Clock for System {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(milliseconds(since))
+    }
+
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
+        getrandom::fill(bytes).map_err(|_| ChanceError)
+    }
+}
+
+/// A clock that never runs backwards.
+#[derive(Debug)]
+pub struct Steady {
+    clock: Arc<dyn Clock>,
+    latest: AtomicI64,
+}
+
+impl Steady {
+    /// Holds a clock to what was already seen, such as the time of the last record.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, seen: Timestamp) -> Self {
+        Self { clock, latest: AtomicI64::new(seen.0) }
+    }
+}
+
+impl Clock for Steady {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        let before = self.latest.fetch_max(now.0, Ordering::AcqRel);
+        Timestamp(before.max(now.0))
+    }
+
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
+        self.clock.fill(bytes)
+    }
+}
+
+/// A clock that stands until it is moved, and lots that are the same every time. For tests: what
+/// it draws can be guessed.
+#[derive(Debug)]
+pub struct Fake {
+    now: AtomicI64,
+    drawn: std::sync::atomic::AtomicU64,
+}
+
+impl Fake {
+    /// A clock that stands at a moment.
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self { now: AtomicI64::new(now.0), drawn: std::sync::atomic::AtomicU64::new(0) }
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, duration: Duration) {
+        self.now.fetch_add(milliseconds(duration), Ordering::AcqRel);
+    }
+
+    /// Sets the clock, forwards or back.
+    pub fn set(&self, now: Timestamp) {
+        self.now.store(now.0, Ordering::Release);
+    }
+}
+
+impl Clock for Fake {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.load(Ordering::Acquire))
+    }
+
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
+        // Splitmix: every draw differs, every run is the same.
+        for chunk in bytes.chunks_mut(8) {
+            let drawn = self.drawn.fetch_add(1, Ordering::AcqRel);
+            let mut mixed = drawn.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let bytes = (mixed ^ (mixed >> 31)).to_le_bytes();
+            for (to, from) in chunk.iter_mut().zip(bytes) {
+                *to = from;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_rfc_3339() {
+        for (milliseconds, written) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(Timestamp(milliseconds).to_string(), written);
+        }
+    }
+
+    #[test]
+    fn a_clock_set_back_stands_still() {
+        let fake = Arc::new(Fake::at(Timestamp(1_000)));
+        let steady = Steady::new(fake.clone(), Timestamp(500));
+        assert_eq!(steady.now(), Timestamp(1_000));
+        fake.set(Timestamp(10));
+        assert_eq!(steady.now(), Timestamp(1_000));
+        fake.set(Timestamp(2_000));
+        assert_eq!(steady.now(), Timestamp(2_000));
+        assert_eq!(Steady::new(fake, Timestamp(9_000)).now(), Timestamp(9_000));
+    }
+
+    #[test]
+    fn a_moment_later_and_earlier() {
+        let moment = Timestamp(1_000);
+        assert_eq!(moment.after(Duration::from_secs(1)), Timestamp(2_000));
+        assert_eq!(moment.before(Duration::from_secs(2)), Timestamp(-1_000));
+        assert_eq!(moment.since(Timestamp(400)), Duration::from_millis(600));
+        assert_eq!(Timestamp(400).since(moment), Duration::ZERO);
+        assert_eq!(moment.after(Duration::MAX), Timestamp(i64::MAX));
+    }
+}

@@ -1,0 +1,132 @@
+//! Ids: a word for what it is, and 128 random bits nobody can guess.
+//!
+//! `apr_` and 26 letters and digits of an alphabet without look-alikes (Crockford's base 32). A
+//! text of another shape is no id: it is refused before anything looks it up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{ChanceError, Clock, random};
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const LENGTH: usize = 26;
+
+/// A text that is not the id it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of {what}: it would be `{prefix}` and 26 letters and digits")]
+pub struct IdError {
+    what: &'static str,
+    prefix: &'static str,
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident $prefix:literal $what:literal)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Draws a new one.
+            ///
+            /// # Errors
+            /// The machine has no randomness to give.
+            pub fn draw(clock: &dyn Clock) -> Result<Self, ChanceError> {
+                Ok(Self(format!("{}{}", $prefix, letters(random(clock)?))))
+            }
+
+            /// Reads one.
+            ///
+            /// # Errors
+            /// The text has another shape.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                match text.strip_prefix($prefix) {
+                    Some(rest) if is_letters(rest) => Ok(Self(text.to_owned())),
+                    _ => Err(IdError { what: $what, prefix: $prefix }),
+                }
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::parse(&text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A question to a person.
+    ApprovalId "apr_" "an approval"
+    /// One action that was let through, with or without a question.
+    ActionId "act_" "an action"
+    /// A bounded run of an agent.
+    SessionId "ses_" "a session"
+    /// Somebody who can sign in.
+    UserId "usr_" "a user"
+    /// What owns sessions.
+    WorkspaceId "wsp_" "a workspace"
+    /// One signed-in client.
+    DeviceId "dev_" "a device"
+    /// A credential of an agent or program.
+    KeyId "key_" "a key"
+    /// A yes that is remembered.
+    RememberedId "rem_" "a remembered answer"
+}
+
+fn letters(bytes: [u8; 16]) -> String {
+    let mut bits = u128::from_be_bytes(bytes);
+    let mut text = [b'0'; LENGTH];
+    for letter in text.iter_mut().rev() {
+        let index = usize::try_from(bits & 31).unwrap_or_default();
+        *letter = ALPHABET.get(index).copied().unwrap_or(b'0');
+        bits >>= 5;
+    }
+    text.iter().map(|letter| char::from(*letter)).collect()
+}
+
+fn is_letters(text: &str) -> bool {
+    text.len() == LENGTH && text.bytes().all(|letter| ALPHABET.contains(&letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Fake, Timestamp};
+
+    #[test]
+    fn an_id_reads_back_and_no_two_are_the_same() {
+        let clock = Fake::at(Timestamp(0));
+        let ids: Vec<_> = (0..100).map(|_| ApprovalId::draw(&clock).unwrap()).collect();
+        for id in &ids {
+            assert_eq!(ApprovalId::parse(id.as_str()).as_ref(), Ok(id));
+            assert_eq!(ids.iter().filter(|other| *other == id).count(), 1);
+        }
+    }
+
+    #[test]
+    fn another_shape_is_no_id() {
+        let good = ApprovalId::draw(&Fake::at(Timestamp(0))).unwrap();
+        let other = good.as_str().replace("apr_", "ses_");
+        let longer = format!("{good}0");
+        for text in ["", "apr_", "../../etc", &other, &longer, &good.as_str().to_uppercase()] {
+            assert!(ApprovalId::parse(text).is_err(), "{text}");
+        }
+        assert!(serde_json::from_str::<ApprovalId>("\"apr_x\"").is_err());
+    }
+}

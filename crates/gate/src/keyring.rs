@@ -1,0 +1,343 @@
+//! The server's own keys: one signs, one seals, one makes fingerprints.
+//!
+//! All come from 32 random bytes in a file that only its owner may read (`server.key`), drawn on
+//! the first start. Whoever has the database without that file can neither forge an approval, a
+//! decision or the end of the audit chain, nor read what an approval was about, nor guess a short
+//! secret from a digest.
+//!
+//! Every use names its purpose, so that a signature made for one thing is none for another.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::clock::{ChanceError, Clock, random};
+
+/// What a signature or a fingerprint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each variant is what it is for")]
+pub enum Purpose {
+    Request,
+    Decision,
+    Head,
+    Checkpoint,
+    Anchor,
+    ActionFingerprint,
+    ApprovalToken,
+}
+
+impl Purpose {
+    const fn as_bytes(self) -> &'static [u8] {
+        match self {
+            Self::Request => b"countersign request v1\0",
+            Self::Decision => b"countersign decision v1\0",
+            Self::Head => b"countersign head v1\0",
+            Self::Checkpoint => b"countersign checkpoint v1\0",
+            Self::Anchor => b"countersign anchor v1\0",
+            Self::ActionFingerprint => b"countersign action fingerprint v1\0",
+            Self::ApprovalToken => b"countersign approval token v1\0",
+        }
+    }
+}
+
+/// The server's own keys. Prints nothing of itself.
+pub struct Keyring {
+    signing: SigningKey,
+    sealing: Zeroizing<[u8; 32]>,
+    prints: Zeroizing<[u8; 32]>,
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyring({})", self.public())
+    }
+}
+
+/// Why there is no keyring.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyringError {
+    /// The file cannot be read or made.
+    #[error("cannot use `{}`: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        cause: io::Error,
+    },
+    /// Others may read the file.
+    #[error("`{}` can be read by others: make it readable by its owner alone (chmod 600)", .0.display())]
+    Exposed(PathBuf),
+    /// The file is not one of ours.
+    #[error("`{}` is not a server key", .0.display())]
+    Damaged(PathBuf),
+    /// The machine has no randomness to give.
+    #[error(transparent)]
+    Chance(#[from] ChanceError),
+}
+
+/// What was sealed is not what was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("sealed with another key, or changed since")]
+pub struct SealError;
+
+const FILE: &str = "server.key";
+const SEED: usize = 32;
+
+impl Keyring {
+    /// Opens the keyring of a data folder, or makes one if there is none.
+    ///
+    /// # Errors
+    /// The file is there but damaged or open to others, or cannot be made.
+    pub fn open(folder: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
+        let path = folder.join(FILE);
+        match Self::read(&path) {
+            Err(KeyringError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                Self::make(folder, &path, clock)
+            }
+            other => other,
+        }
+    }
+
+    /// Opens the keyring of a data folder that must be there.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged or open to others.
+    pub fn existing(folder: &Path) -> Result<Self, KeyringError> {
+        Self::read(&folder.join(FILE))
+    }
+
+    /// The keys that follow from a seed.
+    #[must_use]
+    pub fn from_seed(seed: &[u8; SEED]) -> Self {
+        Self {
+            signing: SigningKey::from_bytes(&derive(seed, b"countersign signing key v1")),
+            sealing: derive(seed, b"countersign sealing key v1"),
+            prints: derive(seed, b"countersign fingerprint key v1"),
+        }
+    }
+
+    /// The public half of the signing key, by which anybody can check a receipt.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.signing.verifying_key())
+    }
+
+    /// Signs.
+    #[must_use]
+    pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 64] {
+        self.signing.sign(&[purpose.as_bytes(), bytes].concat()).to_bytes()
+    }
+
+    /// Encrypts, bound to what it is about.
+    ///
+    /// # Errors
+    /// The machine has no randomness to give.
+    pub fn seal(
+        &self,
+        about: &str,
+        plain: &[u8],
+        clock: &dyn Clock,
+    ) -> Result<String, ChanceError> {
+        let nonce: [u8; 24] = random(clock)?;
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: about.as_bytes() })
+            .map_err(|_| ChanceError)?;
+        Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    }
+
+    /// Decrypts what was sealed about the same thing.
+    ///
+    /// # Errors
+    /// It was sealed with another key or about something else, or changed since.
+    pub fn unseal(&self, about: &str, sealed: &str) -> Result<Zeroizing<Vec<u8>>, SealError> {
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| SealError)?;
+        let (nonce, message) = bytes.split_first_chunk::<24>().ok_or(SealError)?;
+        self.cipher()
+            .decrypt(&XNonce::from(*nonce), Payload { msg: message, aad: about.as_bytes() })
+            .map(Zeroizing::new)
+            .map_err(|_| SealError)
+    }
+
+    /// A name for something that says nothing about it without the key.
+    #[must_use]
+    pub fn fingerprint(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
+        let mut mac = mac(&self.prints);
+        mac.update(purpose.as_bytes());
+        mac.update(bytes);
+        mac.finalize().into_bytes().into()
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&Key::from(*self.sealing))
+    }
+
+    fn read(path: &Path) -> Result<Self, KeyringError> {
+        let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
+        let mut file = File::open(path).map_err(io)?;
+        check_privacy(path, &file)
+            .map_err(io)?
+            .then_some(())
+            .ok_or_else(|| KeyringError::Exposed(path.to_owned()))?;
+        let mut seed = Zeroizing::new([0; SEED]);
+        file.read_exact(&mut *seed).map_err(|_| KeyringError::Damaged(path.to_owned()))?;
+        if file.read(&mut [0]).map_err(io)? != 0 {
+            return Err(KeyringError::Damaged(path.to_owned()));
+        }
+        Ok(Self::from_seed(&seed))
+    }
+
+    /// Written under another name first and linked into place: two servers that start at once end
+    /// up with the same key, and a crash leaves a whole key or none.
+    fn make(folder: &Path, path: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
+        let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
+        let seed = Zeroizing::new(random::<SEED>(clock)?);
+        let draft = folder.join(format!("{FILE}.{}", std::process::id()));
+        let written = write_private(&draft, &*seed).and_then(|()| fs::hard_link(&draft, path));
+        let removed = fs::remove_file(&draft);
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
+            Ok(()) | Err(_) => removed.map_err(io)?,
+        }
+        Self::read(path)
+    }
+}
+
+/// The public half of the server's signing key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// Reads one as it is printed.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("cspk_")?).ok()?;
+        VerifyingKey::from_bytes(&bytes.try_into().ok()?).ok().map(Self)
+    }
+
+    /// Whether this key's owner signed this for this purpose.
+    #[must_use]
+    pub fn verifies(&self, purpose: Purpose, bytes: &[u8], signature: &[u8; 64]) -> bool {
+        let signature = Signature::from_bytes(signature);
+        self.0.verify_strict(&[purpose.as_bytes(), bytes].concat(), &signature).is_ok()
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cspk_{}", URL_SAFE_NO_PAD.encode(self.0.as_bytes()))
+    }
+}
+
+fn derive(seed: &[u8; SEED], what: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut mac = mac(seed);
+    mac.update(what);
+    Zeroizing::new(mac.finalize().into_bytes().into())
+}
+
+fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
+    // A key of one block or less is taken as it is; there is no length that could be wrong.
+    Hmac::<Sha256>::new(&{
+        let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+        for (to, from) in block.iter_mut().zip(key) {
+            *to = *from;
+        }
+        block
+    })
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(unix)]
+fn check_privacy(_: &Path, file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(file.metadata()?.permissions().mode() & 0o077 == 0)
+}
+
+#[cfg(not(unix))]
+fn check_privacy(_: &Path, _: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Fake, Timestamp};
+
+    fn keyring(seed: u8) -> Keyring {
+        Keyring::from_seed(&[seed; 32])
+    }
+
+    #[test]
+    fn a_signature_holds_for_its_purpose_its_text_and_its_key_alone() {
+        let signature = keyring(1).sign(Purpose::Decision, b"yes");
+        let public = PublicKey::parse(&keyring(1).public().to_string()).unwrap();
+        assert!(public.verifies(Purpose::Decision, b"yes", &signature));
+        assert!(!public.verifies(Purpose::Request, b"yes", &signature));
+        assert!(!public.verifies(Purpose::Decision, b"no", &signature));
+        assert!(!keyring(2).public().verifies(Purpose::Decision, b"yes", &signature));
+    }
+
+    #[test]
+    fn what_is_sealed_opens_for_the_same_thing_and_key_alone() {
+        let clock = Fake::at(Timestamp(0));
+        let sealed = keyring(1).seal("apr_1", b"secret", &clock).unwrap();
+        assert!(!sealed.contains("secret"));
+        assert_eq!(keyring(1).unseal("apr_1", &sealed).unwrap().as_slice(), b"secret");
+        assert_eq!(keyring(1).unseal("apr_2", &sealed), Err(SealError));
+        assert_eq!(keyring(2).unseal("apr_1", &sealed), Err(SealError));
+        let mut changed = sealed.clone().into_bytes();
+        changed[40] ^= 1;
+        let changed = String::from_utf8(changed).unwrap();
+        assert_eq!(keyring(1).unseal("apr_1", &changed), Err(SealError));
+        assert_eq!(keyring(1).unseal("apr_1", "x"), Err(SealError));
+    }
+
+    #[test]
+    fn it_prints_only_what_is_public() {
+        let text = format!("{:?}", keyring(1));
+        assert!(text.starts_with("Keyring(cspk_"), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_made_once_for_its_owner_alone_and_refused_when_exposed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = crate::testing::folder();
+        let first = Keyring::open(folder.path(), &crate::clock::System).unwrap();
+        let second = Keyring::open(folder.path(), &crate::clock::System).unwrap();
+        assert_eq!(first.public(), second.public());
+        let path = folder.path().join(FILE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let opened = Keyring::open(folder.path(), &crate::clock::System);
+        assert!(matches!(opened, Err(KeyringError::Exposed(_))));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "short").unwrap();
+        let opened = Keyring::open(folder.path(), &crate::clock::System);
+        assert!(matches!(opened, Err(KeyringError::Damaged(_))));
+    }
+}

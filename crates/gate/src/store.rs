@@ -1,0 +1,351 @@
+//! What is kept: documents that change by compare-and-set, counters with a ceiling, paces, and the
+//! audit chain.
+//!
+//! A store knows nothing of approvals or sessions. It promises five things, which
+//! `conformance.rs` tests on every backend:
+//!
+//! 1. A [`Batch`] happens as a whole or not at all, and once [`Store::commit`] has answered `Ok`,
+//!    it is still there after the power fails.
+//! 2. A document changes only from the version its writer saw. Of two writers, one is told.
+//! 3. A counter never passes its ceiling, however many count at once.
+//! 4. Records are appended to one chain, in the order of their batches, without a gap.
+//! 5. What was committed before a read began, the read sees.
+//!
+//! So every arrow in the life of an approval is one batch, and everything that goes with it (the
+//! counter of pending questions, the record) is in that batch.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::audit::{Draft, Head, Mark, Record};
+use crate::clock::Timestamp;
+use crate::rate::Rate;
+
+#[cfg(test)]
+pub mod conformance;
+mod memory;
+mod sqlite;
+
+pub use memory::Memory;
+pub use sqlite::Sqlite;
+
+/// An answer that comes soon.
+pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What is kept.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// One document.
+    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>>;
+
+    /// The documents a query asks for, by id, at most as many as it wants.
+    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>>;
+
+    /// How many documents a query would find without its limit.
+    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>>;
+
+    /// What a counter stands at; 0 when nobody has counted.
+    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>>;
+
+    /// Does all of a batch, durably, or nothing.
+    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
+
+    /// Records of the audit chain, oldest first, at most as many as the query wants.
+    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>>;
+
+    /// Where the chain begins, where it ends, and the signed marks between.
+    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>>;
+}
+
+/// The signed ends of the chain, and the marks between.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chain {
+    /// What was cut off by retention, if anything was: the first record left follows it.
+    pub anchor: Option<Mark>,
+    /// Signed as the chain grew, oldest first.
+    pub marks: Vec<Mark>,
+    /// The last record; none before the first.
+    pub head: Option<Mark>,
+}
+
+impl Chain {
+    /// What the next record is linked to.
+    #[must_use]
+    pub fn end(&self) -> Head {
+        self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Mark::head)
+    }
+}
+
+/// What a document is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each variant is the module of its name")]
+pub enum Kind {
+    Approval,
+    Session,
+    User,
+    Workspace,
+    Device,
+    Key,
+    Settings,
+    Remembered,
+    Declined,
+    Invitation,
+    Control,
+}
+
+impl Kind {
+    /// Every one.
+    pub const ALL: &'static [Self] = &[
+        Self::Approval,
+        Self::Session,
+        Self::User,
+        Self::Workspace,
+        Self::Device,
+        Self::Key,
+        Self::Settings,
+        Self::Remembered,
+        Self::Declined,
+        Self::Invitation,
+        Self::Control,
+    ];
+
+    /// The name in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Session => "session",
+            Self::User => "user",
+            Self::Workspace => "workspace",
+            Self::Device => "device",
+            Self::Key => "key",
+            Self::Settings => "settings",
+            Self::Remembered => "remembered",
+            Self::Declined => "declined",
+            Self::Invitation => "invitation",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// One document, with what it can be found by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doc {
+    /// What it is about.
+    pub kind: Kind,
+    /// Unique within its kind.
+    pub id: String,
+    /// The user it belongs to.
+    pub owner: Option<String>,
+    /// The workspace it belongs to.
+    pub workspace: Option<String>,
+    /// The session it belongs to.
+    pub session: Option<String>,
+    /// The name of its state.
+    pub state: String,
+    /// When something must be done about it.
+    pub due: Option<Timestamp>,
+    /// Everything else, as JSON.
+    pub body: String,
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The document.
+    pub doc: Doc,
+    /// What [`Write::Replace`] must name; the first is 1.
+    pub version: u64,
+}
+
+/// Which documents. What is `None` does not matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// Of this kind.
+    pub kind: Kind,
+    /// Belonging to this user.
+    pub owner: Option<String>,
+    /// Belonging to this workspace.
+    pub workspace: Option<String>,
+    /// Belonging to this session.
+    pub session: Option<String>,
+    /// In one of these states; any, if empty.
+    pub states: Vec<&'static str>,
+    /// Due at this moment or before.
+    pub due_by: Option<Timestamp>,
+    /// With an id after this one.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Query {
+    /// All of a kind, up to a thousand.
+    #[must_use]
+    pub const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            owner: None,
+            workspace: None,
+            session: None,
+            states: Vec::new(),
+            due_by: None,
+            after: None,
+            limit: 1_000,
+        }
+    }
+}
+
+/// What happens as a whole or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// Documents that must still be as they were read.
+    pub unchanged: Vec<Unchanged>,
+    /// What is written.
+    pub writes: Vec<Write>,
+    /// What is counted.
+    pub counts: Vec<Count>,
+    /// What must not go too fast.
+    pub paces: Vec<Pace>,
+    /// What goes on record.
+    pub records: Vec<Draft>,
+    /// Whose records lose their payload.
+    pub erase: Option<Erase>,
+    /// The chain loses its records from before this moment, down to the first that is not.
+    pub cut: Option<Timestamp>,
+}
+
+/// A document that must still be as it was read; version 0 means that there was none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchanged {
+    /// What it is about.
+    pub kind: Kind,
+    /// Which one.
+    pub id: String,
+    /// The version that was read.
+    pub version: u64,
+}
+
+/// One change to the documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    /// A document that was not there.
+    Insert(Doc),
+    /// A document that was there in this version.
+    Replace(Doc, u64),
+    /// A document that is no longer wanted, in this version.
+    Delete(Unchanged),
+}
+
+/// A counter that moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    /// Which one.
+    pub key: String,
+    /// How it moves.
+    pub step: CountStep,
+}
+
+/// How a counter moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountStep {
+    /// Up by one, but not past this.
+    Up {
+        /// The most it may stand at.
+        most: u64,
+    },
+    /// Down by one, not below 0.
+    Down,
+    /// Back to nothing.
+    Forget,
+}
+
+/// Something that must not go too fast.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pace {
+    /// What is paced.
+    pub key: String,
+    /// How fast it may go.
+    pub rate: Rate,
+    /// The time of this one.
+    pub now: Timestamp,
+}
+
+/// Whose records lose their payload.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Erase {
+    /// This user's; everybody's, if none is named.
+    pub owner: Option<String>,
+    /// Those from before this moment; all, if none is named.
+    pub before: Option<Timestamp>,
+}
+
+/// Which records. What is `None` does not matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordQuery {
+    /// This user's.
+    pub owner: Option<String>,
+    /// This workspace's.
+    pub workspace: Option<String>,
+    /// This session's.
+    pub session: Option<String>,
+    /// After this number.
+    pub after: u64,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Default for RecordQuery {
+    fn default() -> Self {
+        Self { owner: None, workspace: None, session: None, after: 0, limit: 1_000 }
+    }
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Committed {
+    /// The number of its first record, if it had any.
+    pub first_record: Option<u64>,
+    /// How many records lost their payload.
+    pub erased: u64,
+    /// How many records were cut off.
+    pub cut: u64,
+}
+
+/// Why nothing was committed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// A document is not as it was read.
+    #[error("{} `{id}` has changed meanwhile", kind.as_str())]
+    Conflict {
+        /// What it is about.
+        kind: Kind,
+        /// Which one.
+        id: String,
+    },
+    /// A counter stands at its ceiling.
+    #[error("`{key}` stands at its limit of {most}")]
+    Full {
+        /// Which one.
+        key: String,
+        /// Its ceiling.
+        most: u64,
+    },
+    /// Too fast.
+    #[error("`{key}` goes too fast: wait {wait:?}")]
+    TooFast {
+        /// What is paced.
+        key: String,
+        /// How long to wait.
+        wait: Duration,
+    },
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The store failed. Nothing may be allowed because of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the store failed: {0}")]
+pub struct StoreError(pub String);
