@@ -23,6 +23,32 @@ struct Entry {
     #[serde(default)]
     options: BTreeMap<String, Choice>,
     approval_timeout: u32,
+    /// Seconds when nobody is there to answer; as long as ever, unless said.
+    approval_timeout_away: Option<u32>,
+    #[serde(default)]
+    limits: Limits,
+}
+
+/// What a session may use up. What is left out is without limit.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Limits {
+    steps: Steps,
+    screenshots: Option<u32>,
+    files: Option<u32>,
+    errors: Option<u32>,
+    step_seconds: Option<u32>,
+    download_seconds: Option<u32>,
+    session_seconds: Option<u32>,
+    actions_per_minute: Option<u32>,
+    sessions_per_hour: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Steps {
+    explore: Option<u32>,
+    task: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,7 +98,8 @@ fn profile(name: &str, entry: &Entry) -> String {
     let options: Vec<_> = entry.options.iter().map(option).collect();
     format!(
         "Profile {{ name: {name:?}, title: {:?}, families: {}, always: {}, verdicts: {}, \
-         explore: {}, task: {}, options: &[{}], approval_timeout: {} }}",
+         explore: {}, task: {}, options: &[{}], approval_timeout: {}, \
+         approval_timeout_away: {}, limits: {} }}",
         entry.title,
         strs(&entry.families),
         always(&entry.always),
@@ -81,6 +108,26 @@ fn profile(name: &str, entry: &Entry) -> String {
         verdicts(&entry.modes.task.verdicts),
         options.join(", "),
         entry.approval_timeout,
+        entry.approval_timeout_away.unwrap_or(entry.approval_timeout),
+        limits(&entry.limits),
+    )
+}
+
+fn limits(limits: &Limits) -> String {
+    format!(
+        "Limits {{ steps_exploring: {:?}, steps: {:?}, screenshots: {:?}, files: {:?}, \
+         errors: {:?}, step_seconds: {:?}, download_seconds: {:?}, session_seconds: {:?}, \
+         actions_per_minute: {:?}, sessions_per_hour: {:?} }}",
+        limits.steps.explore,
+        limits.steps.task,
+        limits.screenshots,
+        limits.files,
+        limits.errors,
+        limits.step_seconds,
+        limits.download_seconds,
+        limits.session_seconds,
+        limits.actions_per_minute,
+        limits.sessions_per_hour,
     )
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Adding one is adding `profiles/<name>.yaml`; nothing in code asks which profile this is.
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::Mode;
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
@@ -32,6 +34,36 @@ pub struct Profile {
     pub options: &'static [Choice],
     /// Seconds until silence is a refusal.
     pub approval_timeout: u32,
+    /// The same when nobody is there to answer.
+    pub approval_timeout_away: u32,
+    /// What a session may use up.
+    pub limits: Limits,
+}
+
+/// What a session may use up. `None` is without limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Actions in explore mode, refused ones too.
+    pub steps_exploring: Option<u32>,
+    /// Actions in task mode, refused ones too.
+    pub steps: Option<u32>,
+    /// Pictures of the screen.
+    pub screenshots: Option<u32>,
+    /// Files.
+    pub files: Option<u32>,
+    /// Errors; at so many the session ends.
+    pub errors: Option<u32>,
+    /// Seconds one action may take.
+    pub step_seconds: Option<u32>,
+    /// Seconds a download may take.
+    pub download_seconds: Option<u32>,
+    /// Seconds the session may last.
+    pub session_seconds: Option<u32>,
+    /// Actions per minute.
+    pub actions_per_minute: Option<u32>,
+    /// Sessions per hour and user.
+    pub sessions_per_hour: Option<u32>,
 }
 
 /// What nothing lowers, besides the hard blocks.

@@ -30,6 +30,8 @@ pub(crate) fn bare_profile() -> Profile {
         task: &[],
         options: &[],
         approval_timeout: DEFAULT.approval_timeout,
+        approval_timeout_away: DEFAULT.approval_timeout_away,
+        limits: DEFAULT.limits,
     }
 }
 
