@@ -10,6 +10,7 @@ pub mod id;
 pub mod keyring;
 pub mod rate;
 pub mod store;
+mod sync;
 
 #[cfg(test)]
 mod testing;

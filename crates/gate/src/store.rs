@@ -198,6 +198,9 @@ impl Query {
 }
 
 /// What happens as a whole or not at all.
+///
+/// It happens in the order of its fields, except that its own records come last: erasing and
+/// cutting do not touch them. A condition that fails first is the one that is told.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// Documents that must still be as they were read.

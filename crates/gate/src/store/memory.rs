@@ -1,1 +1,279 @@
-pub struct Memory;
+//! Everything in memory, for tests and for trying things out: it is gone with the process, and a
+//! search looks at every document of its kind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::audit::{CHECKPOINT_EVERY, Draft, Head, Record};
+use crate::clock::Timestamp;
+use crate::keyring::{Keyring, Purpose};
+use crate::store::{
+    Batch, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Pace, Query,
+    RecordQuery, Soon, Store, StoreError, Stored, Unchanged, Write,
+};
+use crate::sync::Mutex;
+
+/// A store that keeps nothing once it is dropped.
+pub struct Memory {
+    keyring: Arc<Keyring>,
+    state: Mutex<State>,
+}
+
+impl Memory {
+    /// An empty store, whose chain this keyring signs.
+    #[must_use]
+    pub fn new(keyring: Arc<Keyring>) -> Self {
+        Self { keyring, state: Mutex::default() }
+    }
+}
+
+/// Prints nothing of what is in it.
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+impl Store for Memory {
+    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+        Box::pin(async move { Ok(self.state.lock().docs.get(&(kind, id.to_owned())).cloned()) })
+    }
+
+    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+        Box::pin(async move {
+            Ok(self.state.lock().matching(query).take(query.limit).cloned().collect())
+        })
+    }
+
+    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.state.lock().matching(query).count() as u64) })
+    }
+
+    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.state.lock().counters.get(key).copied().unwrap_or(0)) })
+    }
+
+    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+        Box::pin(async move { self.state.lock().commit(batch) })
+    }
+
+    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+        Box::pin(async move {
+            let state = self.state.lock();
+            let after = (Bound::Excluded(query.after), Bound::Unbounded);
+            let records = state.records.range(after).map(|(_, record)| record);
+            Ok(records.filter(|record| wants(query, record)).take(query.limit).cloned().collect())
+        })
+    }
+
+    /// Nobody else can get at what is in memory, so it is early enough to sign it here.
+    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+        Box::pin(async move {
+            let State { anchor, checkpoints, head, .. } = &*self.state.lock();
+            let sign = |head: &Head, purpose| head.sign(purpose, &self.keyring);
+            Ok(Chain {
+                anchor: anchor.as_ref().map(|head| sign(head, Purpose::Anchor)),
+                marks: checkpoints.iter().map(|head| sign(head, Purpose::Checkpoint)).collect(),
+                head: head.as_ref().map(|head| sign(head, Purpose::Head)),
+            })
+        })
+    }
+}
+
+#[derive(Default)]
+struct State {
+    docs: BTreeMap<(Kind, String), Stored>,
+    counters: HashMap<String, u64>,
+    paces: HashMap<String, Timestamp>,
+    records: BTreeMap<u64, Record>,
+    anchor: Option<Head>,
+    checkpoints: Vec<Head>,
+    head: Option<Head>,
+}
+
+/// What a batch would change. A document that is `None` goes away.
+#[derive(Default)]
+struct Changes {
+    docs: BTreeMap<(Kind, String), Option<Stored>>,
+    counters: HashMap<String, u64>,
+    paces: HashMap<String, Timestamp>,
+}
+
+impl State {
+    /// First everything that can fail, on the side; then everything that cannot.
+    fn commit(&mut self, batch: Batch) -> Result<Committed, CommitError> {
+        let changes = self.changes(&batch)?;
+        for (key, stored) in changes.docs {
+            match stored {
+                Some(stored) => self.docs.insert(key, stored),
+                None => self.docs.remove(&key),
+            };
+        }
+        for (key, value) in changes.counters {
+            match value {
+                0 => self.counters.remove(&key),
+                _ => self.counters.insert(key, value),
+            };
+        }
+        self.paces.extend(changes.paces);
+        let erased = batch.erase.map_or(0, |erase| self.erase(&erase));
+        let cut = batch.cut.map_or(0, |moment| self.cut(moment));
+        let mut first_record = None;
+        for draft in batch.records {
+            let number = self.append(draft);
+            first_record.get_or_insert(number);
+        }
+        Ok(Committed { first_record, erased, cut })
+    }
+
+    fn changes(&self, batch: &Batch) -> Result<Changes, CommitError> {
+        let mut changes = Changes::default();
+        for Unchanged { kind, id, version } in &batch.unchanged {
+            self.expect(&changes, *kind, id, *version)?;
+        }
+        for write in &batch.writes {
+            self.write(&mut changes, write)?;
+        }
+        for count in &batch.counts {
+            self.step(&mut changes, count)?;
+        }
+        for Pace { key, rate, now } in &batch.paces {
+            let empty_at = changes.paces.get(key).or_else(|| self.paces.get(key)).copied();
+            let next = rate
+                .take(empty_at, *now)
+                .map_err(|wait| CommitError::TooFast { key: key.clone(), wait })?;
+            changes.paces.insert(key.clone(), next);
+        }
+        Ok(changes)
+    }
+
+    /// A document must be in this version; 0 means that there must be none.
+    fn expect(
+        &self,
+        changes: &Changes,
+        kind: Kind,
+        id: &str,
+        version: u64,
+    ) -> Result<(), CommitError> {
+        let key = (kind, id.to_owned());
+        let stored = match changes.docs.get(&key) {
+            Some(written) => written.as_ref(),
+            None => self.docs.get(&key),
+        };
+        if stored.map_or(0, |stored| stored.version) == version {
+            Ok(())
+        } else {
+            Err(CommitError::Conflict { kind, id: key.1 })
+        }
+    }
+
+    fn write(&self, changes: &mut Changes, write: &Write) -> Result<(), CommitError> {
+        let (kind, id, version) = match write {
+            Write::Insert(doc) => (doc.kind, &doc.id, 0),
+            Write::Replace(doc, version) => (doc.kind, &doc.id, *version),
+            Write::Delete(Unchanged { kind, id, version }) => (*kind, id, *version),
+        };
+        if version == 0 && !matches!(write, Write::Insert(_)) {
+            return Err(CommitError::Conflict { kind, id: id.clone() });
+        }
+        self.expect(changes, kind, id, version)?;
+        let stored = match write {
+            Write::Insert(doc) | Write::Replace(doc, _) => {
+                Some(Stored { doc: doc.clone(), version: version.saturating_add(1) })
+            }
+            Write::Delete(_) => None,
+        };
+        changes.docs.insert((kind, id.clone()), stored);
+        Ok(())
+    }
+
+    fn step(&self, changes: &mut Changes, count: &Count) -> Result<(), CommitError> {
+        let Count { key, step } = count;
+        let value = changes.counters.get(key).or_else(|| self.counters.get(key)).copied();
+        let value = value.unwrap_or(0);
+        let next = match step {
+            CountStep::Up { most } if value >= *most => {
+                return Err(CommitError::Full { key: key.clone(), most: *most });
+            }
+            CountStep::Up { .. } => value.saturating_add(1),
+            CountStep::Down => value.saturating_sub(1),
+            CountStep::Forget => 0,
+        };
+        changes.counters.insert(key.clone(), next);
+        Ok(())
+    }
+
+    fn erase(&mut self, erase: &Erase) -> u64 {
+        let mut erased = 0;
+        for record in self.records.values_mut() {
+            let Some(content) = &record.content else { continue };
+            let theirs = erase.owner.is_none() || erase.owner == content.subject.owner;
+            if theirs && erase.before.is_none_or(|before| record.at < before) {
+                record.content = None;
+                erased += 1;
+            }
+        }
+        erased
+    }
+
+    fn cut(&mut self, moment: Timestamp) -> u64 {
+        let mut cut = 0;
+        while self.records.len() > 1 {
+            let Some(oldest) = self.records.first_entry() else { break };
+            if oldest.get().at >= moment {
+                break;
+            }
+            self.anchor = Some(oldest.remove().head());
+            cut += 1;
+        }
+        let begin = self.anchor.map_or(0, |anchor| anchor.number);
+        self.checkpoints.retain(|checkpoint| checkpoint.number > begin);
+        cut
+    }
+
+    fn append(&mut self, draft: Draft) -> u64 {
+        let record = self.head.unwrap_or_else(Head::genesis).link(draft);
+        let head = record.head();
+        if head.number.is_multiple_of(CHECKPOINT_EVERY) {
+            self.checkpoints.push(head);
+        }
+        self.head = Some(head);
+        self.records.insert(head.number, record);
+        head.number
+    }
+
+    fn matching<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Stored> {
+        let from = match &query.after {
+            Some(after) => Bound::Excluded((query.kind, after.clone())),
+            None => Bound::Included((query.kind, String::new())),
+        };
+        self.docs
+            .range((from, Bound::Unbounded))
+            .take_while(|((kind, _), _)| *kind == query.kind)
+            .map(|(_, stored)| stored)
+            .filter(|stored| matches(query, &stored.doc))
+    }
+}
+
+fn matches(query: &Query, doc: &Doc) -> bool {
+    (query.owner.is_none() || query.owner == doc.owner)
+        && (query.workspace.is_none() || query.workspace == doc.workspace)
+        && (query.session.is_none() || query.session == doc.session)
+        && (query.states.is_empty() || query.states.contains(&doc.state.as_str()))
+        && query.due_by.is_none_or(|by| doc.due.is_some_and(|due| due <= by))
+}
+
+/// An erased record is nobody's any more: only who asks for all of them gets it.
+fn wants(query: &RecordQuery, record: &Record) -> bool {
+    let RecordQuery { owner, workspace, session, .. } = query;
+    match &record.content {
+        Some(content) => {
+            (owner.is_none() || *owner == content.subject.owner)
+                && (workspace.is_none() || *workspace == content.subject.workspace)
+                && (session.is_none() || *session == content.subject.session)
+        }
+        None => owner.is_none() && workspace.is_none() && session.is_none(),
+    }
+}

@@ -1,1 +1,461 @@
-pub struct Sqlite;
+//! Everything in one file, with SQLite: the default, which needs no setting up.
+//!
+//! One thread writes (`writer.rs`). Reads happen where they are asked for, on connections that
+//! cannot write (`read.rs`), and see everything that was committed before. Another process may
+//! read and even write the same file meanwhile.
+//!
+//! A batch is on disk when [`Store::commit`] answers. Whoever stops waiting for the answer does
+//! not take the batch back.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::oneshot;
+
+use crate::audit::Record;
+use crate::keyring::Keyring;
+use crate::store::{
+    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+};
+
+mod apply;
+mod chain;
+mod read;
+mod schema;
+mod writer;
+
+use read::Readers;
+use writer::{Job, Writer};
+
+/// A store in one file.
+pub struct Sqlite {
+    path: PathBuf,
+    readers: Readers,
+    /// None: for reading only.
+    writer: Option<Thread>,
+}
+
+struct Thread {
+    jobs: Sender<Job>,
+    handle: JoinHandle<()>,
+}
+
+impl Sqlite {
+    /// Opens the store in a file, or makes one that only its owner may read.
+    ///
+    /// # Errors
+    /// The file cannot be made or used, is not ours, was written by a newer version, or its audit
+    /// chain does not end where this keyring signed its end.
+    pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+        make_private(path).map_err(|cause| {
+            StoreError(format!("cannot use `{}` as a database: {cause}", path.display()))
+        })?;
+        let mut writer = Writer::new(schema::writer(path)?, keyring)?;
+        let (jobs, queue) = channel();
+        let handle = thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer.run(&queue))
+            .map_err(|cause| StoreError(format!("cannot start a thread: {cause}")))?;
+        let writer = Some(Thread { jobs, handle });
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path.to_owned()), writer })
+    }
+
+    /// Opens the store that another process may be using, for reading only.
+    ///
+    /// # Errors
+    /// There is none, or it is not of this version.
+    pub fn read_only(path: &Path) -> Result<Self, StoreError> {
+        let readers = Readers::new(path.to_owned());
+        readers.read(|connection| Ok(schema::check(connection)))??;
+        Ok(Self { path: path.to_owned(), readers, writer: None })
+    }
+
+    async fn submit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        let Some(Thread { jobs, .. }) = &self.writer else {
+            return Err(StoreError("it was opened for reading only".to_owned()).into());
+        };
+        let (waiter, answer) = oneshot::channel();
+        jobs.send(Job { batch, waiter }).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+impl Store for Sqlite {
+    fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
+        Box::pin(async move { self.readers.read(|connection| read::get(connection, kind, id)) })
+    }
+
+    fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
+        Box::pin(async move { self.readers.read(|connection| read::find(connection, query)) })
+    }
+
+    fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>> {
+        Box::pin(async move { self.readers.read(|connection| read::count(connection, query)) })
+    }
+
+    fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+        Box::pin(async move { self.readers.read(|connection| read::counter(connection, key)) })
+    }
+
+    fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>> {
+        Box::pin(self.submit(batch))
+    }
+
+    fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
+        Box::pin(async move { self.readers.read(|connection| read::records(connection, query)) })
+    }
+
+    fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
+        Box::pin(async move { self.readers.read(read::chain) })
+    }
+}
+
+impl Drop for Sqlite {
+    /// Finishes what was sent. The writer is the last to close, because only a connection that can
+    /// write tidies the log away.
+    fn drop(&mut self) {
+        self.readers.close();
+        if let Some(Thread { jobs, handle }) = self.writer.take() {
+            drop(jobs);
+            // A thread that panicked has told everybody by dropping their batches.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// SQLite's messages name tables and files, never what is in them.
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<rusqlite::Error> for CommitError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+fn gone() -> StoreError {
+    StoreError("its writer has stopped".to_owned())
+}
+
+/// SQLite's integers are signed. No version, number or counter gets that far.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Makes the file before SQLite does, so that nobody else can ever read it. Its log gets the same
+/// mode from SQLite.
+fn make_private(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut folders = DirBuilder::new();
+    folders.recursive(true);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+        folders.mode(0o700);
+        options.mode(0o600);
+    }
+    if let Some(folder) = folder {
+        folders.create(folder)?;
+    }
+    match options.open(path) {
+        // The name of the file has to survive a power failure too.
+        Ok(file) => {
+            file.sync_all()?;
+            sync_folder(folder.unwrap_or(Path::new(".")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => close_to_others(path),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn close_to_others(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path)?.permissions().mode() & 0o777;
+    let private = mode & 0o700;
+    if mode == private {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(private))
+}
+
+#[cfg(not(unix))]
+fn close_to_others(path: &Path) -> io::Result<()> {
+    fs::metadata(path).map(|_| ())
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use pollster::block_on;
+    use rusqlite::Connection;
+    use serde_json::json;
+
+    use super::*;
+    use crate::audit::{Draft, Event, Subject, Verifier};
+    use crate::clock::Timestamp;
+    use crate::store::{Doc, Erase, Write};
+    use crate::testing::{Folder, folder};
+
+    const NAME: &str = "store.db";
+
+    fn keyring() -> Arc<Keyring> {
+        Arc::new(Keyring::from_seed(&[5; 32]))
+    }
+
+    fn open(folder: &Folder) -> Sqlite {
+        Sqlite::open(&folder.path().join(NAME), keyring()).unwrap()
+    }
+
+    /// A connection behind the store's back.
+    fn meddle(folder: &Folder, sql: &str) {
+        Connection::open(folder.path().join(NAME)).unwrap().execute_batch(sql).unwrap();
+    }
+
+    fn doc(id: &str) -> Doc {
+        Doc {
+            kind: Kind::Approval,
+            id: id.to_owned(),
+            owner: Some("ann".to_owned()),
+            workspace: None,
+            session: None,
+            state: "pending".to_owned(),
+            due: None,
+            body: "{}".to_owned(),
+        }
+    }
+
+    fn batch(id: &str, note: &str) -> Batch {
+        let draft = Draft {
+            at: Timestamp(1),
+            event: Event::Approval,
+            subject: Subject { owner: Some("ann".to_owned()), ..Subject::default() },
+            payload: json!({ "note": note }),
+            salt: [1; 16],
+        };
+        Batch { writes: vec![Write::Insert(doc(id))], records: vec![draft], ..Batch::default() }
+    }
+
+    fn commit(store: &Sqlite, batch: Batch) -> Result<Committed, CommitError> {
+        block_on(store.commit(batch))
+    }
+
+    fn verify(store: &Sqlite) -> u64 {
+        let mut verifier = Verifier::new(block_on(store.chain()).unwrap(), keyring().public());
+        let query = RecordQuery { limit: 10_000, ..RecordQuery::default() };
+        for record in block_on(store.records(&query)).unwrap() {
+            verifier.next(&record);
+        }
+        let report = verifier.finish();
+        assert_eq!(report.damage, []);
+        report.end
+    }
+
+    fn files(folder: &Folder) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_was_committed_is_there_when_it_is_opened_again() {
+        let folder = folder();
+        for round in 0..3_u64 {
+            let store = open(&folder);
+            assert_eq!(block_on(store.count(&Query::of(Kind::Approval))), Ok(round));
+            let committed = commit(&store, batch(&round.to_string(), "")).unwrap();
+            assert_eq!(committed.first_record, Some(round + 1));
+            assert_eq!(verify(&store), round + 1);
+            drop(store);
+            assert_eq!(files(&folder), [NAME]);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_read_its_files() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = folder();
+        let path = folder.path().join("new").join(NAME);
+        let store = Sqlite::open(&path, keyring()).unwrap();
+        commit(&store, batch("a", "")).unwrap();
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        for suffix in ["", "-wal", "-shm"] {
+            let path = path.with_file_name(format!("{NAME}{suffix}"));
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+        drop(store);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        drop(Sqlite::open(&path, keyring()).unwrap());
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn another_process_reads_while_it_runs_and_after_but_never_writes() {
+        let folder = folder();
+        let path = folder.path().join(NAME);
+        assert!(Sqlite::read_only(&path).is_err());
+        assert_eq!(files(&folder), [""; 0]);
+        let store = open(&folder);
+        let reader = Sqlite::read_only(&path).unwrap();
+        commit(&store, batch("a", "")).unwrap();
+        assert!(block_on(reader.get(Kind::Approval, "a")).unwrap().is_some());
+        assert_eq!(verify(&reader), 1);
+        assert!(matches!(commit(&reader, batch("b", "")), Err(CommitError::Store(_))));
+        commit(&store, batch("b", "")).unwrap();
+        assert_eq!(block_on(reader.count(&Query::of(Kind::Approval))), Ok(2));
+        drop((reader, store));
+        let reader = Sqlite::read_only(&path).unwrap();
+        assert_eq!(verify(&reader), 2);
+    }
+
+    #[test]
+    fn two_that_write_the_same_file_extend_one_chain() {
+        let folder = folder();
+        let stores = [open(&folder), open(&folder)];
+        thread::scope(|scope| {
+            for (number, store) in stores.iter().enumerate() {
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        commit(store, batch(&format!("{number}-{round}"), "")).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(stores.each_ref().map(verify), [40, 40]);
+    }
+
+    #[test]
+    fn whoever_waits_for_a_writer_that_dies_is_told() {
+        let folder = folder();
+        let mut store = open(&folder);
+        let (jobs, queue) = channel::<Job>();
+        let handle = thread::spawn(move || {
+            let _job = queue.recv();
+            panic!("on purpose");
+        });
+        store.writer = Some(Thread { jobs, handle });
+        for _ in 0..3 {
+            let gone = commit(&store, batch("a", ""));
+            assert_eq!(gone, Err(CommitError::Store(super::gone())));
+        }
+        assert_eq!(block_on(store.get(Kind::Approval, "a")), Ok(None));
+    }
+
+    #[test]
+    fn what_was_sent_is_finished_before_it_closes() {
+        let folder = folder();
+        let store = open(&folder);
+        for number in 0..50 {
+            let mut soon = store.commit(batch(&number.to_string(), ""));
+            let _: Poll<_> = soon.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+        drop(store);
+        let store = open(&folder);
+        assert_eq!(block_on(store.count(&Query::of(Kind::Approval))), Ok(50));
+        assert_eq!(verify(&store), 50);
+    }
+
+    #[test]
+    fn erased_content_is_in_no_file() {
+        let folder = folder();
+        let store = open(&folder);
+        let canary =
+            |number: usize| format!("canary{number:04}{}", "x".repeat(number * 37 % 9_000));
+        for number in 0..400 {
+            commit(&store, batch(&number.to_string(), &canary(number))).unwrap();
+        }
+        let found = || {
+            let holds = |name: &String| {
+                let bytes = fs::read(folder.path().join(name)).unwrap();
+                bytes.windows(6).filter(|window| *window == b"canary").count()
+            };
+            files(&folder).iter().map(holds).sum::<usize>()
+        };
+        assert!(found() >= 400);
+        let erase = Some(Erase { owner: Some("ann".to_owned()), before: None });
+        let done = commit(&store, Batch { erase, ..Batch::default() }).unwrap();
+        assert_eq!(done.erased, 400);
+        assert_eq!(found(), 0);
+        for number in 400..800 {
+            commit(&store, batch(&number.to_string(), &canary(number))).unwrap();
+        }
+        let records = batch("last", "").records.into_iter();
+        let records = records.map(|draft| Draft { at: Timestamp(9), ..draft }).collect();
+        commit(&store, Batch { records, ..Batch::default() }).unwrap();
+        let cut = Some(Timestamp(9));
+        assert_eq!(commit(&store, Batch { cut, ..Batch::default() }).unwrap().cut, 800);
+        assert_eq!(found(), 0);
+        assert_eq!(verify(&store), 801);
+    }
+
+    #[test]
+    fn a_chain_that_was_shortened_is_not_signed_again() {
+        let folder = folder();
+        let store = open(&folder);
+        for number in 0..5 {
+            commit(&store, batch(&number.to_string(), "")).unwrap();
+        }
+        let shorten = "DELETE FROM records WHERE number > 3;
+            UPDATE ends SET (number, hash, at) =
+                (SELECT number, hash, at FROM records WHERE number = 3) WHERE name = 'head';";
+        meddle(&folder, shorten);
+        assert!(matches!(commit(&store, batch("a", "")), Err(CommitError::Store(_))));
+        drop(store);
+        let error = Sqlite::open(&folder.path().join(NAME), keyring()).unwrap_err();
+        assert!(error.0.contains("audit chain"), "{error}");
+        meddle(&folder, "DELETE FROM ends");
+        assert!(Sqlite::open(&folder.path().join(NAME), keyring()).is_err());
+    }
+
+    #[test]
+    fn a_store_signed_with_another_key_is_refused() {
+        let folder = folder();
+        commit(&open(&folder), batch("a", "")).unwrap();
+        let other = Arc::new(Keyring::from_seed(&[6; 32]));
+        assert!(Sqlite::open(&folder.path().join(NAME), other).is_err());
+    }
+
+    #[test]
+    fn what_is_no_database_is_refused() {
+        let folder = folder();
+        fs::write(folder.path().join(NAME), "not a database, but long enough ".repeat(99)).unwrap();
+        assert!(Sqlite::open(&folder.path().join(NAME), keyring()).is_err());
+        assert!(Sqlite::read_only(&folder.path().join(NAME)).is_err());
+    }
+}

@@ -1,0 +1,325 @@
+//! What is read, on connections that cannot write.
+
+use std::path::PathBuf;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, params, params_from_iter};
+
+use crate::audit::Record;
+use crate::clock::Timestamp;
+use crate::store::sqlite::chain::{self, End, RECORD};
+use crate::store::sqlite::{schema, signed, unsigned};
+use crate::store::{Chain, Doc, Kind, Query, RecordQuery, StoreError, Stored};
+use crate::sync::Mutex;
+
+/// How many connections are kept while nobody reads.
+const IDLE: usize = 4;
+
+/// Connections to read with.
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) const fn new(path: PathBuf) -> Self {
+        Self { path, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Reads with a connection of its own. One that failed is not used again.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let idle = self.idle.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => schema::reader(&self.path)?,
+        };
+        let value = read(&connection)?;
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE {
+            idle.push(connection);
+        }
+        Ok(value)
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(super) fn close(&self) {
+        self.idle.lock().clear();
+    }
+}
+
+pub(super) fn get(
+    connection: &Connection,
+    kind: Kind,
+    id: &str,
+) -> rusqlite::Result<Option<Stored>> {
+    connection
+        .prepare_cached(
+            "SELECT id, version, owner, workspace, session, state, due, body FROM docs
+             WHERE kind = ?1 AND id = ?2",
+        )?
+        .query_row([kind.as_str(), id], |row| stored(kind, row))
+        .optional()
+}
+
+pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<Vec<Stored>> {
+    let search = Search::of(query);
+    let sql = format!(
+        "SELECT id, version, owner, workspace, session, state, due, body FROM docs
+         WHERE rowid IN (SELECT rowid {} ORDER BY id LIMIT ?8)",
+        search.clause(query)
+    );
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    // One view of the database, so that a document that changes its state meanwhile is found once.
+    let view = connection.unchecked_transaction()?;
+    let mut statement = view.prepare_cached(&sql)?;
+    for state in search.states(&view, query)? {
+        let rows = statement
+            .query_map(parameters(query, state.as_deref(), limit), |row| stored(query.kind, row))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        found.extend(rows);
+    }
+    found.sort_unstable_by(|one, other| one.doc.id.cmp(&other.doc.id));
+    found.truncate(query.limit);
+    Ok(found)
+}
+
+pub(super) fn count(connection: &Connection, query: &Query) -> rusqlite::Result<u64> {
+    let search = Search::of(query);
+    let sql = format!("SELECT count(*) {} LIMIT ?8", search.clause(query));
+    let view = connection.unchecked_transaction()?;
+    let mut statement = view.prepare_cached(&sql)?;
+    let mut count = 0_u64;
+    for state in search.states(&view, query)? {
+        let parameters = parameters(query, state.as_deref(), -1);
+        let more = statement.query_row(parameters, |row| row.get(0))?;
+        count = count.saturating_add(unsigned(more));
+    }
+    Ok(count)
+}
+
+pub(super) fn counter(connection: &Connection, key: &str) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached("SELECT value FROM counters WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()
+        .map(|value| unsigned(value.unwrap_or(0)))
+}
+
+pub(super) fn records(
+    connection: &Connection,
+    query: &RecordQuery,
+) -> rusqlite::Result<Vec<Record>> {
+    let RecordQuery { owner, workspace, session, after, limit } = query;
+    let index = match (session, owner, workspace) {
+        (Some(_), _, _) => "INDEXED BY records_by_session",
+        (None, Some(_), _) => "INDEXED BY records_by_owner",
+        (None, None, Some(_)) => "INDEXED BY records_by_workspace",
+        (None, None, None) => "",
+    };
+    let mut sql = format!("SELECT {RECORD} FROM records {index} WHERE number > ?1");
+    for (wanted, condition) in [
+        (owner.is_some(), " AND owner = ?2"),
+        (workspace.is_some(), " AND workspace = ?3"),
+        (session.is_some(), " AND session = ?4"),
+    ] {
+        sql.push_str(if wanted { condition } else { "" });
+    }
+    sql.push_str(" ORDER BY number LIMIT ?5");
+    let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(&sql)?
+        .query_map(params![signed(*after), owner, workspace, session, limit], chain::record)?
+        .collect()
+}
+
+pub(super) fn chain(connection: &Connection) -> rusqlite::Result<Chain> {
+    let view = connection.unchecked_transaction()?;
+    Ok(Chain {
+        anchor: chain::end(&view, End::Anchor)?,
+        marks: chain::checkpoints(&view)?,
+        head: chain::end(&view, End::Head)?,
+    })
+}
+
+/// Which index leads to what a query asks for.
+///
+/// Every index but the first begins with what is sought, then the state, then the id. So one
+/// search per state comes out by id, and reads no more than it returns.
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    Id,
+    State,
+    Due,
+    Owner,
+    Workspace,
+    Session,
+}
+
+impl Search {
+    /// The most selective: a session has few documents, a user more.
+    const fn of(query: &Query) -> Self {
+        match query {
+            Query { session: Some(_), .. } => Self::Session,
+            Query { owner: Some(_), .. } => Self::Owner,
+            Query { workspace: Some(_), .. } => Self::Workspace,
+            Query { due_by: Some(_), .. } => Self::Due,
+            Query { states, .. } if !states.is_empty() => Self::State,
+            Query { .. } => Self::Id,
+        }
+    }
+
+    const fn index(self) -> &'static str {
+        match self {
+            Self::Id => "docs_by_id",
+            Self::State => "docs_by_state",
+            Self::Due => "docs_by_due",
+            Self::Owner => "docs_by_owner",
+            Self::Workspace => "docs_by_workspace",
+            Self::Session => "docs_by_session",
+        }
+    }
+
+    fn clause(self, query: &Query) -> String {
+        let mut sql = format!("FROM docs INDEXED BY {} WHERE kind = ?1", self.index());
+        for (wanted, condition) in [
+            (!matches!(self, Self::Id), " AND state = ?2"),
+            (query.owner.is_some(), " AND owner = ?3"),
+            (query.workspace.is_some(), " AND workspace = ?4"),
+            (query.session.is_some(), " AND session = ?5"),
+            (query.due_by.is_some(), " AND due <= ?6"),
+            (query.after.is_some(), " AND id > ?7"),
+        ] {
+            sql.push_str(if wanted { condition } else { "" });
+        }
+        sql
+    }
+
+    /// The states to search one after the other; a single `None` for a search without.
+    fn states(
+        self,
+        connection: &Connection,
+        query: &Query,
+    ) -> rusqlite::Result<Vec<Option<String>>> {
+        if matches!(self, Self::Id) {
+            return Ok(vec![None]);
+        }
+        let mut states: Vec<_> = query.states.iter().map(|state| (*state).to_owned()).collect();
+        if states.is_empty() {
+            states = self.all_states(connection, query)?;
+        }
+        states.sort_unstable();
+        states.dedup();
+        Ok(states.into_iter().map(Some).collect())
+    }
+
+    /// Jumps through the index from one state to the next; there are a dozen at most.
+    fn all_states(self, connection: &Connection, query: &Query) -> rusqlite::Result<Vec<String>> {
+        let (index, condition) = match self {
+            Self::Id | Self::State | Self::Due => (Self::State, ""),
+            Self::Owner => (self, "AND owner = ?3"),
+            Self::Workspace => (self, "AND workspace = ?4"),
+            Self::Session => (self, "AND session = ?5"),
+        };
+        let next = |after: Option<&str>| -> rusqlite::Result<Option<String>> {
+            let later = if after.is_some() { "state > ?2" } else { "?2 IS NULL" };
+            let sql = format!(
+                "SELECT state FROM docs INDEXED BY {} WHERE kind = ?1 {condition} AND {later}
+                 ORDER BY state LIMIT ?8",
+                index.index()
+            );
+            connection
+                .prepare_cached(&sql)?
+                .query_row(parameters(query, after, 1), |row| row.get(0))
+                .optional()
+        };
+        let mut states = Vec::new();
+        while let Some(state) = next(states.last().map(String::as_str))? {
+            states.push(state);
+        }
+        Ok(states)
+    }
+}
+
+/// What the numbers in the searches above stand for.
+fn parameters(query: &Query, state: Option<&str>, limit: i64) -> impl Params {
+    let Query { kind, owner, workspace, session, due_by, after, .. } = query;
+    let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
+    params_from_iter([
+        text(Some(kind.as_str())),
+        text(state),
+        text(owner.as_deref()),
+        text(workspace.as_deref()),
+        text(session.as_deref()),
+        due_by.map_or(Value::Null, |by| Value::Integer(by.0)),
+        text(after.as_deref()),
+        Value::Integer(limit),
+    ])
+}
+
+fn stored(kind: Kind, row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let doc = Doc {
+        kind,
+        id: row.get("id")?,
+        owner: row.get("owner")?,
+        workspace: row.get("workspace")?,
+        session: row.get("session")?,
+        state: row.get("state")?,
+        due: row.get::<_, Option<i64>>("due")?.map(Timestamp),
+        body: row.get("body")?,
+    };
+    Ok(Stored { doc, version: unsigned(row.get("version")?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::keyring::Keyring;
+    use crate::store::Sqlite;
+    use crate::testing::folder;
+
+    /// How SQLite would run it.
+    fn plan(connection: &Connection, sql: &str, query: &Query) -> String {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement
+            .query_map(parameters(query, Some("pending"), 5), |row| row.get::<_, String>("detail"));
+        steps.unwrap().map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn no_search_scans() {
+        let folder = folder();
+        let path = folder.path().join("store.db");
+        let _store = Sqlite::open(&path, Arc::new(Keyring::from_seed(&[5; 32]))).unwrap();
+        let connection = schema::reader(&path).unwrap();
+        for bits in 0_u32..64 {
+            let some = |bit: u32| (bits >> bit & 1 == 1).then(|| "x".to_owned());
+            let query = Query {
+                owner: some(0),
+                workspace: some(1),
+                session: some(2),
+                states: some(3).map_or(Vec::new(), |_| vec!["pending"]),
+                due_by: some(4).map(|_| Timestamp(1)),
+                after: some(5),
+                ..Query::of(Kind::Approval)
+            };
+            let search = Search::of(&query);
+            let sql = format!("SELECT rowid {} ORDER BY id LIMIT ?8", search.clause(&query));
+            let plan = plan(&connection, &sql, &query);
+            let expected = format!("SEARCH docs USING COVERING INDEX {} (kind=?", search.index());
+            let filtered = expected.replace("COVERING ", "");
+            assert!(plan.starts_with(&expected) || plan.starts_with(&filtered), "{sql}: {plan}");
+            // Only what is due has to be sorted: it is in the order of its time.
+            let sorted = plan.contains("TEMP B-TREE");
+            assert_eq!(sorted, matches!(search, Search::Due), "{sql}: {plan}");
+            if bits.count_ones() <= 1 {
+                assert!(plan.starts_with(&expected), "{sql}: {plan}");
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The one thread that writes.
+//!
+//! A flush to disk takes milliseconds and serves any number of batches: while one is under way the
+//! next ones queue up, and all of them go into the next transaction.
+//!
+//! ```text
+//! wait for a batch, take all others that wait
+//! BEGIN IMMEDIATE
+//!   for each: SAVEPOINT, apply, RELEASE     one that fails is rolled back alone
+//!   sign the end of the chain
+//! COMMIT                                    flushed
+//! tell everybody
+//! ```
+//!
+//! Nobody is told anything before the commit. When the thread is gone, for whatever reason, the
+//! batches it had are dropped, and whoever waits for one learns that.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::audit::{Head, Mark};
+use crate::keyring::Keyring;
+use crate::store::sqlite::apply::apply;
+use crate::store::sqlite::chain::{self, End};
+use crate::store::sqlite::schema::PATIENCE;
+use crate::store::{Batch, CommitError, Committed, StoreError};
+
+/// The most batches in one transaction.
+const GROUP: usize = 1_024;
+
+/// How long a reader may keep the log from being emptied before the next batch goes first.
+const SCRUB_PATIENCE: Duration = Duration::from_millis(200);
+
+type Outcome = Result<Committed, CommitError>;
+
+/// Something for the writer to do.
+pub(super) struct Job {
+    pub(super) batch: Batch,
+    pub(super) waiter: oneshot::Sender<Outcome>,
+}
+
+/// What the thread owns.
+pub(super) struct Writer {
+    connection: Connection,
+    keyring: Arc<Keyring>,
+    /// The end of the chain as this thread last signed or checked it.
+    known: Option<Mark>,
+    /// Whether erased content may still be in the write-ahead log.
+    unscrubbed: bool,
+}
+
+impl Writer {
+    /// Takes over a connection, if the chain ends as it should.
+    pub(super) fn new(connection: Connection, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+        let known = chain::trusted_head(&connection, &keyring, None)?;
+        // Whoever was killed between an erasure and its scrub left that to us.
+        let mut writer = Self { connection, keyring, known, unscrubbed: true };
+        writer.scrub();
+        Ok(writer)
+    }
+
+    /// Works until nobody can send any more and everything that was sent is done.
+    pub(super) fn run(&mut self, jobs: &Receiver<Job>) {
+        while let Some(job) = self.next(jobs) {
+            let group = std::iter::once(job).chain(jobs.try_iter().take(GROUP - 1));
+            let (batches, waiters): (Vec<_>, Vec<_>) =
+                group.map(|Job { batch, waiter }| (batch, waiter)).unzip();
+            match self.commit(batches) {
+                Ok(outcomes) => {
+                    for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
+                        // Whoever no longer waits does not need to know.
+                        let _ = waiter.send(outcome);
+                    }
+                }
+                Err(error) => {
+                    for waiter in waiters {
+                        let _ = waiter.send(Err(error.clone().into()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        while self.unscrubbed {
+            match jobs.recv_timeout(SCRUB_PATIENCE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) => self.scrub(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        jobs.recv().ok()
+    }
+
+    /// Commits a group. An error means that none of it may be relied on.
+    fn commit(&mut self, batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
+        self.execute("BEGIN IMMEDIATE")?;
+        let done = self.transact(batches).and_then(|done| {
+            self.execute("COMMIT")?;
+            Ok(done)
+        });
+        let (outcomes, known) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                if !self.connection.is_autocommit() {
+                    self.execute("ROLLBACK")?;
+                }
+                return Err(error);
+            }
+        };
+        self.known = known;
+        if outcomes.iter().flatten().any(|committed| committed.erased > 0 || committed.cut > 0) {
+            self.unscrubbed = true;
+            self.scrub();
+        }
+        Ok(outcomes)
+    }
+
+    fn transact(&self, batches: Vec<Batch>) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
+        // Read again each time: another process may have written since.
+        let mark = chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref())?;
+        let before = mark.as_ref().map_or_else(Head::genesis, Mark::head);
+        let mut head = before;
+        let mut outcomes = Vec::with_capacity(batches.len());
+        for batch in batches {
+            outcomes.push(self.apply_alone(batch, &mut head)?);
+        }
+        if head == before {
+            return Ok((outcomes, mark));
+        }
+        let mark = chain::sign(&self.connection, &self.keyring, End::Head, head)?;
+        Ok((outcomes, Some(mark)))
+    }
+
+    /// Applies one batch so that its failure leaves no trace. The outer error means that the whole
+    /// transaction is lost.
+    fn apply_alone(&self, batch: Batch, head: &mut Head) -> Result<Outcome, StoreError> {
+        self.execute("SAVEPOINT batch")?;
+        let mut moved = *head;
+        let outcome = apply(&self.connection, &self.keyring, batch, &mut moved);
+        if outcome.is_ok() {
+            *head = moved;
+        } else {
+            // A full disk, say, ends the transaction by itself. To go on would be to commit the
+            // next batches one by one, and then to call all of them failed.
+            if self.connection.is_autocommit() {
+                let reason = outcome.err().map_or_else(String::new, |error| error.to_string());
+                return Err(StoreError(format!("the transaction was lost: {reason}")));
+            }
+            self.execute("ROLLBACK TO batch")?;
+        }
+        self.execute("RELEASE batch")?;
+        Ok(outcome)
+    }
+
+    /// Moves everything from the write-ahead log to the database, where erased content is
+    /// overwritten, and empties the log. A reader in the middle of something can prevent that;
+    /// then it is tried again.
+    fn scrub(&mut self) {
+        let emptied = || -> rusqlite::Result<bool> {
+            self.connection.busy_timeout(SCRUB_PATIENCE)?;
+            let busy = self
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>("busy"));
+            self.connection.busy_timeout(PATIENCE)?;
+            Ok(busy? == 0)
+        };
+        self.unscrubbed = !emptied().unwrap_or(false);
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::audit::{Draft, Event, Subject};
+    use crate::clock::Timestamp;
+    use crate::store::sqlite::schema;
+    use crate::store::{Doc, Kind, Sqlite, Write};
+    use crate::testing::{Folder, folder};
+
+    fn keyring() -> Arc<Keyring> {
+        Arc::new(Keyring::from_seed(&[5; 32]))
+    }
+
+    /// A writer whose connection a test has tampered with.
+    fn writer(folder: &Folder, tamper: &str) -> Writer {
+        let path = folder.path().join("store.db");
+        drop(Sqlite::open(&path, keyring()).unwrap());
+        let connection = schema::writer(&path).unwrap();
+        connection.execute_batch(tamper).unwrap();
+        Writer::new(connection, keyring()).unwrap()
+    }
+
+    fn batch(id: &str, body: &str) -> Batch {
+        let doc = Doc {
+            kind: Kind::Approval,
+            id: id.to_owned(),
+            owner: None,
+            workspace: None,
+            session: None,
+            state: "pending".to_owned(),
+            due: None,
+            body: body.to_owned(),
+        };
+        let draft = Draft {
+            at: Timestamp(1),
+            event: Event::Approval,
+            subject: Subject::default(),
+            payload: json!({}),
+            salt: [1; 16],
+        };
+        Batch { writes: vec![Write::Insert(doc)], records: vec![draft], ..Batch::default() }
+    }
+
+    fn numbers(connection: &Connection, sql: &str) -> Vec<i64> {
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn all_that_wait_share_one_transaction() {
+        let folder = folder();
+        let mut writer = writer(
+            &folder,
+            "CREATE TEMP TABLE flushes (number INTEGER);
+             CREATE TEMP TRIGGER flush_first AFTER INSERT ON main.ends
+                 BEGIN INSERT INTO flushes VALUES (NEW.number); END;
+             CREATE TEMP TRIGGER flush_next AFTER UPDATE ON main.ends
+                 BEGIN INSERT INTO flushes VALUES (NEW.number); END;",
+        );
+        let (jobs, queue) = channel();
+        let mut answers = Vec::new();
+        for number in 0..GROUP + 6 {
+            let (waiter, answer) = oneshot::channel();
+            // Every third one fails, and costs no number.
+            let id = if number % 3 == 2 { "0".to_owned() } else { number.to_string() };
+            jobs.send(Job { batch: batch(&id, "{}"), waiter }).unwrap();
+            answers.push(answer);
+        }
+        drop(jobs);
+        writer.run(&queue);
+        let done: Vec<_> = answers
+            .into_iter()
+            .filter_map(|answer| answer.blocking_recv().unwrap().ok())
+            .filter_map(|committed| committed.first_record)
+            .collect();
+        assert_eq!(done, (1..=687).collect::<Vec<_>>());
+        assert_eq!(numbers(&writer.connection, "SELECT number FROM flushes"), [683, 687]);
+    }
+
+    #[test]
+    fn a_failing_commit_fails_all_of_its_group_and_none_of_the_next() {
+        let folder = folder();
+        let mut writer = writer(
+            &folder,
+            "PRAGMA foreign_keys = ON;
+             CREATE TABLE parents (id INTEGER PRIMARY KEY);
+             CREATE TABLE orphans (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+             CREATE TRIGGER orphan AFTER INSERT ON docs WHEN NEW.id = 'bad'
+                 BEGIN INSERT INTO orphans VALUES (1); END;",
+        );
+        writer.commit(vec![batch("a", "{}"), batch("bad", "{}"), batch("b", "{}")]).unwrap_err();
+        assert_eq!(numbers(&writer.connection, "SELECT count(*) FROM docs"), [0]);
+        let done = writer.commit(vec![batch("a", "{}"), batch("b", "{}")]).unwrap();
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+        assert_eq!(numbers(&writer.connection, "SELECT number FROM records"), [1, 2]);
+    }
+
+    #[test]
+    fn a_full_disk_fails_what_does_not_fit() {
+        let folder = folder();
+        let mut writer = writer(&folder, "");
+        writer.commit(vec![batch("a", "{}")]).unwrap();
+        let pages = numbers(&writer.connection, "PRAGMA page_count")[0] + 20;
+        writer.connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
+        let huge = "x".repeat(1_000_000);
+        // Whether the others go with it is up to SQLite. They are told the truth either way.
+        let done = writer.commit(vec![batch("b", "{}"), batch("c", &huge), batch("d", "{}")]);
+        let there = numbers(&writer.connection, "SELECT count(*) FROM docs")[0];
+        match done {
+            Ok(done) => {
+                assert_eq!(done.iter().filter(|outcome| outcome.is_ok()).count(), 2, "{done:?}");
+                assert_eq!(there, 3);
+            }
+            Err(_) => assert_eq!(there, 1),
+        }
+        let done = writer.commit(vec![batch("e", "{}")]).unwrap();
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+    }
+}
