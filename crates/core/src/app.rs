@@ -59,6 +59,12 @@ pub fn find(id: &str) -> Option<Skill> {
     app.skills.get(at).map(|(.., skill)| *skill)
 }
 
+/// Whoever serves an app we declare.
+#[must_use]
+pub fn provider(app: &str) -> Option<&'static str> {
+    APPS.iter().find(|known| known.id == app).map(|known| known.provider)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +83,7 @@ mod tests {
         for (id, _, skill) in apps().iter().flat_map(|app| app.skills) {
             assert!(skill.confirm || skill.access != Access::Sensitive, "{id}");
             assert!(!skill.confirm || skill.access != Access::Read, "{id}");
+            assert!(skill.timeout.is_none_or(|seconds| (1..=86_400).contains(&seconds)), "{id}");
         }
     }
 }

@@ -7,14 +7,18 @@
 //! profile:NAME   the rules' own verdicts, and where the profile differs
 //! organisation   may lower and raise
 //! user           may lower and raise, but not below what the organisation set
+//! settings       the user's choices per app and skill; lower only what a skill itself asks
 //! project        may only raise: the agent can write that file
-//! session        auto_confirm and autonomous mode turn confirm into allow
+//! session        auto_confirm and autonomous mode turn confirm into allow, a program only what a
+//!                skill itself asks
 //! remembered     an earlier yes to this very action does the same
 //! ```
 //!
 //! INVARIANT: only [`Policy::settle`] makes a verdict, and a finding that is `hard` makes it
-//! *block* before any layer is heard. What is *held* (the profile's or a file's `always`) is never
-//! lowered by any layer.
+//! *block* before any layer is heard. What is *held* (`always` of the profile, of a file or of the
+//! user's settings) is never lowered by any layer.
+
+use std::collections::BTreeSet;
 
 use crate::action::Action;
 use crate::analyze::Analysis;
@@ -22,6 +26,7 @@ use crate::app::{self, Skill};
 use crate::context::Context;
 use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
+mod choice;
 pub mod config;
 pub mod error;
 mod explain;
@@ -39,10 +44,13 @@ mod subject;
 mod vocabulary;
 
 use layer::{By, Layer, Ruling, strictest};
+use session::Relaxation;
 use subject::Subject;
 
+pub use choice::{AppChoice, SkillChoice, SkillChoices};
 pub use config::{STARTER, Source, Sources};
 pub use error::{ConfigError, Notice, Problem};
+pub use known::nearest;
 pub use layer::Rank;
 pub use profile::Profile;
 pub use session::{Remembered, Session};
@@ -54,6 +62,7 @@ pub struct Policy {
     profile: &'static Profile,
     /// In the order they are heard.
     layers: Vec<Layer>,
+    choices: SkillChoices,
     session: Session,
     remembered: Vec<Remembered>,
     sensitive_paths: Vec<String>,
@@ -65,6 +74,7 @@ impl Default for Policy {
         Self {
             profile: profile::DEFAULT,
             layers: Vec::new(),
+            choices: SkillChoices::default(),
             session: Session::default(),
             remembered: Vec::new(),
             sensitive_paths: Vec::new(),
@@ -78,6 +88,12 @@ impl Policy {
     #[must_use]
     pub fn in_session(self, session: Session) -> Self {
         Self { session, ..self }
+    }
+
+    /// The same policy, with what the user has chosen for apps and skills.
+    #[must_use]
+    pub fn choosing(self, choices: SkillChoices) -> Self {
+        Self { choices, ..self }
     }
 
     /// The same policy, with answers that are still remembered.
@@ -97,6 +113,47 @@ impl Policy {
     pub fn skill(&self, id: &str) -> Option<Skill> {
         let configured = self.layers.iter().find_map(|layer| layer.skills.get(id));
         configured.copied().or_else(|| app::find(id))
+    }
+
+    /// The ids of every declared skill.
+    #[must_use]
+    pub fn skill_ids(&self) -> BTreeSet<String> {
+        let configured = self.layers.iter().flat_map(|layer| layer.skills.keys().cloned());
+        let ours = app::apps().iter().flat_map(|app| {
+            app.skills.iter().map(move |(skill, ..)| format!("{}.{skill}", app.id))
+        });
+        configured.chain(ours).collect()
+    }
+
+    /// Whoever serves the app of a skill, for limits by provider; the app itself unless declared.
+    #[must_use]
+    pub fn provider<'a>(&'a self, skill: &'a str) -> &'a str {
+        let app = choice::app_of(skill);
+        // The most trusted who declares an app says who serves it: a less trusted one could
+        // otherwise get around a provider's limit by giving it another name.
+        let declared = self.layers.iter().find_map(|layer| layer.providers.get(app));
+        match declared {
+            Some(Some(provider)) => provider,
+            Some(None) | None => app::provider(app).unwrap_or(app),
+        }
+    }
+
+    /// The name of the profile, when the context names no other.
+    #[must_use]
+    pub const fn profile_name(&self) -> &'static str {
+        self.profile.name
+    }
+
+    /// Whether a yes to this may be remembered: not where a person is always asked, and not where
+    /// the risk is critical.
+    #[must_use]
+    pub fn may_remember(&self, judgement: &Judgement, action: &Action, context: &Context) -> bool {
+        if judgement.verdict != Verdict::Confirm || judgement.risk.level >= RiskLevel::Critical {
+            return false;
+        }
+        let case = Case::of(judgement, action, context);
+        let (rulings, _) = self.hear(&case, 0);
+        case.hard().is_none() && !rulings.iter().any(Ruling::always_asks)
     }
 
     /// The rules of the configuration files, most trusted file first.
@@ -148,10 +205,15 @@ impl Policy {
         let mut rulings = self.rulings(case);
         let profile = self.profile_in(case.context).unwrap_or(self.profile);
         let mut trace = vec![profile_step(profile, case, &rulings, left_out)];
-        for layer in &self.layers {
+        let is_trusted = |layer: &&Layer| layer.rank < Rank::Project;
+        for layer in self.layers.iter().filter(is_trusted) {
             trace.push(layer.hear(profile, &mut rulings));
         }
-        trace.extend(self.hear_session(&mut rulings));
+        trace.extend(self.hear_choices(case.action, &mut rulings));
+        for layer in self.layers.iter().filter(|layer| !is_trusted(layer)) {
+            trace.push(layer.hear(profile, &mut rulings));
+        }
+        trace.extend(self.hear_session(case.action, &mut rulings));
         trace.extend(self.hear_remembered(case.digest, &mut rulings));
         (rulings, trace)
     }
@@ -204,9 +266,11 @@ impl Policy {
         context.profile.as_deref().map_or(Some(self.profile), Profile::named)
     }
 
-    fn hear_session(&self, rulings: &mut [Ruling<'_>]) -> Option<Step> {
-        let option = self.session.relaxes()?;
-        let relaxed = relax(rulings, option, |_| true);
+    fn hear_session(&self, action: &Action, rulings: &mut [Ruling<'_>]) -> Option<Step> {
+        let (option, relaxed) = match self.session.relaxes()? {
+            Relaxation::All(option) => (option, relax(rulings, option, |_| true)),
+            Relaxation::Skills(option) => (option, self.relax_skill(action, rulings, option)),
+        };
         let because = match relaxed.as_str() {
             "" => format!("{option} has nothing to confirm here"),
             rules => format!("auto-confirmed by {option}: {rules}"),
@@ -219,7 +283,7 @@ impl Policy {
         let relaxed = relax(rulings, "a remembered yes", |subject| match subject {
             Subject::Rule(id) => answer.rules.iter().any(|known| known == id),
             // These are about the action as a whole, which is the very one that was answered.
-            Subject::Kind(_) | Subject::Risk(_) => true,
+            Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => true,
             Subject::UnknownProfile(_) => false,
         });
         let because = match relaxed.as_str() {
@@ -241,6 +305,17 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// What was settled before, to look at it again.
+    fn of(judgement: &'a Judgement, action: &'a Action, context: &'a Context) -> Self {
+        Self {
+            action,
+            context,
+            findings: &judgement.findings,
+            level: judgement.risk.level,
+            digest: &judgement.digest,
+        }
+    }
+
     fn hard(&self) -> Option<&'a Finding> {
         self.findings.iter().find(|finding| finding.hard)
     }
@@ -333,7 +408,7 @@ mod tests {
         judgement.trace.iter().map(|step| step.layer.as_str()).collect()
     }
 
-    const RELAXED: Session = Session { auto_confirm: true, autonomous: true };
+    const RELAXED: Session = Session { auto_confirm: true, autonomous: true, programmatic: true };
 
     #[test]
     fn nothing_found_is_allowed_in_one_step() {
@@ -463,8 +538,8 @@ mod tests {
     #[test]
     fn a_session_confirms_what_asks_and_lifts_no_block() {
         let sessions = [
-            Session { auto_confirm: true, autonomous: false },
-            Session { auto_confirm: false, autonomous: true },
+            Session { auto_confirm: true, ..Session::default() },
+            Session { autonomous: true, ..Session::default() },
         ];
         for session in sessions {
             let policy = Policy::default().in_session(session);

@@ -296,6 +296,23 @@ mod tests {
     }
 
     #[test]
+    fn our_own_secrets_are_found_by_their_form_alone() {
+        for (prefix, kind) in [
+            ("csk_", "countersign-key"),
+            ("csd_", "countersign-device"),
+            ("cst_", "countersign-token"),
+            ("csl_", "countersign-link"),
+        ] {
+            for seed in 1..50 {
+                let secret = draw(prefix, 49, seed);
+                let redacted = redact(&format!("see {secret}, or https://x.example/?t={secret}"));
+                assert_eq!(redacted.found.first().map(|found| found.kind), Some(kind));
+                assert!(!redacted.text.contains(&secret), "{prefix}");
+            }
+        }
+    }
+
+    #[test]
     fn a_caller_may_leave_some_findings_readable() {
         let text = "aws s3 sync . https://acme-logs.s3.amazonaws.com --password tr0ub4dor";
         let mut found = scan(text);

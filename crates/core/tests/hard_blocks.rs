@@ -188,18 +188,28 @@ fn spelt(scheme: &str, spelling: &[(bool, u8)]) -> String {
 /// can relax, at its laxest. Every new way to relax something belongs here.
 fn policies() -> impl Strategy<Value = Policy> {
     let file = || prop::option::of(select(LAX_FILES));
-    (file(), file(), file(), any::<bool>(), any::<bool>()).prop_map(
-        |(organisation, user, project, auto_confirm, autonomous)| {
+    let session = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(auto_confirm, autonomous, programmatic)| Session {
+            auto_confirm,
+            autonomous,
+            programmatic,
+        },
+    );
+    (file(), file(), file(), session, prop::option::of(Just(LAX_CHOICES))).prop_map(
+        |(organisation, user, project, session, choices)| {
             let sources = Sources {
                 organisation: organisation.map(source),
                 user: user.map(source),
                 project: project.map(source),
             };
             let policy = Policy::load(&sources).unwrap_or_default();
-            policy.in_session(Session { auto_confirm, autonomous })
+            let choices = choices.and_then(|json| serde_json::from_str(json).ok());
+            policy.in_session(session).choosing(choices.unwrap_or_default())
         },
     )
 }
+
+const LAX_CHOICES: &str = r#"{"apps":{"email":{"confirm":false},"files":{"confirm":false}}}"#;
 
 const LAX_FILES: &[&str] = &[
     "safety: {enabled: false}",

@@ -95,7 +95,6 @@ pub(crate) struct AppRow {
     #[serde(default)]
     name: Option<String>,
     /// Whoever serves it, for limits by provider; the app itself unless said.
-    #[expect(dead_code, reason = "limits are the gate's, which reads the same file")]
     #[serde(default)]
     provider: Option<String>,
     /// Its skills, by the part of their id after the dot.
@@ -165,6 +164,8 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     for name in options.keys() {
         known::check_option(name).map_err(|near| at.unknown("option", "options", name, near))?;
     }
+    let apps = file.apps.unwrap_or_default();
+    let providers = apps.iter().map(|(app, row)| (app.clone(), row.provider.clone())).collect();
     Ok(Layer {
         rank,
         file: source.name.clone(),
@@ -177,7 +178,8 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         sensitive_paths: read_paths(safety.sensitive_paths.unwrap_or_default(), at)?,
         approval_timeout: read_timeout(safety.approval_timeout, at)?,
         profile: read_profile(file.profile.as_deref(), at)?,
-        skills: read_skills(file.apps.unwrap_or_default()),
+        skills: read_skills(apps, at)?,
+        providers,
     })
 }
 
@@ -231,11 +233,19 @@ impl Place<'_> {
 
 const LIST_OPTIONS: &str = "`countersign config init` prints a file with every option";
 
-fn read_skills(apps: BTreeMap<String, AppRow>) -> BTreeMap<String, Skill> {
-    let skills = apps.into_iter().flat_map(|(app, row)| {
-        row.skills.into_iter().map(move |(skill, row)| (format!("{app}.{skill}"), row.into()))
-    });
-    skills.collect()
+fn read_skills(
+    apps: BTreeMap<String, AppRow>,
+    at: Place<'_>,
+) -> Result<BTreeMap<String, Skill>, ConfigError> {
+    let mut skills = BTreeMap::new();
+    for (app, row) in apps {
+        for (skill, row) in row.skills {
+            let path = [To::Key("apps"), To::Key(&app), To::Key("skills"), To::Key(&skill)];
+            check_timeout(row.timeout, "timeout", &path, at)?;
+            skills.insert(format!("{app}.{skill}"), row.into());
+        }
+    }
+    Ok(skills)
 }
 
 fn read_profile(
@@ -253,14 +263,24 @@ fn read_profile(
 }
 
 fn read_timeout(seconds: Option<u32>, at: Place<'_>) -> Result<Option<u32>, ConfigError> {
+    check_timeout(seconds, "approval_timeout", &[To::Key("safety")], at)?;
+    Ok(seconds)
+}
+
+fn check_timeout(
+    seconds: Option<u32>,
+    field: &'static str,
+    below: &[To<'_>],
+    at: Place<'_>,
+) -> Result<(), ConfigError> {
     const DAY: u32 = 86_400;
     match seconds {
         Some(seconds) if seconds == 0 || seconds > DAY => Err(at.error(
-            &[To::Key("safety"), To::Key("approval_timeout")],
-            Problem::Value { field: "approval_timeout", problem: "is out of range" },
+            &[below, &[To::Key(field)]].concat(),
+            Problem::Value { field, problem: "is out of range" },
             "between 1 and 86400 seconds",
         )),
-        seconds => Ok(seconds),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -331,6 +351,11 @@ mod tests {
         (
             "safety:\n  approval_timeout: 0\n",
             "user.yaml:2:3: `approval_timeout` is out of range",
+            "between 1 and 86400 seconds",
+        ),
+        (
+            "apps:\n  shop:\n    skills:\n      order: {access: write, timeout: 86401}\n",
+            "user.yaml:4:30: `timeout` is out of range",
             "between 1 and 86400 seconds",
         ),
         (

@@ -24,13 +24,7 @@ impl Policy {
                 "nothing: {id} is a hard block, which no configuration, mode or answer lifts"
             )];
         }
-        let case = Case {
-            action,
-            context,
-            findings: &judgement.findings,
-            level: judgement.risk.level,
-            digest: &judgement.digest,
-        };
+        let case = Case::of(judgement, action, context);
         let (rulings, _) = self.hear(&case, 0);
         let mut changes = Vec::new();
         if judgement.verdict == Verdict::Confirm {
@@ -42,7 +36,7 @@ impl Policy {
                 changes.push(change);
             }
         }
-        let held = rulings.iter().any(|ruling| ruling.held && ruling.verdict >= Verdict::Confirm);
+        let held = rulings.iter().any(Ruling::always_asks);
         if judgement.verdict == Verdict::Confirm && !held {
             changes.push("a session with `auto_confirm`".to_owned());
         }
@@ -55,7 +49,10 @@ impl Policy {
             let all: Vec<_> = Profile::all().iter().map(|profile| profile.name).collect();
             return format!("a profile that exists: {}", all.join(", "));
         }
-        if ruling.held && ruling.verdict >= Verdict::Confirm {
+        if let By::Choice(name) = ruling.by {
+            return format!("your settings for `{name}`");
+        }
+        if ruling.always_asks() {
             return format!("no configuration: {subject} is always asked about");
         }
         match ruling.by {
@@ -68,7 +65,7 @@ impl Policy {
             By::Always(layer) => format!("`always` in {}", layer.file),
             By::Off(layer) => format!("`safety: {{enabled: true}}` in {}", layer.file),
             By::Relaxed(option) => format!("without {option} a person would be asked"),
-            By::Rule | By::Profile(_) => self.user_entry(subject, context),
+            By::Rule | By::Profile(_) | By::Choice(_) => self.user_entry(subject, context),
         }
     }
 
@@ -109,6 +106,10 @@ pub(super) fn said(ruling: &Ruling<'_>) -> String {
             let name: String = name.chars().take(60).collect();
             format!("no profile is called `{}`, so a person has to agree", one_line(&name))
         }
+        (Subject::Skill(name), By::Choice(_)) if ruling.held => {
+            format!("your settings always ask before `{name}`")
+        }
+        (_, By::Choice(name)) => format!("your settings ask before `{name}`"),
         (_, By::Profile(entry)) => format!("`{entry}` sets {subject} to {verdict}"),
         (_, By::Entry(layer, entry)) => format!("`{entry}: {verdict}` in {}", layer.file),
         (_, By::Always(layer)) => format!("`always` in {} names {subject}", layer.file),
@@ -148,6 +149,7 @@ fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
         By::Off(_) => Some((finding, "asking is switched off")),
         By::Relaxed(option) => Some((finding, option)),
         By::Entry(layer, _) => Some((finding, layer.rank.as_str())),
+        By::Choice(_) => Some((finding, "your settings")),
         By::Rule | By::Profile(_) | By::Always(_) => None,
     });
     match lowered {
@@ -234,7 +236,7 @@ mod tests {
     fn what_was_lowered_says_by_whom() {
         let off = load(["", "safety: {enabled: false}", ""]).unwrap();
         assert_eq!(plain(&off, "a.b.c"), ["`safety: {enabled: true}` in user.yaml"]);
-        let session = Session { auto_confirm: true, autonomous: false };
+        let session = Session { auto_confirm: true, ..Session::default() };
         let relaxed = Policy::default().in_session(session);
         assert_eq!(plain(&relaxed, "a.b.c"), ["without auto_confirm a person would be asked"]);
     }

@@ -79,7 +79,8 @@ fn one_of<'a>(
 }
 
 /// The known word this one was probably meant to be.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Longer than any name of ours: not a slip of the finger, and not worth the time.
     if word.len() > 80 {
         return None;

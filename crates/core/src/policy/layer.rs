@@ -57,6 +57,8 @@ pub(crate) struct Layer {
     pub(crate) profile: Option<&'static Profile>,
     /// Declared skills, by `app.skill`.
     pub(crate) skills: BTreeMap<String, Skill>,
+    /// Declared apps, and whoever serves each where that is said.
+    pub(crate) providers: BTreeMap<String, Option<String>>,
 }
 
 /// What stands for one finding, kind or risk while the layers are heard.
@@ -69,6 +71,18 @@ pub(crate) struct Ruling<'a> {
     pub(crate) held: bool,
     /// What the organisation set: the user may not go below.
     pub(crate) floor: Verdict,
+}
+
+impl Ruling<'_> {
+    /// Whether a person is asked whatever the session or an earlier answer says.
+    pub(crate) fn always_asks(&self) -> bool {
+        self.held && self.verdict >= Verdict::Confirm
+    }
+
+    /// Whether what the user set, or what the session is, may turn this into allow.
+    pub(crate) fn may_go_unasked(&self) -> bool {
+        self.verdict == Verdict::Confirm && !self.held && self.floor < Verdict::Confirm
+    }
 }
 
 /// Who had the last word on a ruling.
@@ -84,6 +98,8 @@ pub(crate) enum By<'a> {
     Always(&'a Layer),
     /// A file's `enabled: false`.
     Off(&'a Layer),
+    /// The user's settings for this app or skill.
+    Choice(&'a str),
     /// A session option or a remembered answer.
     Relaxed(&'static str),
 }
@@ -161,11 +177,7 @@ impl Layer {
             (ruling.verdict, ruling.by) = (Verdict::Confirm, By::Always(self));
             note(because, format_args!("`always` names {subject}"));
         }
-        if self.enabled == Some(false)
-            && ruling.verdict == Verdict::Confirm
-            && !ruling.held
-            && ruling.floor < Verdict::Confirm
-        {
+        if self.enabled == Some(false) && ruling.may_go_unasked() {
             (ruling.verdict, ruling.by) = (Verdict::Allow, By::Off(self));
             note(because, format_args!("asking is switched off, so {subject} is not asked about"));
         }

@@ -143,7 +143,8 @@ impl Draft<'_> {
 /// A project could declare that a skill only reads, so it may declare none.
 fn settle_skills(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     for draft in drafts.iter_mut().filter(|draft| draft.layer.rank == Rank::Project) {
-        if !std::mem::take(&mut draft.layer.skills).is_empty() {
+        draft.layer.skills.clear();
+        if !std::mem::take(&mut draft.layer.providers).is_empty() {
             let text = format!("`apps` is ignored: {}", Deaf::Project.why());
             notices.push(draft.notice(&[To::Key("apps")], text));
         }
@@ -269,7 +270,7 @@ mod tests {
         );
         let policy = load(["", "", file]).unwrap();
         assert!(policy.settings().enabled);
-        assert_eq!(policy.approval_timeout(), 120);
+        assert_eq!(policy.settings().approval_timeout, 120);
     }
 
     #[test]
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(notices(["", "safety: {enabled: false}", file]), Vec::<String>::new());
         let policy = load(["", "safety: {enabled: false}", file]).unwrap();
         assert!(policy.settings().enabled);
-        assert_eq!(policy.approval_timeout(), 30);
+        assert_eq!(policy.settings().approval_timeout, 30);
         assert_eq!(policy.sensitive_paths(), ["infra"]);
     }
 
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_user_waits_as_long_as_they_like_and_the_project_no_longer() {
-        let timeout = |files: [&str; 3]| load(files).unwrap().approval_timeout();
+        let timeout = |files: [&str; 3]| load(files).unwrap().settings().approval_timeout;
         let wait = |seconds: u32| format!("safety: {{approval_timeout: {seconds}}}");
         assert_eq!(timeout(["", &wait(600), &wait(300)]), 300);
         assert_eq!(timeout(["", &wait(600), &wait(900)]), 600);

@@ -7,15 +7,28 @@ pub struct Session {
     pub auto_confirm: bool,
     /// The user has switched on autonomous mode.
     pub autonomous: bool,
+    /// A program with an API key whose owner wants no questions: what skills ask because of their
+    /// declaration goes unasked, and nothing else does.
+    pub programmatic: bool,
+}
+
+/// How far a session relaxes, and the word for what does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relaxation {
+    /// Everything that is not held.
+    All(&'static str),
+    /// Only what a declared skill itself asks.
+    Skills(&'static str),
 }
 
 impl Session {
-    /// The word for what relaxes, if anything does.
-    pub(crate) const fn relaxes(self) -> Option<&'static str> {
+    /// What relaxes, if anything does: the widest.
+    pub(crate) const fn relaxes(self) -> Option<Relaxation> {
         match self {
-            Self { auto_confirm: true, .. } => Some("auto_confirm"),
-            Self { autonomous: true, .. } => Some("autonomous mode"),
-            Self { auto_confirm: false, autonomous: false } => None,
+            Self { auto_confirm: true, .. } => Some(Relaxation::All("auto_confirm")),
+            Self { autonomous: true, .. } => Some(Relaxation::All("autonomous mode")),
+            Self { programmatic: true, .. } => Some(Relaxation::Skills("programmatic access")),
+            Self { auto_confirm: false, autonomous: false, programmatic: false } => None,
         }
     }
 }

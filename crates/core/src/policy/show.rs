@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use crate::action::Action;
+use crate::context::Context;
 use crate::policy::Policy;
-use crate::policy::layer::By;
-use crate::policy::profile::Choice;
+use crate::policy::layer::{By, Layer, Rank};
+use crate::policy::profile::{Choice, Profile};
 use crate::policy::subject::Subject;
 
 /// What holds after all files are read.
@@ -54,7 +56,7 @@ impl Policy {
             profile: self.profile.name.to_owned(),
             files: layers.iter().map(|layer| layer.file.clone()).collect(),
             enabled: layers.iter().all(|layer| layer.enabled != Some(false)),
-            approval_timeout: self.approval_timeout(),
+            approval_timeout: self.settled_timeout(self.profile),
             custom_patterns: layers
                 .iter()
                 .filter_map(|layer| layer.patterns.as_ref())
@@ -72,11 +74,22 @@ impl Policy {
         }
     }
 
-    /// Seconds until silence is a refusal.
+    /// Seconds until silence is a refusal for this action: a skill's own, else what is settled. A
+    /// project may shorten either.
     #[must_use]
-    pub fn approval_timeout(&self) -> u32 {
+    pub fn approval_timeout(&self, action: &Action, context: &Context) -> u32 {
+        let profile = self.profile_in(context).unwrap_or(self.profile);
+        let settled = self.settled_timeout(profile);
+        let Action::Skill { skill, .. } = action else { return settled };
+        let Some(own) = self.skill(skill).and_then(|skill| skill.timeout) else { return settled };
+        let of_project = |layer: &&Layer| layer.rank == Rank::Project;
+        let shorter = self.layers.iter().find(of_project).and_then(|layer| layer.approval_timeout);
+        shorter.map_or(own, |seconds| own.min(seconds))
+    }
+
+    fn settled_timeout(&self, profile: &Profile) -> u32 {
         let set = self.layers.iter().rev().find_map(|layer| layer.approval_timeout);
-        set.unwrap_or(self.profile.approval_timeout)
+        set.unwrap_or(profile.approval_timeout)
     }
 
     fn shown_options(&self) -> Vec<Setting> {

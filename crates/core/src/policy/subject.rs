@@ -21,6 +21,8 @@ pub(crate) enum Subject<'a> {
     Kind(&'a str),
     /// The action's level of risk.
     Risk(RiskLevel),
+    /// The skill itself, when the user's settings ask before it.
+    Skill(&'a str),
     /// A profile that does not exist was asked for.
     UnknownProfile(&'a str),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Subject<'_> {
             Self::Rule(id) => f.write_str(id),
             Self::Kind(kind) => write!(f, "kind.{kind}"),
             Self::Risk(level) => write!(f, "risk.{}", level.as_str()),
+            Self::Skill(name) => write!(f, "skill {name}"),
             Self::UnknownProfile(name) => write!(f, "profile {name}"),
         }
     }
@@ -50,7 +53,7 @@ pub(crate) fn reach(words: &str, subject: Subject<'_>) -> Option<usize> {
             let from = level_named(words.strip_prefix("risk.")?)?;
             (from <= level).then_some(from as usize)
         }
-        Subject::UnknownProfile(_) => None,
+        Subject::Skill(_) | Subject::UnknownProfile(_) => None,
     }
 }
 
