@@ -9,6 +9,7 @@ pub mod clock;
 pub mod id;
 pub mod keyring;
 pub mod rate;
+pub mod scope;
 pub mod secret;
 pub mod store;
 
