@@ -8,6 +8,7 @@ pub mod audit;
 pub mod clock;
 pub mod id;
 pub mod keyring;
+pub mod process;
 pub mod rate;
 pub mod scope;
 pub mod secret;
