@@ -13,6 +13,7 @@ pub mod rate;
 pub mod scope;
 pub mod secret;
 pub mod store;
+pub mod vault;
 
 #[cfg(test)]
 mod testing;
