@@ -303,12 +303,28 @@ mod tests {
             ("cst_", "countersign-token"),
             ("csl_", "countersign-link"),
         ] {
-            for seed in 1..50 {
-                let secret = draw(prefix, 49, seed);
-                let redacted = redact(&format!("see {secret}, or https://x.example/?t={secret}"));
-                assert_eq!(redacted.found.first().map(|found| found.kind), Some(kind));
-                assert!(!redacted.text.contains(&secret), "{prefix}");
+            let mut secrets: Vec<_> = (1..50).map(|seed| draw(prefix, 49, seed)).collect();
+            // As few digits and turns as a draw can have, and words in it.
+            secrets
+                .push(format!("{prefix}{}", "QWERTYUIOPqwertyuiopASDFGHJKLasdfghjklhereZXCVBNM"));
+            for secret in secrets {
+                for text in [
+                    format!("see {secret}, or not"),
+                    format!("https://x.example/in?t={secret}#top"),
+                    format!("https://x.example/in/{secret}.html"),
+                    format!("Authorization: Bearer {secret}"),
+                    format!("{{\"a\":\"{secret}\"}}"),
+                    format!("\\n{secret}\\n"),
+                    format!("{secret}_old"),
+                ] {
+                    let redacted = redact(&text);
+                    assert!(!redacted.text.contains(&secret), "{}", redacted.text);
+                    let known = redacted.found.iter().any(|found| found.kind == kind);
+                    assert!(known, "{}", redacted.text);
+                }
             }
+            let flat = format!("{prefix}{}", "x".repeat(49));
+            assert_eq!(redact(&flat).text, flat);
         }
     }
 

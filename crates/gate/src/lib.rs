@@ -4,13 +4,37 @@
 //! answer yields a permit that runs that one action once; everything leaves a record. It knows no
 //! HTTP, and time and randomness come in from [`clock`] alone.
 
+pub mod approval;
 pub mod audit;
+pub mod bytes;
+pub mod caller;
 pub mod clock;
+pub mod config;
+mod document;
+pub mod event;
+pub mod gate;
 pub mod id;
+pub mod key;
 pub mod keyring;
+pub mod permit;
+pub mod process;
+pub mod proposal;
 pub mod rate;
+mod redacted;
+pub mod scope;
+pub mod secret;
+pub mod session;
+pub mod settings;
 pub mod store;
 mod sync;
+pub mod user;
+pub mod vault;
+
+pub use caller::{Caller, Person};
+pub use config::Config;
+pub use gate::{Gate, GateError, Parts};
+pub use permit::Permit;
+pub use proposal::{Proposal, Submitted};
 
 #[cfg(test)]
 mod testing;

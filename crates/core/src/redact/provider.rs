@@ -6,7 +6,7 @@
 
 use super::{
     text::Class,
-    token::{OPEN, Part, Provider},
+    token::{OPEN, OWN_LENGTH, Part, Provider},
 };
 
 const DIGIT: Class = Class::DIGIT;
@@ -193,11 +193,11 @@ pub(super) const PROVIDERS: &[Provider] = &[
     row("artifactory-token", "cmVmdGtu", &[run(ALNUM, 50, 70)]),
     row("cursor-key", "crsr_", &[exact(HEX, 64)]),
     row("crowdin-token", "crwd_", &[exact(HEX, 80)]),
-    row("countersign-device", "csd_", &[exact(ALNUM, 49)]),
+    row("countersign-device", "csd_", &[exact(ALNUM, OWN_LENGTH)]),
     row("cerebras-key", "csk-", &[run(LOWER_NUM, 40, 60)]),
-    row("countersign-key", "csk_", &[exact(ALNUM, 49)]),
-    row("countersign-link", "csl_", &[exact(ALNUM, 49)]),
-    row("countersign-token", "cst_", &[exact(ALNUM, 49)]),
+    row("countersign-key", "csk_", &[exact(ALNUM, OWN_LENGTH)]),
+    row("countersign-link", "csl_", &[exact(ALNUM, OWN_LENGTH)]),
+    row("countersign-token", "cst_", &[exact(ALNUM, OWN_LENGTH)]),
     row("cypress-key", "cyp_", &[run(ALNUM, 30, 50)]),
     row("aws-appsync-key", "da2-", &[exact(LOWER_NUM, 26)]),
     row("databricks-token", "dapi", &[exact(HEX, 32)]),

@@ -1,0 +1,333 @@
+//! Who started whom, so that an agent cannot answer from its own process tree.
+//!
+//! A [`Process`] is a number and the moment it began: numbers are used again, the pair is not.
+//! Where the system does not tell, the answer is [`Descent::Unknown`], and other rules (an agent's
+//! credential never answers) must do.
+//!
+//! What this cannot see: a process whose parents have ended belongs to the system's first process
+//! or to a reaper from then on. It hinders an agent that asks its own tools to say yes; it is no
+//! jail.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+/// The number of a process.
+pub type Pid = u32;
+
+/// The number of the user a process runs as.
+pub type Uid = u32;
+
+/// Tells who started whom.
+pub trait Processes: Send + Sync + fmt::Debug {
+    /// Who started it, or took it over; `None` when there is no such process or nobody tells.
+    fn parent(&self, pid: Pid) -> Option<Pid>;
+
+    /// A mark of when it began: the same as long as it lives, another for the next of its number.
+    fn started(&self, pid: Pid) -> Option<u64>;
+
+    /// The user it runs as.
+    fn owner(&self, pid: Pid) -> Option<Uid>;
+}
+
+/// One process, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Its number.
+    pub pid: Pid,
+    /// The mark of when it began.
+    pub started: u64,
+}
+
+/// How a process stands to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Descent {
+    /// It is that process, or was started by it or by one below it.
+    Within,
+    /// It was not.
+    Outside,
+    /// Nobody tells.
+    Unknown,
+}
+
+/// More generations than any honest tree has. Whoever nests deeper to get out of sight is
+/// [`Descent::Within`].
+const MOST_GENERATIONS: usize = 1_024;
+
+impl Process {
+    /// The process that has this number now.
+    #[must_use]
+    pub fn of(pid: Pid, processes: &dyn Processes) -> Option<Self> {
+        processes.started(pid).map(|started| Self { pid, started })
+    }
+
+    /// Whether it still runs.
+    #[must_use]
+    pub fn is_alive(&self, processes: &dyn Processes) -> bool {
+        processes.started(self.pid) == Some(self.started)
+    }
+}
+
+/// Whether a process descends from another, or is that one itself.
+#[must_use]
+pub fn descends_from(pid: Pid, ancestor: &Process, processes: &dyn Processes) -> Descent {
+    let mut current = pid;
+    for _ in 0..MOST_GENERATIONS {
+        // The number alone is not enough: it may have been given to another process since.
+        if current == ancestor.pid && ancestor.is_alive(processes) {
+            return Descent::Within;
+        }
+        match processes.parent(current) {
+            Some(0) => return Descent::Outside,
+            Some(parent) => current = parent,
+            None => return Descent::Unknown,
+        }
+    }
+    Descent::Within
+}
+
+/// What the system tells: on Linux, everything; elsewhere, nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct System;
+
+#[cfg(target_os = "linux")]
+impl Processes for System {
+    fn parent(&self, pid: Pid) -> Option<Pid> {
+        Stat::parse(&read(pid, "stat")?).map(|stat| stat.parent)
+    }
+
+    fn started(&self, pid: Pid) -> Option<u64> {
+        let ticks = Stat::parse(&read(pid, "stat")?)?.started;
+        Some(mark(ticks, std::fs::read("/proc/sys/kernel/random/boot_id").ok().as_deref()))
+    }
+
+    /// Not the owner of `/proc/PID`: that is root for a process that cannot be dumped, such as
+    /// our own.
+    fn owner(&self, pid: Pid) -> Option<Uid> {
+        owner_in(&read(pid, "status")?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Processes for System {
+    fn parent(&self, _: Pid) -> Option<Pid> {
+        None
+    }
+
+    fn started(&self, _: Pid) -> Option<u64> {
+        None
+    }
+
+    fn owner(&self, _: Pid) -> Option<Uid> {
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn read(pid: Pid, file: &str) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/{file}")).ok()
+}
+
+/// What we read of `/proc/PID/stat`.
+#[cfg(any(target_os = "linux", test))]
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    parent: Pid,
+    started: u64,
+}
+
+#[cfg(any(target_os = "linux", test))]
+impl Stat {
+    /// `PID (name) state parent …`: the name is the process's own choice and may hold spaces,
+    /// parentheses, line breaks and bytes that are no text, so the last `)` ends it.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(bytes.get(end.checked_add(1)?..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        // The 22nd of all: three are behind us, and `nth` counts from 0.
+        let started = fields.nth(17)?.parse().ok()?;
+        Some(Self { parent, started })
+    }
+}
+
+/// The real user in `/proc/PID/status`.
+#[cfg(any(target_os = "linux", test))]
+fn owner_in(status: &[u8]) -> Option<Uid> {
+    // The name stands in a line of its own, with its line breaks escaped: it can fake no line.
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Ticks count from the start of the machine, so what was written down before it started again
+/// must not match: the upper bits tell one start from another.
+#[cfg(any(target_os = "linux", test))]
+fn mark(ticks: u64, boot: Option<&[u8]>) -> u64 {
+    const TICKS: u64 = (1 << 40) - 1;
+    let boot = boot.unwrap_or_default().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (boot & !TICKS) | (ticks & TICKS)
+}
+
+/// Processes that a test made up.
+#[derive(Debug, Default)]
+pub struct Fake {
+    processes: Mutex<BTreeMap<Pid, FakeProcess>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FakeProcess {
+    parent: Pid,
+    started: u64,
+    owner: Uid,
+}
+
+impl Fake {
+    /// Starts a process, instead of the one that had its number.
+    pub fn start(&self, process: Process, parent: Pid, owner: Uid) {
+        let fake = FakeProcess { parent, started: process.started, owner };
+        self.all().insert(process.pid, fake);
+    }
+
+    /// Ends a process. Its children go to process 1.
+    pub fn end(&self, pid: Pid) {
+        let mut all = self.all();
+        all.remove(&pid);
+        for child in all.values_mut().filter(|child| child.parent == pid) {
+            child.parent = 1;
+        }
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, BTreeMap<Pid, FakeProcess>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, pid: Pid) -> Option<FakeProcess> {
+        self.all().get(&pid).copied()
+    }
+}
+
+impl Processes for Fake {
+    fn parent(&self, pid: Pid) -> Option<Pid> {
+        self.find(pid).map(|process| process.parent)
+    }
+
+    fn started(&self, pid: Pid) -> Option<u64> {
+        self.find(pid).map(|process| process.started)
+    }
+
+    fn owner(&self, pid: Pid) -> Option<Uid> {
+        self.find(pid).map(|process| process.owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine: 1 starts the agent 10, which starts 20, which starts 30; and 1 starts 40.
+    fn machine() -> Fake {
+        let fake = Fake::default();
+        for (pid, parent) in [(1, 0), (10, 1), (20, 10), (30, 20), (40, 1)] {
+            fake.start(Process { pid, started: u64::from(pid) * 7 }, parent, 1_000);
+        }
+        fake
+    }
+
+    #[test]
+    fn an_agents_tools_are_within_and_others_outside() {
+        let machine = machine();
+        let agent = Process::of(10, &machine).unwrap();
+        for pid in [10, 20, 30] {
+            assert_eq!(descends_from(pid, &agent, &machine), Descent::Within, "{pid}");
+        }
+        for pid in [1, 40] {
+            assert_eq!(descends_from(pid, &agent, &machine), Descent::Outside, "{pid}");
+        }
+        assert_eq!(descends_from(99, &agent, &machine), Descent::Unknown);
+    }
+
+    #[test]
+    fn a_number_used_again_is_another_process() {
+        let machine = machine();
+        let agent = Process::of(10, &machine).unwrap();
+        assert!(agent.is_alive(&machine));
+        machine.end(10);
+        assert!(!agent.is_alive(&machine));
+        machine.start(Process { pid: 10, started: 999 }, 1, 1_000);
+        machine.start(Process { pid: 50, started: 1_000 }, 10, 1_000);
+        assert!(!agent.is_alive(&machine));
+        assert_eq!(descends_from(50, &agent, &machine), Descent::Outside);
+    }
+
+    #[test]
+    fn nesting_deep_and_running_in_circles_hide_nothing() {
+        let machine = machine();
+        let agent = Process::of(10, &machine).unwrap();
+        for pid in 1_000..5_000 {
+            let parent = if pid == 1_000 { 10 } else { pid - 1 };
+            machine.start(Process { pid, started: 1 }, parent, 0);
+        }
+        assert_eq!(descends_from(4_999, &agent, &machine), Descent::Within);
+        machine.start(Process { pid: 70, started: 1 }, 71, 0);
+        machine.start(Process { pid: 71, started: 1 }, 70, 0);
+        assert_eq!(descends_from(70, &agent, &machine), Descent::Within);
+    }
+
+    #[test]
+    fn a_name_can_hold_anything() {
+        let rest = b" S 7 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 4242 1 1";
+        for name in [&b"sh"[..], b"a b", b") S 1 (", b"))) 9 9 9", b"\xff\n)(", b""] {
+            let line = [b"55 (", name, b")", rest].concat();
+            let stat = Stat::parse(&line);
+            assert_eq!(stat, Some(Stat { parent: 7, started: 4_242 }), "{name:?}");
+        }
+        for broken in [&b""[..], b"55", b"55 (x)", b"55 (x) S", b"55 (x) S y", b"55 (x) S -1 2"] {
+            assert_eq!(Stat::parse(broken), None);
+        }
+    }
+
+    #[test]
+    fn the_owner_is_the_real_user() {
+        let status = b"Name:\tUid: 0\\nUid:\t0\nUmask:\t0022\nUid:\t1000\t0\t0\t0\n";
+        assert_eq!(owner_in(status), Some(1_000));
+        assert_eq!(owner_in(b"Name:\tx\n"), None);
+        assert_eq!(owner_in(b"Uid:\n"), None);
+    }
+
+    #[test]
+    fn what_was_written_down_before_the_machine_started_again_matches_nothing() {
+        assert_ne!(mark(42, Some(b"first")), mark(42, Some(b"second")));
+        assert_ne!(mark(42, Some(b"first")), mark(43, Some(b"first")));
+        assert_eq!(mark(42, None), mark(42, None));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_tells_about_this_very_process() {
+        let pid = std::process::id();
+        let own = Process::of(pid, &System).unwrap();
+        assert!(own.is_alive(&System));
+        assert_eq!(System.parent(pid), Some(std::os::unix::process::parent_id()));
+        assert_eq!(System.owner(pid), Some(rustix::process::getuid().as_raw()));
+        assert_eq!(descends_from(pid, &own, &System), Descent::Within);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = Process::of(child.id(), &System).unwrap();
+        assert_eq!(descends_from(child.id(), &own, &System), Descent::Within);
+        assert_eq!(descends_from(pid, &other, &System), Descent::Outside);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!other.is_alive(&System));
+    }
+
+    #[test]
+    fn a_process_reads_back() {
+        let process = Process { pid: 7, started: u64::MAX };
+        let json = serde_json::to_string(&process).unwrap();
+        assert_eq!(serde_json::from_str::<Process>(&json).unwrap(), process);
+    }
+}

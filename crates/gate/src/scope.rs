@@ -1,0 +1,492 @@
+//! What an API key may do: names like `email.send`, `shell.*`, `*`.
+//!
+//! Every action needs exactly one name ([`needed`]), and a key has patterns over such names:
+//!
+//! | pattern | allows |
+//! |---|---|
+//! | `email.send` | that name alone |
+//! | `shell.*` | every name that starts with `shell.` |
+//! | `*` | everything |
+//!
+//! Names an agent chooses (a tool, a server, a channel) become one part each: whatever in them is
+//! not a letter, a digit, `_` or `-` is written as `%2E`, so that no dot, star or space in a name
+//! makes a pattern reach further than its author meant. Patterns are compared to the letter.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fmt::Write as _;
+
+use countersign_core::Action;
+use countersign_core::action::UiOp;
+use countersign_core::policy::nearest;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// The names of what is no skill.
+pub const NAMES: &[&str] = &[
+    "applescript.run",
+    "code.run",
+    "file.delete",
+    "file.list",
+    "file.read",
+    "file.write",
+    "page.export",
+    "page.read",
+    "screen.capture",
+    "shell.run",
+    "ui.click",
+    "ui.hover",
+    "ui.press",
+    "ui.scroll",
+    "ui.select",
+    "ui.submit",
+    "ui.type",
+    "web.download",
+    "web.navigate",
+    "web.request",
+];
+
+/// Groups whose names nobody can list: whatever stands after the dot is somebody else's.
+const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
+
+/// One pattern over the names of actions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scope(Pattern);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Pattern {
+    All,
+    /// Everything that starts with this, which ends in a dot.
+    Group(String),
+    Exact(String),
+}
+
+/// Why a text is no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// It does not have the form of one.
+    #[error("bad scope `{0}`: write a name like `email.send`, a group like `shell.*`, or `*`")]
+    Shape(String),
+    /// It names nothing there is.
+    #[error("unknown scope `{scope}`{}", hint(near.as_deref()))]
+    Unknown {
+        /// What was written.
+        scope: String,
+        /// What was probably meant.
+        near: Option<String>,
+    },
+}
+
+fn hint(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"))
+}
+
+impl Scope {
+    /// Reads one that must name something: an action of ours, or one of these skills.
+    ///
+    /// What was stored earlier is read by serde instead, which asks for the form alone: a skill
+    /// that is no longer declared must not make a key unreadable.
+    ///
+    /// # Errors
+    /// It has another form, or names nothing there is.
+    pub fn parse(text: &str, skills: &BTreeSet<String>) -> Result<Self, ScopeError> {
+        let scope = Self::read(text)?;
+        let names = || NAMES.iter().copied().chain(skills.iter().map(String::as_str));
+        let known = match &scope.0 {
+            Pattern::All => true,
+            Pattern::Exact(name) => is_open(name) || names().any(|known| known == name),
+            Pattern::Group(group) => {
+                is_open(group) || names().any(|known| known.starts_with(group.as_str()))
+            }
+        };
+        if known {
+            return Ok(scope);
+        }
+        Err(ScopeError::Unknown { scope: shown(text), near: meant(&scope, names) })
+    }
+
+    /// Whether a key with this scope may do what needs this name.
+    #[must_use]
+    pub fn allows(&self, needed: &str) -> bool {
+        match &self.0 {
+            Pattern::All => true,
+            Pattern::Group(group) => {
+                needed.strip_prefix(group.as_str()).is_some_and(|rest| !rest.is_empty())
+            }
+            Pattern::Exact(name) => name == needed,
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, ScopeError> {
+        let bad = || ScopeError::Shape(shown(text));
+        if text == "*" {
+            return Ok(Self(Pattern::All));
+        }
+        if text.len() > LONGEST {
+            return Err(bad());
+        }
+        let group = text.strip_suffix(".*");
+        let name = group.unwrap_or(text);
+        let mut parts = name.split('.');
+        let sound = parts.clone().all(is_part) && (group.is_some() || parts.nth(1).is_some());
+        // `login.bank.*` would reach `login.bank.evil.example`: domains grow to the left.
+        let reaches_too_far = group.is_some_and(|group| group.starts_with("login."));
+        match (sound && !reaches_too_far, group) {
+            (false, _) => Err(bad()),
+            (true, Some(group)) => Ok(Self(Pattern::Group(format!("{group}.")))),
+            (true, None) => Ok(Self(Pattern::Exact(name.to_owned()))),
+        }
+    }
+}
+
+/// Longer than any name of ours and of most tools.
+const LONGEST: usize = 256;
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Pattern::All => f.write_str("*"),
+            Pattern::Group(group) => write!(f, "{group}*"),
+            Pattern::Exact(name) => f.write_str(name),
+        }
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> Self {
+        scope.to_string()
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = ScopeError;
+
+    fn try_from(text: String) -> Result<Self, ScopeError> {
+        Self::read(&text)
+    }
+}
+
+/// Whether any of these scopes lets this action through.
+#[must_use]
+pub fn allow(scopes: &[Scope], action: &Action) -> bool {
+    let needed = needed(action);
+    scopes.iter().any(|scope| scope.allows(&needed))
+}
+
+/// The one name a key must have a scope for.
+#[must_use]
+pub fn needed(action: &Action) -> String {
+    let name: Cow<'static, str> = match action {
+        Action::Shell { .. } => "shell.run".into(),
+        Action::Code { .. } => "code.run".into(),
+        Action::FileRead { .. } => "file.read".into(),
+        Action::FileWrite { .. } => "file.write".into(),
+        Action::FileDelete { .. } => "file.delete".into(),
+        Action::FileList { .. } => "file.list".into(),
+        Action::Navigate { .. } => "web.navigate".into(),
+        Action::HttpRequest { .. } => "web.request".into(),
+        Action::Download { .. } => "web.download".into(),
+        Action::Ui { op, .. } => ui_name(*op).into(),
+        Action::Screenshot {} => "screen.capture".into(),
+        Action::ReadDom {} => "page.read".into(),
+        Action::ExportPdf { .. } => "page.export".into(),
+        Action::Applescript { .. } => "applescript.run".into(),
+        Action::Login { site } => format!("login.{}", domain(site)).into(),
+        Action::Notify { channel } => format!("notify.{}", part(channel)).into(),
+        Action::Tool { server, tool, .. } => format!("tool.{}.{}", part(server), part(tool)).into(),
+        Action::Named { name, .. } => format!("named.{}", part(name)).into(),
+        Action::Skill { skill, .. } => skill_name(skill).into(),
+    };
+    name.into_owned()
+}
+
+const fn ui_name(op: UiOp) -> &'static str {
+    match op {
+        UiOp::Click => "ui.click",
+        UiOp::Type => "ui.type",
+        UiOp::Select => "ui.select",
+        UiOp::Submit => "ui.submit",
+        UiOp::Press => "ui.press",
+        UiOp::Scroll => "ui.scroll",
+        UiOp::Hover => "ui.hover",
+    }
+}
+
+/// A skill's id, unless it has another form or would pass for something else: a skill called
+/// `shell.run` needs `skill.shell%2Erun`.
+fn skill_name(id: &str) -> String {
+    let plain = id.split_once('.').is_some_and(|(app, skill)| is_word(app) && is_word(skill));
+    if plain && !is_open(id) && !NAMES.contains(&id) {
+        return id.to_owned();
+    }
+    format!("skill.{}", part(id))
+}
+
+/// The domain of a site, in the letters it is looked up by. What is no address stays one part.
+fn domain(site: &str) -> String {
+    let parsed = Url::parse(site).ok().filter(is_web);
+    let parsed = parsed.or_else(|| Url::parse(&format!("https://{site}")).ok());
+    let domain = parsed.as_ref().and_then(Url::host_str);
+    match domain {
+        Some(domain) if domain.split('.').all(is_word) => domain.to_owned(),
+        Some(domain) => part(domain),
+        None => part(site),
+    }
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// One part of a name: no dot, no star, nothing that could end or widen it.
+fn part(text: &str) -> String {
+    let mut part = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            part.push(char::from(byte));
+        } else {
+            let _ = write!(part, "%{byte:02X}");
+        }
+    }
+    part
+}
+
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_plain)
+}
+
+fn is_part(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| is_plain(byte) || byte == b'%')
+}
+
+fn is_open(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(group, _)| OPEN.contains(&group))
+}
+
+/// What was probably meant, in the form it was written in.
+fn meant<'a, I: Iterator<Item = &'a str>>(scope: &Scope, names: impl Fn() -> I) -> Option<String> {
+    match &scope.0 {
+        Pattern::All => None,
+        Pattern::Exact(name) => nearest(name, names()).map(str::to_owned),
+        Pattern::Group(group) => {
+            let groups = names().filter_map(|name| name.split_once('.').map(|(group, _)| group));
+            let near = nearest(group.trim_end_matches('.'), groups.chain(OPEN.iter().copied()));
+            near.map(|group| format!("{group}.*"))
+        }
+    }
+}
+
+/// As it may stand in a message: one line, and not too long.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().filter(|char| !char.is_control()).take(80).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::Policy;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn scope(text: &str) -> Result<Scope, String> {
+        Scope::parse(text, &Policy::default().skill_ids()).map_err(|error| error.to_string())
+    }
+
+    fn name(action: Value) -> String {
+        needed(&serde_json::from_value(action).unwrap())
+    }
+
+    fn skill(id: &str) -> String {
+        name(json!({"kind": "skill", "skill": id}))
+    }
+
+    fn tool(server: &str, tool: &str) -> String {
+        name(json!({"kind": "tool", "server": server, "tool": tool}))
+    }
+
+    #[test]
+    fn every_kind_of_action_needs_one_name() {
+        for (action, needs) in [
+            (json!({"kind": "shell", "command": "ls"}), "shell.run"),
+            (json!({"kind": "code", "language": "sql", "source": ""}), "code.run"),
+            (json!({"kind": "file_read", "path": "a"}), "file.read"),
+            (json!({"kind": "file_write", "path": "a"}), "file.write"),
+            (json!({"kind": "file_delete", "path": "a"}), "file.delete"),
+            (json!({"kind": "file_list", "path": "a"}), "file.list"),
+            (json!({"kind": "navigate", "url": "https://a.example"}), "web.navigate"),
+            (json!({"kind": "http_request", "method": "GET", "url": "x"}), "web.request"),
+            (json!({"kind": "download", "files": []}), "web.download"),
+            (json!({"kind": "ui", "surface": "browser", "op": "submit"}), "ui.submit"),
+            (json!({"kind": "screenshot"}), "screen.capture"),
+            (json!({"kind": "read_dom"}), "page.read"),
+            (json!({"kind": "export_pdf", "pages": 1}), "page.export"),
+            (json!({"kind": "login", "site": "https://a.example/in"}), "login.a.example"),
+            (json!({"kind": "notify", "channel": "telegram"}), "notify.telegram"),
+            (json!({"kind": "skill", "skill": "email.send"}), "email.send"),
+            (json!({"kind": "applescript", "script": ""}), "applescript.run"),
+            (json!({"kind": "tool", "server": "github", "tool": "star"}), "tool.github.star"),
+            (json!({"kind": "named", "name": "deleteAccount"}), "named.deleteAccount"),
+        ] {
+            let needed = name(action);
+            assert_eq!(needed, needs);
+            let (group, _) = needs.split_once('.').unwrap();
+            for text in [needs, &format!("{group}.*"), "*"] {
+                let scope = scope(text).unwrap();
+                assert!(scope.allows(&needed), "{text} {needed}");
+                assert_eq!(scope.to_string(), text);
+            }
+            assert!(!scope("calendar.create").unwrap().allows(&needed));
+            assert!(!scope("calendar.*").unwrap().allows(&needed));
+        }
+        let ops = ["click", "type", "select", "submit", "press", "scroll", "hover"];
+        for op in ops {
+            let needed = name(json!({"kind": "ui", "surface": "app", "op": op}));
+            assert!(NAMES.contains(&needed.as_str()), "{op}");
+        }
+        assert!(NAMES.is_sorted());
+    }
+
+    #[test]
+    fn what_names_nothing_is_told_with_what_was_meant() {
+        for (text, message) in [
+            ("emial.send", "unknown scope `emial.send`: did you mean `email.send`?"),
+            ("shel.run", "unknown scope `shel.run`: did you mean `shell.run`?"),
+            ("emial.*", "unknown scope `emial.*`: did you mean `email.*`?"),
+            ("tol.*", "unknown scope `tol.*`: did you mean `tool.*`?"),
+            ("Email.send", "unknown scope `Email.send`: did you mean `email.send`?"),
+            ("zzzzz.qqqqq", "unknown scope `zzzzz.qqqqq`"),
+        ] {
+            assert_eq!(scope(text), Err(message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_text_of_another_form_is_no_scope() {
+        for text in [
+            "",
+            " ",
+            "email",
+            ".",
+            "email.",
+            ".send",
+            "email..send",
+            "email.*.send",
+            "*.send",
+            "email*",
+            "email.s*",
+            "**",
+            "*.*",
+            "email.send ",
+            "email .send",
+            "email.send\n",
+            "tool.git hub.x",
+            "login.bank.*",
+            "email.*.*",
+            "é.x",
+        ] {
+            let error = scope(text).unwrap_err();
+            assert!(error.starts_with("bad scope `"), "{error}");
+            assert!(!error.contains('\n'));
+        }
+        let long = scope(&"a.".repeat(10_000)).unwrap_err();
+        assert!(long.len() < 300, "{long}");
+    }
+
+    #[test]
+    fn a_group_ends_at_its_dot() {
+        let group = scope("shell.*").unwrap();
+        assert!(group.allows("shell.run"));
+        for needed in ["shell", "shell.", "shellx.run", "Shell.run", "xshell.run"] {
+            assert!(!group.allows(needed), "{needed}");
+        }
+        let server = scope("tool.git.*").unwrap();
+        assert!(server.allows(&tool("git", "push")));
+        assert!(!server.allows(&tool("github", "push")));
+        assert!(!server.allows(&tool("git.hub", "push")));
+        assert!(!scope("email.send").unwrap().allows("email.send.now"));
+    }
+
+    #[test]
+    fn hostile_names_widen_nothing() {
+        assert_eq!(tool("a.b", "c.*"), "tool.a%2Eb.c%2E%2A");
+        assert_eq!(tool("a", "b c%2E\u{e9}"), "tool.a.b%20c%252E%C3%A9");
+        assert_eq!(tool("", ""), "tool..");
+        for id in [
+            "shell.run",
+            "file.read",
+            "ui.click",
+            "web.navigate",
+            "tool.github.x",
+            "login.bank",
+            "skill.x",
+            "named.x",
+            "email.send.now",
+            "email.*",
+            "*",
+            "",
+            "x",
+            "email. send",
+        ] {
+            let needed = skill(id);
+            assert!(needed.starts_with("skill."), "{id} {needed}");
+            assert_eq!(needed.matches('.').count(), 1, "{needed}");
+        }
+        assert_eq!(skill("web.search"), "web.search");
+        for text in ["email.send", "email.*", "shell.*", "tool.*", "web.*"] {
+            assert!(!scope(text).unwrap().allows(&skill("email.send.now")), "{text}");
+        }
+        let named = name(json!({"kind": "named", "name": "x.y *"}));
+        assert_eq!(named, "named.x%2Ey%20%2A");
+    }
+
+    #[test]
+    fn a_login_is_for_the_domain_the_browser_would_go_to() {
+        let login = |site: &str| name(json!({"kind": "login", "site": site}));
+        for (site, needs) in [
+            ("https://bank.example", "login.bank.example"),
+            ("bank.example", "login.bank.example"),
+            ("bank.example:8443/in", "login.bank.example"),
+            ("HTTPS://BANK.example/", "login.bank.example"),
+            ("https://bank.example@evil.example", "login.evil.example"),
+            ("bank.example@evil.example", "login.evil.example"),
+            ("evil.example/bank.example", "login.evil.example"),
+            ("https://bank.example.evil.example", "login.bank.example.evil.example"),
+            ("https://b\u{e4}nk.example", "login.xn--bnk-qla.example"),
+            ("https://[::1]/", "login.%5B%3A%3A1%5D"),
+            ("", "login."),
+            ("a b", "login.a%20b"),
+        ] {
+            assert_eq!(login(site), needs, "{site}");
+        }
+        let bank = scope("login.bank.example").unwrap();
+        assert!(bank.allows(&login("https://bank.example/in")));
+        assert!(!bank.allows(&login("https://bank.example.evil.example")));
+    }
+
+    #[test]
+    fn any_of_several_scopes_is_enough_and_none_is_not() {
+        let action = serde_json::from_value(json!({"kind": "skill", "skill": "email.send"}));
+        let action: Action = action.unwrap();
+        let scopes = [scope("shell.*").unwrap(), scope("email.send").unwrap()];
+        assert!(allow(&scopes, &action));
+        assert!(!allow(&scopes[..1], &action));
+        assert!(!allow(&[], &action));
+    }
+
+    #[test]
+    fn a_stored_scope_reads_back_though_its_skill_is_gone() {
+        let stored: Vec<Scope> = serde_json::from_str(r#"["gone.skill","*","shell.*"]"#).unwrap();
+        assert_eq!(serde_json::to_string(&stored).unwrap(), r#"["gone.skill","*","shell.*"]"#);
+        assert!(serde_json::from_str::<Scope>("\"a*\"").is_err());
+    }
+}
