@@ -42,6 +42,7 @@ struct Limits {
     session_seconds: Option<u32>,
     actions_per_minute: Option<u32>,
     sessions_per_hour: Option<u32>,
+    sessions_at_once: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -117,7 +118,7 @@ fn limits(limits: &Limits) -> String {
     format!(
         "Limits {{ steps_exploring: {:?}, steps: {:?}, screenshots: {:?}, files: {:?}, \
          errors: {:?}, step_seconds: {:?}, download_seconds: {:?}, session_seconds: {:?}, \
-         actions_per_minute: {:?}, sessions_per_hour: {:?} }}",
+         actions_per_minute: {:?}, sessions_per_hour: {:?}, sessions_at_once: {:?} }}",
         limits.steps.explore,
         limits.steps.task,
         limits.screenshots,
@@ -128,6 +129,7 @@ fn limits(limits: &Limits) -> String {
         limits.session_seconds,
         limits.actions_per_minute,
         limits.sessions_per_hour,
+        limits.sessions_at_once,
     )
 }
 

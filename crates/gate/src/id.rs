@@ -36,6 +36,12 @@ macro_rules! ids {
                 Ok(Self(format!("{}{}", $prefix, letters(random(clock)?))))
             }
 
+            /// The one that follows from bytes that are unique already, such as a hash.
+            #[must_use]
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(format!("{}{}", $prefix, letters(bytes)))
+            }
+
             /// Reads one.
             ///
             /// # Errors
@@ -87,6 +93,20 @@ ids! {
     KeyId "key_" "a key"
     /// A yes that is remembered.
     RememberedId "rem_" "a remembered answer"
+}
+
+impl ActionId {
+    /// The action that an approval is about, once it runs.
+    #[must_use]
+    pub fn of(approval: &ApprovalId) -> Self {
+        Self(approval.0.replacen("apr_", "act_", 1))
+    }
+
+    /// The approval this action would have, if it had one.
+    #[must_use]
+    pub fn approval(&self) -> ApprovalId {
+        ApprovalId(self.0.replacen("act_", "apr_", 1))
+    }
 }
 
 fn letters(bytes: [u8; 16]) -> String {

@@ -164,6 +164,16 @@ impl PartialEq for SecretHash {
 
 impl Eq for SecretHash {}
 
+impl SecretHash {
+    /// The first half, for an id.
+    #[must_use]
+    pub fn short(&self) -> [u8; 16] {
+        let mut short = [0; 16];
+        short.iter_mut().zip(self.0).for_each(|(to, from)| *to = from);
+        short
+    }
+}
+
 impl fmt::Display for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -106,6 +106,12 @@ impl fmt::Debug for Vault {
 #[error("a credential is for a web address, such as `https://example.com`")]
 pub struct SiteError;
 
+/// Whether a text is a web address that a credential can be for.
+#[must_use]
+pub fn is_site(site: &str) -> bool {
+    Origin::of(site).is_some()
+}
+
 /// What a browser compares to tell one site from another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(String);

@@ -64,6 +64,8 @@ pub struct Limits {
     pub actions_per_minute: Option<u32>,
     /// Sessions per hour and user.
     pub sessions_per_hour: Option<u32>,
+    /// Sessions of a user at the same time.
+    pub sessions_at_once: Option<u32>,
 }
 
 /// What nothing lowers, besides the hard blocks.

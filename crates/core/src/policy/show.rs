@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::context::Context;
 use crate::policy::Policy;
 use crate::policy::layer::{By, Layer, Rank};
-use crate::policy::profile::{Choice, Profile};
+use crate::policy::profile::{Choice, Limits, Profile};
 use crate::policy::subject::Subject;
 
 /// What holds after all files are read.
@@ -85,6 +85,22 @@ impl Policy {
         let of_project = |layer: &&Layer| layer.rank == Rank::Project;
         let shorter = self.layers.iter().find(of_project).and_then(|layer| layer.approval_timeout);
         shorter.map_or(own, |seconds| own.min(seconds))
+    }
+
+    /// The same when nobody is there to answer: longer, where the profile says so and nobody has
+    /// set a time.
+    #[must_use]
+    pub fn approval_timeout_away(&self, action: &Action, context: &Context) -> u32 {
+        let seconds = self.approval_timeout(action, context);
+        let profile = self.profile_in(context).unwrap_or(self.profile);
+        if seconds == profile.approval_timeout { profile.approval_timeout_away } else { seconds }
+    }
+
+    /// What a session may use up, by the profile of that name or the policy's own. Nothing when
+    /// there is no such profile.
+    #[must_use]
+    pub fn limits(&self, profile: Option<&str>) -> Option<Limits> {
+        profile.map_or(Some(self.profile), Profile::named).map(|profile| profile.limits)
     }
 
     fn settled_timeout(&self, profile: &Profile) -> u32 {

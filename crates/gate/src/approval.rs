@@ -1,0 +1,321 @@
+//! One question to a person: what was asked, and what became of it.
+//!
+//! ```text
+//! Pending ──approve──► Approved ──spend──► Started ──► Done | Failed | Unknown
+//!    ├─────reject────► Rejected
+//!    ├─────expire────► Expired       silence is a refusal
+//!    └─────cancel────► Cancelled     (session ended, kill switch, agent withdrew, replaced)
+//! ```
+//!
+//! The [`Request`] is signed when it is made and never changes; the [`Decision`] is signed when it
+//! falls. Before anything runs, both signatures are checked again: whoever can write into the
+//! database can lose an approval, but not make one.
+//!
+//! What the action was stands in the sealed [`Details`], redacted; the request holds only a
+//! fingerprint and a commitment of it, which say nothing without the server's key.
+
+use countersign_core::{Action, Context, RiskLevel};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::bytes::{Hash, Sign};
+use crate::clock::{ChanceError, Clock, Timestamp};
+use crate::document::{Document, Marks};
+use crate::id::{ActionId, ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
+use crate::keyring::{Keyring, PublicKey, Purpose, SealError};
+use crate::secret::{Secret, SecretHash, SecretKind};
+use crate::store::Kind;
+
+mod describe;
+mod quorum;
+mod receipt;
+mod state;
+
+pub(crate) use describe::{describe, subject_of};
+pub(crate) use quorum::quorum;
+pub use quorum::{Quorum, QuorumRow, Requester};
+pub use receipt::{Receipt, ReceiptError};
+pub use state::{Cancel, Decision, Outcome, Say, Scope, SettledError, State, Vote};
+pub(crate) use state::{OPEN, Word};
+
+/// One question to a person.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Approval {
+    /// What was asked.
+    pub request: Request,
+    /// The server's signature on it.
+    signature: Sign,
+    /// What became of it.
+    pub state: State,
+    /// Whether a wider circle has been asked.
+    pub escalated: bool,
+    /// The details, encrypted.
+    sealed: String,
+}
+
+/// What was asked, of whom, until when. Never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its id.
+    pub id: ApprovalId,
+    /// For whom the agent works.
+    pub user: UserId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// In which session.
+    pub session: Option<SessionId>,
+    /// With which key the agent asked.
+    pub key: Option<KeyId>,
+    /// What kind of action, or which skill or tool.
+    pub action: String,
+    /// How bad it would be.
+    pub risk: RiskLevel,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// From when on silence is a refusal.
+    pub expires_at: Timestamp,
+    /// From when on others may answer too.
+    pub escalate_at: Option<Timestamp>,
+    /// Who must agree.
+    pub quorum: Quorum,
+    /// Names the action for those who have the server's key.
+    pub fingerprint: Hash,
+    /// Binds the action for those who have its salt.
+    pub commitment: Hash,
+    /// Binds the sealed details.
+    pub details: Hash,
+    /// The hash of the token that goes to the person's devices.
+    pub token: SecretHash,
+}
+
+/// What a person is shown, and what an edited action is judged by. Redacted, and sealed where it
+/// is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// One line for a person: what would happen.
+    pub description: String,
+    /// More lines: files, arguments, recipients.
+    pub details: Vec<String>,
+    /// Why it is asked.
+    pub reason: String,
+    /// What to do instead.
+    pub instead: Option<String>,
+    /// The action, with secrets and personal data masked.
+    pub action: serde_json::Value,
+    /// The rules that asked.
+    pub rules: Vec<String>,
+    /// Whether a yes may be remembered for good.
+    pub may_remember: bool,
+    /// Where it would run.
+    pub context: Context,
+    /// Why the agent wants it, in its own words.
+    pub reasoning: Option<String>,
+    /// Opens the commitment.
+    pub salt: [u8; 16],
+    /// Draws the token again when a device comes back.
+    nonce: [u8; 16],
+}
+
+/// What a new approval is made of.
+pub(crate) struct Question<'a> {
+    pub(crate) id: ApprovalId,
+    pub(crate) user: UserId,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) key: Option<KeyId>,
+    pub(crate) action: &'a Action,
+    pub(crate) digest: &'a str,
+    pub(crate) risk: RiskLevel,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) escalate_at: Option<Timestamp>,
+    pub(crate) quorum: Quorum,
+    pub(crate) shown: Shown,
+}
+
+/// The part of the details that the caller knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) reason: String,
+    pub(crate) instead: Option<String>,
+    pub(crate) rules: Vec<String>,
+    pub(crate) may_remember: bool,
+    pub(crate) context: Context,
+    pub(crate) reasoning: Option<String>,
+}
+
+/// An approval does not hold together: it was changed by someone who is not this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the approval was tampered with")]
+pub struct TamperedError;
+
+impl From<SealError> for TamperedError {
+    fn from(_: SealError) -> Self {
+        Self
+    }
+}
+
+impl Approval {
+    /// Asks: draws salt and token, redacts, seals and signs.
+    pub(crate) fn ask(
+        question: Question<'_>,
+        keyring: &Keyring,
+        clock: &dyn Clock,
+    ) -> Result<Self, ChanceError> {
+        let (salt, nonce) = (crate::clock::random(clock)?, crate::clock::random(clock)?);
+        let details = Details::new(&question, salt, nonce);
+        let plain = details.to_bytes();
+        let request = Request {
+            token: token(keyring, &question.id, nonce).hash(),
+            details: Hash(Sha256::digest(&plain).into()),
+            fingerprint: fingerprint(keyring, question.digest),
+            commitment: commitment(salt, question.digest),
+            action: subject_of(question.action),
+            id: question.id,
+            user: question.user,
+            workspace: question.workspace,
+            session: question.session,
+            key: question.key,
+            risk: question.risk,
+            created_at: question.created_at,
+            expires_at: question.expires_at,
+            escalate_at: question.escalate_at,
+            quorum: question.quorum,
+        };
+        let sealed = keyring.seal(request.id.as_str(), &plain, clock)?;
+        let signature = Sign(keyring.sign(Purpose::Request, &request.to_bytes()));
+        let state = State::Pending { votes: Vec::new() };
+        Ok(Self { request, signature, state, escalated: false, sealed })
+    }
+
+    /// The details, if request and details are as they were signed.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn open(&self, keyring: &Keyring) -> Result<Details, TamperedError> {
+        self.check(&keyring.public())?;
+        let plain = keyring.unseal(self.request.id.as_str(), &self.sealed)?;
+        if Hash(Sha256::digest(&*plain).into()) != self.request.details {
+            return Err(TamperedError);
+        }
+        serde_json::from_slice(&plain).map_err(|_| TamperedError)
+    }
+
+    /// Checks the signature on the request, and on the decision if one fell.
+    ///
+    /// # Errors
+    /// One of them is not the server's.
+    pub fn check(&self, key: &PublicKey) -> Result<(), TamperedError> {
+        let request_holds =
+            key.verifies(Purpose::Request, &self.request.to_bytes(), &self.signature.0);
+        let decision_holds =
+            self.state.decision().is_none_or(|decision| decision.is_signed(&self.signature, key));
+        if request_holds && decision_holds { Ok(()) } else { Err(TamperedError) }
+    }
+
+    /// What it may be answered with on a device, drawn again from what only the server knows.
+    pub(crate) fn token(&self, keyring: &Keyring) -> Result<Secret, TamperedError> {
+        Ok(token(keyring, &self.request.id, self.open(keyring)?.nonce))
+    }
+
+    /// Whether this is about the action with this digest.
+    pub(crate) fn is_about(&self, keyring: &Keyring, digest: &str) -> bool {
+        self.request.fingerprint == fingerprint(keyring, digest)
+    }
+
+    /// The same question in another state.
+    pub(crate) fn with(&self, state: State) -> Self {
+        Self { state, ..self.clone() }
+    }
+
+    /// The same question, put to a wider circle.
+    pub(crate) fn escalate(&self) -> Self {
+        Self { escalated: true, ..self.clone() }
+    }
+
+    /// The request's signature, to which a decision is bound.
+    pub(crate) const fn signature(&self) -> &Sign {
+        &self.signature
+    }
+
+    /// The id of the action once it runs.
+    #[must_use]
+    pub fn action_id(&self) -> ActionId {
+        ActionId::of(&self.request.id)
+    }
+}
+
+impl Document for Approval {
+    const KIND: Kind = Kind::Approval;
+
+    fn id(&self) -> &str {
+        self.request.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks {
+            owner: Some(self.request.user.as_str()),
+            workspace: Some(self.request.workspace.as_str()),
+            session: self.request.session.as_ref().map(SessionId::as_str),
+            state: self.state.as_str(),
+            due: self.state.due(&self.request, self.escalated),
+        }
+    }
+}
+
+impl Request {
+    fn to_bytes(&self) -> Vec<u8> {
+        canonical(self)
+    }
+}
+
+impl Details {
+    fn new(question: &Question<'_>, salt: [u8; 16], nonce: [u8; 16]) -> Self {
+        let Shown { reason, instead, rules, may_remember, context, reasoning } =
+            question.shown.clone();
+        let (description, details) = describe(question.action);
+        Self {
+            description,
+            details,
+            reason: crate::redacted::text(&reason),
+            instead,
+            action: crate::redacted::action(question.action),
+            rules,
+            may_remember,
+            context,
+            reasoning: reasoning.as_deref().map(crate::redacted::text),
+            salt,
+            nonce,
+        }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        canonical(self)
+    }
+}
+
+/// The name of an action for those who have the key.
+pub(crate) fn fingerprint(keyring: &Keyring, digest: &str) -> Hash {
+    Hash(keyring.fingerprint(Purpose::ActionFingerprint, digest.as_bytes()))
+}
+
+/// Binds an action without saying which, until the salt is known.
+pub(crate) fn commitment(salt: [u8; 16], digest: &str) -> Hash {
+    let mut hash = Sha256::new_with_prefix(b"countersign commitment v1\0");
+    hash.update(salt);
+    hash.update(digest);
+    Hash(hash.finalize().into())
+}
+
+fn token(keyring: &Keyring, id: &ApprovalId, nonce: [u8; 16]) -> Secret {
+    let about = [id.as_str().as_bytes(), &nonce].concat();
+    Secret::from_bytes(SecretKind::Token, &keyring.fingerprint(Purpose::ApprovalToken, &about))
+}
+
+/// The bytes that are signed: the canonical JSON, so that a receipt can be checked by anybody who
+/// has read it back.
+fn canonical(value: &impl Serialize) -> Vec<u8> {
+    // Our own types have text keys and finite numbers: there is nothing that JSON cannot say.
+    let value = serde_json::to_value(value).unwrap_or_default();
+    countersign_core::digest::canonical(&value).into_bytes()
+}

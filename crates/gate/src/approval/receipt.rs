@@ -1,0 +1,86 @@
+//! A decision that anybody can check without asking the server.
+
+use countersign_core::digest::digest;
+use countersign_core::{Action, Context};
+use serde::{Deserialize, Serialize};
+
+use crate::approval::{Approval, Decision, Request, TamperedError, canonical, commitment};
+use crate::bytes::{Hash, Sign};
+use crate::keyring::{Keyring, PublicKey, Purpose};
+
+/// What was asked and what was decided, signed by the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// What was asked.
+    pub request: Request,
+    /// The server's signature on it.
+    pub request_signature: Sign,
+    /// What was decided.
+    pub decision: Decision,
+    /// Opens the request's commitment to the action.
+    pub salt: [u8; 16],
+    /// By which key it can be checked. Whoever checks must know it from elsewhere.
+    pub key: String,
+}
+
+/// Why a receipt proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiptError {
+    /// It is signed by another server.
+    #[error("signed by {0}, not by the key that was given")]
+    OtherKey(String),
+    /// The request is not as it was signed.
+    #[error("the request was changed after it was signed")]
+    Request,
+    /// The decision is not as it was signed, or belongs to another request.
+    #[error("the decision was changed after it was signed, or belongs to another request")]
+    Decision,
+    /// The action is another one.
+    #[error("it is about another action")]
+    Action,
+}
+
+impl Receipt {
+    /// The receipt of an approval, once it was decided.
+    ///
+    /// # Errors
+    /// The approval was tampered with.
+    pub fn of(approval: &Approval, keyring: &Keyring) -> Result<Option<Self>, TamperedError> {
+        let details = approval.open(keyring)?;
+        Ok(approval.state.decision().map(|decision| Self {
+            request: approval.request.clone(),
+            request_signature: *approval.signature(),
+            decision: decision.clone(),
+            salt: details.salt,
+            key: keyring.public().to_string(),
+        }))
+    }
+
+    /// Checks it by a key that is known from elsewhere.
+    ///
+    /// # Errors
+    /// It proves nothing, and why.
+    pub fn verify(&self, key: &PublicKey) -> Result<(), ReceiptError> {
+        if self.key != key.to_string() {
+            return Err(ReceiptError::OtherKey(self.key.clone()));
+        }
+        let request = canonical(&self.request);
+        if !key.verifies(Purpose::Request, &request, &self.request_signature.0) {
+            return Err(ReceiptError::Request);
+        }
+        if !self.decision.is_signed(&self.request_signature, key) {
+            return Err(ReceiptError::Decision);
+        }
+        Ok(())
+    }
+
+    /// Checks that it is about this action, there.
+    ///
+    /// # Errors
+    /// It is about another one.
+    pub fn verify_action(&self, action: &Action, context: &Context) -> Result<(), ReceiptError> {
+        let found: Hash = commitment(self.salt, &digest(action, context));
+        if found == self.request.commitment { Ok(()) } else { Err(ReceiptError::Action) }
+    }
+}

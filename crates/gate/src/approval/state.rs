@@ -1,0 +1,332 @@
+//! The states of an approval, and the steps between them.
+//!
+//! Every step takes the state and gives the next, or says that this one is settled. A step that
+//! was taken on a value read earlier means nothing until the store has compared and set it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::{Request, canonical};
+use crate::bytes::Sign;
+use crate::clock::Timestamp;
+use crate::id::{DeviceId, UserId};
+use crate::keyring::{Keyring, PublicKey, Purpose};
+
+/// What became of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each field is the word it stands for")]
+pub enum State {
+    /// Nobody, or not everybody needed, has answered.
+    Pending { votes: Vec<Vote> },
+    /// It may run, once, until then.
+    Approved { decision: Decision, until: Timestamp },
+    /// Somebody said no.
+    Rejected { decision: Decision },
+    /// Nobody answered in time, or it was not run in time.
+    Expired { at: Timestamp },
+    /// It is no longer wanted.
+    Cancelled { at: Timestamp, why: Cancel },
+    /// It runs; by then we want to hear how it went.
+    Started { decision: Decision, at: Timestamp, until: Timestamp },
+    /// It ran.
+    Done { decision: Decision, at: Timestamp },
+    /// It failed.
+    Failed { decision: Decision, at: Timestamp },
+    /// It started, and nobody said how it went. Never run again by itself: a person decides.
+    Unknown { decision: Decision, at: Timestamp },
+}
+
+/// Why an approval is no longer wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cancel {
+    /// The session ended.
+    SessionEnded,
+    /// The kill switch.
+    Halted,
+    /// The agent no longer wants it.
+    Withdrawn,
+    /// A person edited the action so that it has to be asked about anew.
+    Replaced,
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Say {
+    /// It may run.
+    Approve,
+    /// It may not.
+    Reject,
+}
+
+/// How far a yes reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// For this one time.
+    #[default]
+    Once,
+    /// For this very action, for the rest of the session.
+    Session,
+    /// For this very action, for some days.
+    Always,
+}
+
+/// One person's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vote {
+    /// Who.
+    pub by: UserId,
+    /// On which device; none for a channel such as a terminal.
+    pub device: Option<DeviceId>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What was decided, signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Yes or no.
+    pub say: Say,
+    /// Everybody whose word it took.
+    pub votes: Vec<Vote>,
+    /// When it fell.
+    pub at: Timestamp,
+    /// How far it reaches.
+    pub scope: Scope,
+    /// What the person wants the agent to know, redacted.
+    pub feedback: Option<String>,
+    /// The server's signature over all of it and the request's signature.
+    signature: Sign,
+}
+
+/// The approval is settled: this step comes too late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("already settled")]
+pub struct SettledError;
+
+/// What a person said.
+#[derive(Debug, Clone)]
+pub(crate) struct Word {
+    pub(crate) say: Say,
+    pub(crate) vote: Vote,
+    pub(crate) scope: Scope,
+    pub(crate) feedback: Option<String>,
+    /// By when a yes must be used.
+    pub(crate) until: Timestamp,
+}
+
+impl State {
+    /// Records a person's word. One no settles it; a yes settles it once enough different people
+    /// have said yes.
+    pub(crate) fn answer(
+        self,
+        request: &Request,
+        request_signature: &Sign,
+        word: Word,
+        keyring: &Keyring,
+    ) -> Result<Self, SettledError> {
+        let now = word.vote.at;
+        match self {
+            Self::Pending { mut votes } if now < request.expires_at => {
+                let until = word.until;
+                // The same person twice is one person.
+                if votes.iter().all(|vote| vote.by != word.vote.by) {
+                    votes.push(word.vote.clone());
+                }
+                match word.say {
+                    Say::Reject => {
+                        let word = Word { scope: Scope::Once, ..word };
+                        let votes = vec![word.vote.clone()];
+                        let decision = Decision::sign(word, votes, request_signature, keyring);
+                        Ok(Self::Rejected { decision })
+                    }
+                    Say::Approve if distinct(&votes) < usize::from(request.quorum.need) => {
+                        Ok(Self::Pending { votes })
+                    }
+                    Say::Approve => {
+                        let decision = Decision::sign(word, votes, request_signature, keyring);
+                        Ok(Self::Approved { decision, until })
+                    }
+                }
+            }
+            Self::Pending { .. }
+            | Self::Approved { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Started { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Err(SettledError),
+        }
+    }
+
+    /// Spends a yes: from here on it runs, or nobody knows.
+    pub(crate) fn spend(self, now: Timestamp, report_by: Timestamp) -> Result<Self, SettledError> {
+        match self {
+            Self::Approved { decision, until } if now < until => {
+                Ok(Self::Started { decision, at: now, until: report_by })
+            }
+            Self::Approved { .. }
+            | Self::Pending { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Started { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Err(SettledError),
+        }
+    }
+
+    /// Records how it went. A report that comes after all is better than none.
+    pub(crate) fn report(self, outcome: Outcome, now: Timestamp) -> Result<Self, SettledError> {
+        match self {
+            Self::Started { decision, .. } | Self::Unknown { decision, .. } => Ok(match outcome {
+                Outcome::Done => Self::Done { decision, at: now },
+                Outcome::Failed => Self::Failed { decision, at: now },
+            }),
+            Self::Pending { .. }
+            | Self::Approved { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. } => Err(SettledError),
+        }
+    }
+
+    /// Lets time do its work, if its time has come.
+    pub(crate) fn expire(self, request: &Request, now: Timestamp) -> Result<Self, SettledError> {
+        match self {
+            Self::Pending { .. } if now >= request.expires_at => Ok(Self::Expired { at: now }),
+            Self::Approved { until, .. } if now >= until => Ok(Self::Expired { at: now }),
+            Self::Started { decision, until, .. } if now >= until => {
+                Ok(Self::Unknown { decision, at: now })
+            }
+            Self::Pending { .. }
+            | Self::Approved { .. }
+            | Self::Started { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Err(SettledError),
+        }
+    }
+
+    /// Takes the question back. What runs already cannot be.
+    pub(crate) fn cancel(self, why: Cancel, now: Timestamp) -> Result<Self, SettledError> {
+        match self {
+            Self::Pending { .. } | Self::Approved { .. } => Ok(Self::Cancelled { at: now, why }),
+            Self::Started { .. }
+            | Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Err(SettledError),
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::Approved { .. } => "approved",
+            Self::Rejected { .. } => "rejected",
+            Self::Expired { .. } => "expired",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Started { .. } => "started",
+            Self::Done { .. } => "done",
+            Self::Failed { .. } => "failed",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// Whether somebody can still answer.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending { .. })
+    }
+
+    /// The decision, if one fell.
+    #[must_use]
+    pub const fn decision(&self) -> Option<&Decision> {
+        match self {
+            Self::Approved { decision, .. }
+            | Self::Rejected { decision }
+            | Self::Started { decision, .. }
+            | Self::Done { decision, .. }
+            | Self::Failed { decision, .. }
+            | Self::Unknown { decision, .. } => Some(decision),
+            Self::Pending { .. } | Self::Expired { .. } | Self::Cancelled { .. } => None,
+        }
+    }
+
+    /// When something must be done about it; none once it is over.
+    pub(crate) fn due(&self, request: &Request, escalated: bool) -> Option<Timestamp> {
+        match self {
+            Self::Pending { .. } => {
+                let escalate_at = request.escalate_at.filter(|_| !escalated);
+                Some(escalate_at.map_or(request.expires_at, |at| at.min(request.expires_at)))
+            }
+            Self::Approved { until, .. } | Self::Started { until, .. } => Some(*until),
+            Self::Rejected { .. }
+            | Self::Expired { .. }
+            | Self::Cancelled { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// How a permitted action went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ran.
+    Done,
+    /// It failed.
+    Failed,
+}
+
+impl Decision {
+    fn sign(word: Word, votes: Vec<Vote>, request: &Sign, keyring: &Keyring) -> Self {
+        let mut decision = Self {
+            say: word.say,
+            votes,
+            at: word.vote.at,
+            scope: word.scope,
+            feedback: word.feedback,
+            signature: Sign([0; 64]),
+        };
+        decision.signature = Sign(keyring.sign(Purpose::Decision, &decision.to_bytes(request)));
+        decision
+    }
+
+    /// Whether the server signed this decision on that request.
+    #[must_use]
+    pub fn is_signed(&self, request: &Sign, key: &PublicKey) -> bool {
+        key.verifies(Purpose::Decision, &self.to_bytes(request), &self.signature.0)
+    }
+
+    fn to_bytes(&self, request: &Sign) -> Vec<u8> {
+        let unsigned = Self { signature: Sign([0; 64]), ..self.clone() };
+        canonical(&(request, unsigned))
+    }
+}
+
+fn distinct(votes: &[Vote]) -> usize {
+    votes.iter().map(|vote| &vote.by).collect::<BTreeSet<_>>().len()
+}
+
+/// The names of states in which something may still happen by itself.
+pub(crate) const OPEN: [&str; 2] = ["pending", "approved"];

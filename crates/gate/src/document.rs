@@ -1,0 +1,96 @@
+//! What the gate keeps, as documents: each type says what it is found by.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::clock::Timestamp;
+use crate::store::{Doc, Kind, Query, Store, StoreError, Stored, Unchanged, Write};
+
+/// Something that is kept under an id.
+pub(crate) trait Document: Serialize + DeserializeOwned {
+    /// What it is about.
+    const KIND: Kind;
+
+    /// Unique within its kind.
+    fn id(&self) -> &str;
+
+    /// What it can be found by.
+    fn marks(&self) -> Marks<'_>;
+}
+
+/// What a document can be found by.
+#[derive(Debug, Default)]
+pub(crate) struct Marks<'a> {
+    pub(crate) owner: Option<&'a str>,
+    pub(crate) workspace: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
+    pub(crate) state: &'static str,
+    pub(crate) due: Option<Timestamp>,
+}
+
+/// A document as it was read, to be replaced only if nobody else did meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Held<T> {
+    pub(crate) value: T,
+    pub(crate) version: u64,
+}
+
+impl<T: Document> Held<T> {
+    /// The write that puts another value in its place.
+    pub(crate) fn replace(&self, with: &T) -> Result<Write, StoreError> {
+        Ok(Write::Replace(doc(with)?, self.version))
+    }
+
+    /// The write that takes it away.
+    pub(crate) fn delete(&self) -> Write {
+        Write::Delete(self.unchanged())
+    }
+
+    /// The condition that it is still as it was read.
+    pub(crate) fn unchanged(&self) -> Unchanged {
+        Unchanged { kind: T::KIND, id: self.value.id().to_owned(), version: self.version }
+    }
+}
+
+/// The write that keeps something new.
+pub(crate) fn insert<T: Document>(value: &T) -> Result<Write, StoreError> {
+    doc(value).map(Write::Insert)
+}
+
+/// Reads one.
+pub(crate) async fn get<T: Document>(
+    store: &dyn Store,
+    id: &str,
+) -> Result<Option<Held<T>>, StoreError> {
+    store.get(T::KIND, id).await?.map(held).transpose()
+}
+
+/// Reads all that a query finds.
+pub(crate) async fn find<T: Document>(
+    store: &dyn Store,
+    query: &Query,
+) -> Result<Vec<Held<T>>, StoreError> {
+    store.find(query).await?.into_iter().map(held).collect()
+}
+
+fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
+    let body = serde_json::to_string(value).map_err(|error| StoreError(error.to_string()))?;
+    let marks = value.marks();
+    Ok(Doc {
+        kind: T::KIND,
+        id: value.id().to_owned(),
+        owner: marks.owner.map(str::to_owned),
+        workspace: marks.workspace.map(str::to_owned),
+        session: marks.session.map(str::to_owned),
+        state: marks.state.to_owned(),
+        due: marks.due,
+        body,
+    })
+}
+
+fn held<T: Document>(stored: Stored) -> Result<Held<T>, StoreError> {
+    let value = serde_json::from_str(&stored.doc.body).map_err(|error| {
+        StoreError(format!("{} `{}` cannot be read: {error}", T::KIND.as_str(), stored.doc.id))
+    })?;
+    Ok(Held { value, version: stored.version })
+}

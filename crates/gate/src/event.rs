@@ -1,0 +1,112 @@
+//! What has just happened, for everybody who listens: devices, pages, waiting agents.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::{broadcast, watch};
+
+use crate::id::{ActionId, ApprovalId, DeviceId, SessionId, UserId, WorkspaceId};
+
+/// What has just happened. Nobody but those it is for may be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Whose it is.
+    pub user: Option<UserId>,
+    /// In which workspace.
+    pub workspace: Option<WorkspaceId>,
+    /// In which session.
+    pub session: Option<SessionId>,
+    /// What.
+    pub what: What,
+}
+
+/// What has just happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is the word it stands for")]
+pub enum What {
+    /// A person is asked.
+    ApprovalRequired {
+        approval: ApprovalId,
+    },
+    /// A wider circle is asked.
+    ApprovalEscalated {
+        approval: ApprovalId,
+    },
+    /// One of several people has agreed.
+    ApprovalVoted {
+        approval: ApprovalId,
+    },
+    /// It is settled, and how.
+    ApprovalSettled {
+        approval: ApprovalId,
+        state: &'static str,
+        by: Option<UserId>,
+    },
+    /// An action was let through.
+    ActionAllowed {
+        action: ActionId,
+    },
+    /// An action ran, or failed.
+    ActionReported {
+        action: ActionId,
+        state: &'static str,
+    },
+    SessionStarted,
+    SessionPaused,
+    SessionResumed,
+    SessionEnded {
+        reason: &'static str,
+    },
+    /// A device wants to be approved.
+    DeviceWaiting {
+        device: DeviceId,
+    },
+    Halted,
+    Resumed,
+}
+
+/// How far behind a listener may fall before it must look at the store again.
+const BACKLOG: usize = 1_024;
+
+/// Tells everybody who listens.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    all: broadcast::Sender<Event>,
+    waiting: Mutex<HashMap<ApprovalId, watch::Sender<()>>>,
+}
+
+impl Bus {
+    pub(crate) fn new() -> Self {
+        Self { all: broadcast::channel(BACKLOG).0, waiting: Mutex::default() }
+    }
+
+    /// Tells everybody. Nobody may be listening.
+    pub(crate) fn tell(&self, event: Event) {
+        if let What::ApprovalSettled { approval, .. } = &event.what {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(waiter) = waiting.remove(approval) {
+                waiter.send_replace(());
+            }
+        }
+        let _ = self.all.send(event);
+    }
+
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.all.subscribe()
+    }
+
+    /// Wakes up once an approval is settled. Subscribe first, then look at the store: what is
+    /// settled in between is not missed.
+    pub(crate) fn settled(&self, approval: &ApprovalId) -> watch::Receiver<()> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.entry(approval.clone()).or_insert_with(|| watch::channel(()).0).subscribe()
+    }
+
+    /// Forgets a question that nobody waits for any more.
+    pub(crate) fn forget(&self, approval: &ApprovalId) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.get(approval).is_some_and(|waiter| waiter.receiver_count() == 0) {
+            waiting.remove(approval);
+        }
+    }
+}

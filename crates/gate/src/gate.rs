@@ -1,0 +1,271 @@
+//! The gate itself: what an agent, a person and a clock may do.
+//!
+//! ```text
+//! agent    submit ─► Permit | Refused | Waiting     spend ─► Permit     report   withdraw
+//! person   answer   resume   stop   halt   approve_device   …
+//! clock    sweep: expire, escalate, end, forget
+//! ```
+//!
+//! INVARIANT: only this module makes a [`Permit`](crate::Permit).
+//!
+//! Each of these reads, decides, and commits one batch that says what it relied on: the kill
+//! switch and the session as they were read. If either changed meanwhile, the batch does not
+//! happen and everything is looked at again. So nothing gets past a stop that was confirmed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use countersign_core::Policy;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use crate::audit::{Draft, Subject};
+use crate::clock::{ChanceError, Clock, Steady, Timestamp, random};
+use crate::config::Config;
+use crate::document::{self, Document, Held, Marks};
+use crate::event::{Bus, Event};
+use crate::id::UserId;
+use crate::keyring::Keyring;
+use crate::process::Processes;
+use crate::settings::Settings;
+use crate::store::{Batch, CommitError, Committed, Kind, Store, StoreError};
+use crate::vault::Vault;
+
+mod answer;
+mod card;
+mod control;
+mod history;
+mod join;
+mod key;
+mod people;
+mod remember;
+mod session;
+mod settings;
+mod spend;
+mod submit;
+mod sweep;
+
+pub use answer::{AnswerError, Answered, Edited, Reply};
+pub use card::Card;
+pub use history::ReadError;
+pub use key::{AuthError, NewSecret};
+pub use people::PeopleError;
+pub use remember::Remembered;
+pub use session::{Consent, SiteCredential, StartError};
+pub use spend::{ReportError, SpendError};
+
+/// The control plane.
+#[derive(Debug)]
+pub struct Gate {
+    store: Arc<dyn Store>,
+    keyring: Arc<Keyring>,
+    clock: Steady,
+    processes: Arc<dyn Processes>,
+    policy: RwLock<Policy>,
+    config: Config,
+    vault: Vault,
+    bus: Bus,
+    present: Mutex<Presence>,
+}
+
+/// What a gate is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The server's own keys.
+    pub keyring: Arc<Keyring>,
+    /// Time and randomness.
+    pub clock: Arc<dyn Clock>,
+    /// What is known of the machine's processes.
+    pub processes: Arc<dyn Processes>,
+    /// How actions are judged.
+    pub policy: Policy,
+    /// What whoever runs it has set.
+    pub config: Config,
+}
+
+/// Who can be reached right now.
+#[derive(Debug, Default)]
+struct Presence {
+    /// Connected devices, by user.
+    devices: HashMap<UserId, u32>,
+    /// Channels that reach everybody who is asked.
+    channels: u32,
+}
+
+/// Something that is not about the action went wrong. Nothing was allowed.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The machine has no randomness to give.
+    #[error(transparent)]
+    Chance(#[from] ChanceError),
+    /// Others changed the same things again and again.
+    #[error("too much is happening at once: try again")]
+    Busy,
+}
+
+/// How often something is looked at again because others changed it meanwhile.
+const TRIES: u32 = 64;
+
+impl Gate {
+    /// Opens the gate: what was left over from before is put in order first.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn open(parts: Parts) -> Result<Self, GateError> {
+        let Parts { store, keyring, clock, processes, policy, config } = parts;
+        // Time goes on from the last record: a clock that was set back while nobody looked
+        // revives nothing.
+        let seen = store.chain().await?.end().at;
+        let gate = Self {
+            clock: Steady::new(clock, seen),
+            policy: RwLock::new(policy),
+            bus: Bus::new(),
+            present: Mutex::default(),
+            vault: Vault::default(),
+            store,
+            keyring,
+            processes,
+            config,
+        };
+        gate.set_up_control().await?;
+        gate.recover().await?;
+        Ok(gate)
+    }
+
+    /// Judges by another policy from now on.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hears everything that happens. What a listener may pass on depends on whose it is.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.bus.subscribe()
+    }
+
+    /// The credentials of running sessions.
+    #[must_use]
+    pub const fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// The server's own keys.
+    #[must_use]
+    pub fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+
+    /// Where everything is kept.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// What whoever runs it has set.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The time now. Never runs backwards.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Somebody's device has connected; they can be reached until it is gone.
+    pub fn arrive(&self, user: &UserId) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        *present.devices.entry(user.clone()).or_default() += 1;
+    }
+
+    /// Somebody's device is gone.
+    pub fn leave(&self, user: &UserId) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(devices) = present.devices.get_mut(user) {
+            *devices = devices.saturating_sub(1);
+            if *devices == 0 {
+                present.devices.remove(user);
+            }
+        }
+    }
+
+    /// A channel reaches whoever is asked.
+    pub fn add_channel(&self) {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner).channels += 1;
+    }
+
+    fn is_present(&self, user: &UserId) -> bool {
+        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.devices.contains_key(user)
+    }
+
+    fn has_channel(&self) -> bool {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner).channels > 0
+    }
+
+    async fn get<T: Document>(&self, id: &str) -> Result<Option<Held<T>>, StoreError> {
+        document::get(&*self.store, id).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        self.store.commit(batch).await
+    }
+
+    /// What goes on record.
+    fn record(
+        &self,
+        event: crate::audit::Event,
+        subject: Subject,
+        payload: Value,
+    ) -> Result<Draft, ChanceError> {
+        Ok(Draft { at: self.now(), event, subject, payload, salt: random(&self.clock)? })
+    }
+
+    /// What a user has set.
+    async fn settings_of(&self, user: &UserId) -> Result<Settings, StoreError> {
+        let held: Option<Held<Settings>> = self.get(user.as_str()).await?;
+        Ok(held.map_or_else(|| Settings::of(user.clone()), |held| held.value))
+    }
+}
+
+/// Whether everything is halted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Control {
+    halted: bool,
+    by: Option<UserId>,
+    at: Timestamp,
+}
+
+impl Control {
+    const ID: &'static str = "gate";
+}
+
+impl Document for Control {
+    const KIND: Kind = Kind::Control;
+
+    fn id(&self) -> &str {
+        Self::ID
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        let state = if self.halted { "halted" } else { "running" };
+        Marks { state, ..Marks::default() }
+    }
+}
+
+/// What stood in the way of a commit: looked at again, told, or given up on.
+fn is_conflict(error: &CommitError) -> bool {
+    matches!(error, CommitError::Conflict { .. })
+}

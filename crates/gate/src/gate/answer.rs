@@ -1,0 +1,481 @@
+//! A person answers: one of many devices, once.
+//!
+//! Who may answer: the person for whom the agent works, unless others must agree; members of the
+//! workspace where others must; its admins once a question has escalated. Nobody who is the agent:
+//! not with its key (a key never makes a [`Person`]), not from its process tree, not as the user
+//! it runs as.
+
+use countersign_core::{Action, Verdict, judge};
+use serde_json::json;
+
+use crate::approval::{
+    Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
+    Word,
+};
+use crate::audit::{self, Draft, Subject};
+use crate::caller::Person;
+use crate::document::{self, Held};
+use crate::event::{Event, What};
+use crate::gate::control::failed;
+use crate::gate::join::join;
+use crate::gate::submit::{answers_key, pending_key};
+use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::id::ApprovalId;
+use crate::process::{Descent, descends_from};
+use crate::redacted;
+use crate::secret::Secret;
+use crate::session::Session;
+use crate::store::{Batch, Count, CountStep};
+use crate::user::Role;
+
+/// What a person says to one question.
+#[derive(Debug)]
+pub struct Reply {
+    /// To which.
+    pub approval: ApprovalId,
+    /// Yes or no.
+    pub say: Say,
+    /// How far a yes reaches.
+    pub scope: Scope,
+    /// What the agent should know.
+    pub feedback: Option<String>,
+    /// The token that was sent to the device, where it was sent there.
+    pub token: Option<Secret>,
+    /// The action as the person wants it instead.
+    pub edited: Option<Action>,
+}
+
+impl Reply {
+    /// A plain yes or no.
+    #[must_use]
+    pub const fn plain(approval: ApprovalId, say: Say) -> Self {
+        Self { approval, say, scope: Scope::Once, feedback: None, token: None, edited: None }
+    }
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// It is settled so.
+    Settled(State),
+    /// It counts; more people must agree.
+    Counted {
+        /// How many have.
+        have: usize,
+        /// How many must.
+        need: u8,
+    },
+    /// The edited action is riskier or another one: it is asked about anew, under this id.
+    AskedAgain(ApprovalId),
+}
+
+/// What a person made of an action.
+pub type Edited = Option<Action>;
+
+/// Why an answer changes nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// There is no such question for this person.
+    #[error("there is no such approval for you")]
+    NotFound,
+    /// It is settled already.
+    #[error("already {0}")]
+    Settled(&'static str),
+    /// The token is not the one that was sent.
+    #[error("the token is not the one for this approval")]
+    Token,
+    /// Somebody else must agree.
+    #[error("somebody other than the person the agent works for must agree")]
+    OthersMustAgree,
+    /// The answer comes from the agent itself.
+    #[error("the agent that asks cannot answer")]
+    FromTheAgent,
+    /// This may not be remembered.
+    #[error("a yes to this cannot be remembered: answer it each time")]
+    NotForAlways,
+    /// The edited action is one that never runs.
+    #[error("the edited action never runs: {0}")]
+    EditedIsBlocked(String),
+    /// No approval was named.
+    #[error("name at least one approval")]
+    NoneNamed,
+    /// The kill switch.
+    #[error("everything is halted")]
+    Halted,
+    /// Somebody has changed the approval in the store.
+    #[error(transparent)]
+    Tampered(#[from] TamperedError),
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<crate::store::StoreError> for AnswerError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl From<crate::clock::ChanceError> for AnswerError {
+    fn from(error: crate::clock::ChanceError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl Gate {
+    /// Records a person's answer.
+    ///
+    /// # Errors
+    /// It changes nothing, and why. Attempts by those who may not are on record.
+    pub async fn answer(&self, person: &Person, reply: Reply) -> Result<Answered, AnswerError> {
+        let answered = self.try_answer(person, &reply).await;
+        if let Err(error) = &answered {
+            self.record_refusal(person, &reply, error).await?;
+        }
+        answered
+    }
+
+    /// Records the answers to a group: each by its own token, each with its own result. One that
+    /// is wrong spoils only itself.
+    ///
+    /// # Errors
+    /// The group is empty: that approves nothing, rather than everything.
+    pub async fn answer_all(
+        &self,
+        person: &Person,
+        replies: Vec<Reply>,
+    ) -> Result<Vec<(ApprovalId, Result<Answered, AnswerError>)>, AnswerError> {
+        if replies.is_empty() {
+            return Err(AnswerError::NoneNamed);
+        }
+        Ok(join(replies.into_iter().map(async |reply| {
+            let id = reply.approval.clone();
+            (id, self.answer(person, reply).await)
+        }))
+        .await)
+    }
+
+    async fn try_answer(&self, person: &Person, reply: &Reply) -> Result<Answered, AnswerError> {
+        for _ in 0..TRIES {
+            let control = self.control().await?;
+            if control.value.halted {
+                return Err(AnswerError::Halted);
+            }
+            let held: Held<Approval> =
+                self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
+            self.may_answer(person, &held.value, reply).await?;
+            let details = held.value.open(&self.keyring)?;
+            if reply.scope == Scope::Always && !details.may_remember {
+                return Err(AnswerError::NotForAlways);
+            }
+            let answered = match (&reply.edited, reply.say) {
+                (Some(edited), Say::Approve) => {
+                    self.edit(person, reply, &held, &details, edited, control.unchanged()).await?
+                }
+                (_, Say::Approve | Say::Reject) => {
+                    self.settle(person, reply, &held, &details, control.unchanged()).await?
+                }
+            };
+            if let Some(answered) = answered {
+                return Ok(answered);
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// Whether this person may answer this question, from where they are, with what they show.
+    async fn may_answer(
+        &self,
+        person: &Person,
+        approval: &Approval,
+        reply: &Reply,
+    ) -> Result<(), AnswerError> {
+        let request = &approval.request;
+        let mine = request.user == person.user().id;
+        let role = person.role_in(&request.workspace);
+        let others = request.quorum.requester == Requester::Excluded;
+        let called = match role {
+            Role::SuperAdmin => true,
+            Role::WorkspaceAdmin => others || approval.escalated,
+            Role::User => others,
+            Role::Stranger => false,
+        };
+        if !mine && !called {
+            return Err(AnswerError::NotFound);
+        }
+        if let Some(token) = &reply.token {
+            if !token.matches(&request.token) {
+                return Err(AnswerError::Token);
+            }
+        }
+        // A no is always welcome, also from the person the agent works for.
+        if mine && others && reply.say == Say::Approve {
+            return Err(AnswerError::OthersMustAgree);
+        }
+        self.not_from_the_agent(person, approval).await
+    }
+
+    async fn not_from_the_agent(
+        &self,
+        person: &Person,
+        approval: &Approval,
+    ) -> Result<(), AnswerError> {
+        let (Some(peer), Some(session)) = (&person.peer, &approval.request.session) else {
+            return Ok(());
+        };
+        let session: Option<Held<Session>> = self.get(session.as_str()).await?;
+        let Some(agent) = session.and_then(|session| session.value.plan.process) else {
+            return Ok(());
+        };
+        let processes = &*self.processes;
+        let own = processes.owner(std::process::id());
+        let runs_as = processes.owner(agent.pid);
+        // Where agents run as a user of their own, whoever that user is cannot answer.
+        let as_agent = runs_as.is_some_and(|uid| uid == peer.uid) && runs_as != own;
+        if as_agent || descends_from(peer.pid, &agent, processes) == Descent::Within {
+            return Err(AnswerError::FromTheAgent);
+        }
+        Ok(())
+    }
+
+    /// Settles, or counts one more yes. Nothing when somebody else was faster: look again.
+    async fn settle(
+        &self,
+        person: &Person,
+        reply: &Reply,
+        held: &Held<Approval>,
+        details: &Details,
+        control: crate::store::Unchanged,
+    ) -> Result<Option<Answered>, AnswerError> {
+        let approval = &held.value;
+        let now = self.now();
+        let word = Word {
+            say: reply.say,
+            vote: Vote { by: person.user().id.clone(), device: person.device.clone(), at: now },
+            scope: reply.scope,
+            feedback: reply.feedback.as_deref().map(redacted::text),
+            until: now.after(self.config.spend_within()),
+        };
+        let standing = approval.state.as_str();
+        let state = approval
+            .state
+            .clone()
+            .answer(&approval.request, approval.signature(), word, &self.keyring)
+            .map_err(|_| self.late(approval, standing, now))?;
+        let next = approval.with(state);
+        let mut batch = Batch { unchanged: vec![control], ..Batch::default() };
+        batch.writes.push(held.replace(&next)?);
+        batch.records.push(self.answer_record(person, &next, reply)?);
+        if let Some(decision) = next.state.decision() {
+            batch.counts.push(settled_count(&next));
+            let what = match decision.say {
+                Say::Approve => "approved",
+                Say::Reject => "rejected",
+            };
+            let key = answers_key(&next.request.user, what);
+            batch.counts.push(Count { key, step: CountStep::Up { most: u64::MAX } });
+            batch.writes.extend(match decision.say {
+                Say::Approve => self.remember(&next, details, decision).await?,
+                Say::Reject => self.decline(&next, decision).await?,
+            });
+        }
+        match self.commit(batch).await {
+            Ok(_) => Ok(Some(self.tell_answer(person, next))),
+            Err(error) if is_conflict(&error) => Ok(None),
+            Err(error) => Err(failed(error).into()),
+        }
+    }
+
+    fn late(
+        &self,
+        approval: &Approval,
+        standing: &'static str,
+        now: crate::clock::Timestamp,
+    ) -> AnswerError {
+        let over = approval.state.is_pending() && now >= approval.request.expires_at;
+        AnswerError::Settled(if over { "expired" } else { standing })
+    }
+
+    fn tell_answer(&self, person: &Person, approval: Approval) -> Answered {
+        let request = &approval.request;
+        let (what, answered) = match &approval.state {
+            State::Pending { votes } => (
+                What::ApprovalVoted { approval: request.id.clone() },
+                Answered::Counted { have: votes.len(), need: request.quorum.need },
+            ),
+            state => (
+                What::ApprovalSettled {
+                    approval: request.id.clone(),
+                    state: state.as_str(),
+                    by: Some(person.user().id.clone()),
+                },
+                Answered::Settled(state.clone()),
+            ),
+        };
+        self.bus.tell(event_of(&approval, what));
+        answered
+    }
+
+    /// The person wants it otherwise. The edited action is judged again. If it is no riskier and
+    /// the same kind of thing, it is bound and approved in the old one's place; else it is asked
+    /// about anew. Either way the old question is over.
+    async fn edit(
+        &self,
+        person: &Person,
+        reply: &Reply,
+        held: &Held<Approval>,
+        details: &Details,
+        edited: &Action,
+        control: crate::store::Unchanged,
+    ) -> Result<Option<Answered>, AnswerError> {
+        let old = &held.value;
+        let now = self.now();
+        if !old.state.is_pending() || now >= old.request.expires_at {
+            return Err(self.late(old, old.state.as_str(), now));
+        }
+        let policy = self.policy();
+        let judgement = judge(edited, &policy, &details.context);
+        if judgement.verdict == Verdict::Block {
+            return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
+        }
+        let question = Question {
+            id: ApprovalId::draw(&self.clock)?,
+            user: old.request.user.clone(),
+            workspace: old.request.workspace.clone(),
+            session: old.request.session.clone(),
+            key: old.request.key.clone(),
+            action: edited,
+            digest: &judgement.digest,
+            risk: judgement.risk.level,
+            created_at: now,
+            expires_at: old.request.expires_at,
+            escalate_at: old.request.escalate_at,
+            quorum: old.request.quorum,
+            shown: Shown {
+                reason: judgement.reason.clone(),
+                instead: judgement.findings.iter().find_map(|finding| finding.instead.clone()),
+                rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
+                may_remember: policy.may_remember(&judgement, edited, &details.context),
+                context: details.context.clone(),
+                reasoning: details.reasoning.clone(),
+            },
+        };
+        let mut new = Approval::ask(question, &self.keyring, &self.clock)?;
+        new.escalated = old.escalated;
+        let same_thing = new.request.action == old.request.action;
+        let fresh = !same_thing || new.request.risk > old.request.risk;
+        let cancelled = old
+            .state
+            .clone()
+            .cancel(Cancel::Replaced, now)
+            .map_err(|_| AnswerError::Settled(old.state.as_str()))?;
+        let over = old.with(cancelled);
+        // One question goes and one comes: as many wait as before.
+        let batch = Batch {
+            unchanged: vec![control],
+            writes: vec![held.replace(&over)?, document::insert(&new)?],
+            records: vec![self.edit_record(person, &over, &new)?],
+            ..Batch::default()
+        };
+        match self.commit(batch).await {
+            Ok(_) => {}
+            Err(error) if is_conflict(&error) => return Ok(None),
+            Err(error) => return Err(failed(error).into()),
+        }
+        let replaced = What::ApprovalSettled {
+            approval: over.request.id.clone(),
+            state: over.state.as_str(),
+            by: Some(person.user().id.clone()),
+        };
+        self.bus.tell(event_of(&over, replaced));
+        let id = new.request.id.clone();
+        self.bus.tell(event_of(&new, What::ApprovalRequired { approval: id.clone() }));
+        if fresh {
+            return Ok(Some(Answered::AskedAgain(id)));
+        }
+        let reply = Reply {
+            approval: id,
+            say: Say::Approve,
+            scope: Scope::Once,
+            feedback: reply.feedback.clone(),
+            token: None,
+            edited: None,
+        };
+        Box::pin(self.try_answer(person, &reply)).await.map(Some)
+    }
+
+    fn answer_record(
+        &self,
+        person: &Person,
+        approval: &Approval,
+        reply: &Reply,
+    ) -> Result<Draft, GateError> {
+        let payload = json!({
+            "approval": approval.request.id,
+            "response": reply.say,
+            "state": approval.state.as_str(),
+            "by": person.user().id,
+            "device": person.device,
+            "scope": reply.scope,
+            "note": reply.feedback.as_deref().map(redacted::text),
+        });
+        Ok(self.record(audit::Event::Approval, subject_of(approval), payload)?)
+    }
+
+    fn edit_record(
+        &self,
+        person: &Person,
+        old: &Approval,
+        new: &Approval,
+    ) -> Result<Draft, GateError> {
+        let payload = json!({
+            "approval": old.request.id,
+            "response": "edit",
+            "state": old.state.as_str(),
+            "by": person.user().id,
+            "replaced_by": new.request.id,
+            "risk": new.request.risk,
+        });
+        Ok(self.record(audit::Event::Approval, subject_of(old), payload)?)
+    }
+
+    async fn record_refusal(
+        &self,
+        person: &Person,
+        reply: &Reply,
+        error: &AnswerError,
+    ) -> Result<(), GateError> {
+        let payload = json!({
+            "approval": reply.approval,
+            "by": person.user().id,
+            "why": error.to_string(),
+        });
+        let subject = Subject { owner: Some(person.user().id.to_string()), ..Subject::default() };
+        let record = self.record(audit::Event::AnswerRefused, subject, payload)?;
+        let batch = Batch { records: vec![record], ..Batch::default() };
+        self.commit(batch).await.map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// One question less waits for the person.
+pub(super) fn settled_count(approval: &Approval) -> Count {
+    Count { key: pending_key(&approval.request.user), step: CountStep::Down }
+}
+
+pub(super) fn subject_of(approval: &Approval) -> Subject {
+    Subject {
+        owner: Some(approval.request.user.to_string()),
+        workspace: Some(approval.request.workspace.to_string()),
+        session: approval.request.session.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(super) fn event_of(approval: &Approval, what: What) -> Event {
+    Event {
+        user: Some(approval.request.user.clone()),
+        workspace: Some(approval.request.workspace.clone()),
+        session: approval.request.session.clone(),
+        what,
+    }
+}

@@ -1,0 +1,155 @@
+//! What a person is shown of a question.
+
+use countersign_core::RiskLevel;
+
+use crate::approval::{Approval, Receipt, State};
+use crate::caller::Person;
+use crate::clock::Timestamp;
+use crate::document::{self, Held};
+use crate::gate::Gate;
+use crate::gate::people::PeopleError;
+use crate::id::{ApprovalId, SessionId, UserId};
+use crate::secret::Secret;
+use crate::store::{Kind, Query};
+use crate::user::Role;
+
+/// What a person is shown of a question.
+#[derive(Debug)]
+pub struct Card {
+    /// Which one.
+    pub approval: ApprovalId,
+    /// For whom the agent works.
+    pub user: UserId,
+    /// In which session.
+    pub session: Option<SessionId>,
+    /// What kind of action, or which skill or tool.
+    pub action: String,
+    /// One line: what would happen.
+    pub description: String,
+    /// More lines.
+    pub details: Vec<String>,
+    /// How bad it would be.
+    pub risk: RiskLevel,
+    /// Why it is asked.
+    pub reason: String,
+    /// What to do instead.
+    pub instead: Option<String>,
+    /// The rules that asked.
+    pub rules: Vec<String>,
+    /// Whether a yes may be remembered for good.
+    pub may_remember: bool,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// From when on silence is a refusal.
+    pub expires_at: Timestamp,
+    /// How it stands.
+    pub state: State,
+    /// How many must agree.
+    pub need: u8,
+    /// What to answer with, while it can be answered.
+    pub token: Option<Secret>,
+}
+
+impl Gate {
+    /// One question, for somebody who may see it.
+    ///
+    /// # Errors
+    /// There is none for them, or the store failed.
+    pub async fn card(&self, person: &Person, id: &ApprovalId) -> Result<Card, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        self.may_see(person, &held.value)?;
+        self.card_of(&held.value)
+    }
+
+    /// The questions that wait for a person, oldest id first. Also what a device is told again
+    /// when it comes back.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn waiting(&self, person: &Person) -> Result<Vec<Card>, PeopleError> {
+        let mut cards = Vec::new();
+        let owner = Some(person.user().id.to_string());
+        let mut queries = vec![Query { owner, ..Query::of(Kind::Approval) }];
+        for workspace in person.user().workspaces.keys() {
+            let workspace = Some(workspace.to_string());
+            queries.push(Query { workspace, ..Query::of(Kind::Approval) });
+        }
+        let now = self.now();
+        for query in queries {
+            let query = Query { states: vec!["pending"], ..query };
+            for held in document::find::<Approval>(&*self.store, &query).await? {
+                let approval = held.value;
+                let known = cards.iter().any(|card: &Card| card.approval == approval.request.id);
+                let open = now < approval.request.expires_at && !known;
+                if open && self.may_see(person, &approval).is_ok() {
+                    cards.push(self.card_of(&approval)?);
+                }
+            }
+        }
+        Ok(cards)
+    }
+
+    /// The receipt of a decision, for somebody who may see it.
+    ///
+    /// # Errors
+    /// There is none for them, it is not decided, or the store failed.
+    pub async fn receipt(&self, person: &Person, id: &ApprovalId) -> Result<Receipt, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        self.may_see(person, &held.value)?;
+        let receipt = Receipt::of(&held.value, &self.keyring).map_err(tampered)?;
+        receipt.ok_or(PeopleError::NotFound)
+    }
+
+    /// What a channel tells about a question. Holds no token.
+    ///
+    /// # Errors
+    /// There is none, or the store failed.
+    pub async fn notice(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        Ok(Card { token: None, ..self.card_of(&held.value)? })
+    }
+
+    /// Theirs; others' in a workspace where others must agree or that they look after.
+    fn may_see(&self, person: &Person, approval: &Approval) -> Result<(), PeopleError> {
+        let request = &approval.request;
+        let others = request.quorum.requester == crate::approval::Requester::Excluded;
+        let sees = request.user == person.user().id
+            || match person.role_in(&request.workspace) {
+                Role::SuperAdmin | Role::WorkspaceAdmin => true,
+                Role::User => others,
+                Role::Stranger => false,
+            };
+        if sees { Ok(()) } else { Err(PeopleError::NotFound) }
+    }
+
+    fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
+        let details = approval.open(&self.keyring).map_err(tampered)?;
+        let request = approval.request.clone();
+        let token = match approval.state {
+            State::Pending { .. } => Some(approval.token(&self.keyring).map_err(tampered)?),
+            _ => None,
+        };
+        Ok(Card {
+            approval: request.id,
+            user: request.user,
+            session: request.session,
+            action: request.action,
+            description: details.description,
+            details: details.details,
+            risk: request.risk,
+            reason: details.reason,
+            instead: details.instead,
+            rules: details.rules,
+            may_remember: details.may_remember,
+            created_at: request.created_at,
+            expires_at: request.expires_at,
+            state: approval.state.clone(),
+            need: request.quorum.need,
+            token,
+        })
+    }
+}
+
+fn tampered(error: crate::approval::TamperedError) -> PeopleError {
+    PeopleError::Gate(crate::store::StoreError(error.to_string()).into())
+}

@@ -1,0 +1,24 @@
+//! Waiting for several things at once, so that one flush of the disk serves them all.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+/// Waits for all, and gives their results in order.
+pub(super) async fn join<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut running: Vec<(Option<Pin<Box<_>>>, Option<T>)> =
+        futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
+    poll_fn(|context| {
+        let mut waiting = false;
+        for (running, result) in &mut running {
+            let Some(future) = running else { continue };
+            match future.as_mut().poll(context) {
+                Poll::Ready(done) => (*running, *result) = (None, Some(done)),
+                Poll::Pending => waiting = true,
+            }
+        }
+        if waiting { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, result)| result).collect()
+}

@@ -1,0 +1,227 @@
+//! API keys: made, checked, rotated, revoked.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::audit;
+use crate::caller::{Caller, Person};
+use crate::document::{self, Held};
+use crate::gate::people::PeopleError;
+use crate::gate::{Gate, GateError, TRIES};
+use crate::id::{DeviceId, KeyId};
+use crate::key::{ApiKey, Devices, NewKey};
+use crate::secret::{Secret, SecretKind};
+use crate::store::{Kind, Query, StoreError};
+use crate::user::{DeviceRole, DeviceState, Role};
+
+/// A key with its secret, which is shown this once.
+#[derive(Debug)]
+pub struct NewSecret {
+    /// The key.
+    pub key: ApiKey,
+    /// Its secret.
+    pub secret: Secret,
+}
+
+/// Why a key opens nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// There is no such key, or it was revoked or has run out.
+    #[error("this key does not work")]
+    Key,
+    /// The key works only on approved devices, and this one says not which it is.
+    #[error("this key works only on an approved device, and none was named")]
+    NoDevice,
+    /// The device waits for approval, or is somebody else's.
+    #[error("this device is not approved yet: approve it from a signed-in device")]
+    Device(DeviceId),
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<StoreError> for AuthError {
+    fn from(error: StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl Gate {
+    /// Who comes with this key, on this device.
+    ///
+    /// # Errors
+    /// The key does not work, or not there.
+    pub async fn authenticate(
+        &self,
+        secret: &Secret,
+        device: Option<&Secret>,
+    ) -> Result<Caller, AuthError> {
+        let held: Held<ApiKey> =
+            self.get(ApiKey::id_of(secret).as_str()).await?.ok_or(AuthError::Key)?;
+        let key = held.value;
+        if !secret.matches(&key.secret) || !key.works_at(self.now()) {
+            return Err(AuthError::Key);
+        }
+        self.active_user(&key.user).await.map_err(|_| AuthError::Key)?;
+        match key.devices {
+            Devices::Any => {}
+            Devices::Approved => {
+                self.check_device(&key, device.ok_or(AuthError::NoDevice)?).await?;
+            }
+        }
+        Ok(Caller { user: key.user.clone(), workspace: key.workspace.clone(), key: Some(key) })
+    }
+
+    async fn check_device(&self, key: &ApiKey, device: &Secret) -> Result<(), AuthError> {
+        let known = self.device_by(device).await?;
+        let approved = known.is_some_and(|held| {
+            held.value.user == key.user
+                && matches!(
+                    held.value.state,
+                    DeviceState::Approved { role: DeviceRole::Machine, .. }
+                )
+        });
+        let id = crate::user::Device::id_of(device);
+        if approved { Ok(()) } else { Err(AuthError::Device(id)) }
+    }
+
+    /// Makes a key for a person's agent or program.
+    ///
+    /// # Errors
+    /// The workspace is not one of theirs, or the store failed.
+    pub async fn create_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
+        if person.role_in(&new.workspace) == Role::Stranger {
+            return Err(PeopleError::NotAllowed);
+        }
+        let made = self.make_key(person, new)?;
+        let payload = json!({
+            "created": made.key.id,
+            "scopes": made.key.scopes,
+            "access": made.key.access,
+        });
+        let writes = vec![document::insert(&made.key)?];
+        let owner = &made.key.user;
+        self.change_people(writes, audit::Event::KeyChanged, owner, payload).await?;
+        Ok(made)
+    }
+
+    /// Makes a key that takes another's place. The old one works on for a while.
+    ///
+    /// # Errors
+    /// There is no such key of theirs that works, or the store failed.
+    pub async fn rotate_key(
+        &self,
+        person: &Person,
+        id: &KeyId,
+        overlap: Duration,
+    ) -> Result<NewSecret, PeopleError> {
+        for _ in 0..TRIES {
+            let held = self.key_of(person, id).await?;
+            let old = &held.value;
+            let now = self.now();
+            if !old.works_at(now) || old.rotated_to.is_some() {
+                return Err(PeopleError::NotFound);
+            }
+            let made = self.make_key(
+                person,
+                NewKey {
+                    name: old.name.clone(),
+                    workspace: old.workspace.clone(),
+                    scopes: old.scopes.clone(),
+                    access: old.access,
+                    devices: old.devices,
+                    writes: old.writes,
+                    expires_at: old.expires_at,
+                },
+            )?;
+            let until = now.after(overlap);
+            let expires_at = Some(old.expires_at.map_or(until, |at| at.min(until)));
+            let rotated_to = Some(made.key.id.clone());
+            let old = ApiKey { expires_at, rotated_to, ..old.clone() };
+            let payload = json!({"rotated": old.id, "to": made.key.id});
+            let writes = vec![held.replace(&old)?, document::insert(&made.key)?];
+            match self.change_people(writes, audit::Event::KeyChanged, &old.user, payload).await {
+                Ok(()) => return Ok(made),
+                Err(GateError::Busy) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// Revokes a key, at once and for good.
+    ///
+    /// # Errors
+    /// There is no such key of theirs, or the store failed.
+    pub async fn revoke_key(&self, person: &Person, id: &KeyId) -> Result<(), PeopleError> {
+        for _ in 0..TRIES {
+            let held = self.key_of(person, id).await?;
+            let revoked_at = held.value.revoked_at.or(Some(self.now()));
+            let next = ApiKey { revoked_at, ..held.value.clone() };
+            let payload = json!({"revoked": id});
+            let writes = vec![held.replace(&next)?];
+            match self.change_people(writes, audit::Event::KeyChanged, &next.user, payload).await {
+                Ok(()) => return Ok(()),
+                Err(GateError::Busy) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// A person's keys, with how often each was used and refused.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn keys(&self, person: &Person) -> Result<Vec<(ApiKey, Usage)>, PeopleError> {
+        let owner = Some(person.user().id.to_string());
+        let query = Query { owner, ..Query::of(Kind::Key) };
+        let mut keys = Vec::new();
+        for held in document::find::<ApiKey>(&*self.store, &query).await? {
+            let count =
+                async |what| self.store.counter(&ApiKey::counter(&held.value.id, what)).await;
+            let usage = Usage { uses: count("uses").await?, refused: count("refused").await? };
+            keys.push((held.value, usage));
+        }
+        Ok(keys)
+    }
+
+    async fn key_of(&self, person: &Person, id: &KeyId) -> Result<Held<ApiKey>, PeopleError> {
+        let held: Held<ApiKey> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let mine = held.value.user == person.user().id;
+        if mine || person.role_in(&held.value.workspace) >= Role::WorkspaceAdmin {
+            return Ok(held);
+        }
+        Err(PeopleError::NotFound)
+    }
+
+    fn make_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
+        let secret = Secret::draw(SecretKind::Key, &self.clock)?;
+        let key = ApiKey {
+            id: ApiKey::id_of(&secret),
+            user: person.user().id.clone(),
+            workspace: new.workspace,
+            name: new.name,
+            secret: secret.hash(),
+            scopes: new.scopes,
+            access: new.access,
+            devices: new.devices,
+            writes: new.writes,
+            created_at: self.now(),
+            expires_at: new.expires_at,
+            revoked_at: None,
+            rotated_to: None,
+        };
+        Ok(NewSecret { key, secret })
+    }
+}
+
+/// How often a key was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Actions it proposed that were let through or asked about.
+    pub uses: u64,
+    /// Actions it proposed that were refused.
+    pub refused: u64,
+}

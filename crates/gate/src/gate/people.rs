@@ -1,0 +1,360 @@
+//! People, their devices, and how they get in.
+//!
+//! The first start makes the owner and a link that signs one device in, once. Every further
+//! device is approved from one that is in already. A device is either a console, where a person
+//! answers, or a machine, where keys work: never both.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::audit::{self, Subject};
+use crate::caller::Person;
+use crate::document::{self, Held};
+use crate::event::{Event, What};
+use crate::gate::control::failed;
+use crate::gate::{Gate, GateError, TRIES};
+use crate::id::{DeviceId, UserId, WorkspaceId};
+use crate::secret::{Secret, SecretKind};
+use crate::store::{Batch, Kind, Query, StoreError, Write};
+use crate::user::{Device, DeviceRole, DeviceState, Invitation, Membership, Role, User, Workspace};
+
+/// Why something about people did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum PeopleError {
+    /// There is none, or none that they may see.
+    #[error("not found")]
+    NotFound,
+    /// They may not do this.
+    #[error("you may not do this")]
+    NotAllowed,
+    /// The link was used, has run out, or never was.
+    #[error("this link does not work: it was used already or has run out")]
+    Link,
+    /// The device was not approved, or no longer is.
+    #[error("this device is not signed in")]
+    NotSignedIn,
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<StoreError> for PeopleError {
+    fn from(error: StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl From<crate::clock::ChanceError> for PeopleError {
+    fn from(error: crate::clock::ChanceError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+/// How long a link works.
+const LINK_WORKS_FOR: Duration = Duration::from_secs(15 * 60);
+
+impl Gate {
+    /// Makes the owner on the very first start, with a link for their first device. Nothing, when
+    /// there is somebody already.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn first_start(&self, name: &str) -> Result<Option<(UserId, Secret)>, PeopleError> {
+        let anybody = self.store.find(&Query { limit: 1, ..Query::of(Kind::User) }).await?;
+        if !anybody.is_empty() {
+            return Ok(None);
+        }
+        let now = self.now();
+        let workspace = Workspace {
+            id: WorkspaceId::draw(&self.clock)?,
+            name: name.to_owned(),
+            created_at: now,
+        };
+        let owner = User {
+            id: UserId::draw(&self.clock)?,
+            name: name.to_owned(),
+            super_admin: true,
+            workspaces: BTreeMap::from([(workspace.id.clone(), Membership::Admin)]),
+            telegram: Vec::new(),
+            created_at: now,
+            disabled_at: None,
+        };
+        let (link, invitation) = self.invitation(&owner.id)?;
+        let payload = json!({"created": owner.id, "owner": true});
+        let writes = vec![
+            document::insert(&workspace)?,
+            document::insert(&owner)?,
+            document::insert(&invitation)?,
+        ];
+        self.change_people(writes, audit::Event::UserChanged, &owner.id, payload).await?;
+        Ok(Some((owner.id, link)))
+    }
+
+    /// Adds somebody to a workspace, with a link for their first device.
+    ///
+    /// # Errors
+    /// The person may not, or the store failed.
+    pub async fn add_user(
+        &self,
+        person: &Person,
+        name: &str,
+        workspace: &WorkspaceId,
+        membership: Membership,
+    ) -> Result<(UserId, Secret), PeopleError> {
+        if person.role_in(workspace) < Role::WorkspaceAdmin {
+            return Err(PeopleError::NotAllowed);
+        }
+        let user = User {
+            id: UserId::draw(&self.clock)?,
+            name: name.to_owned(),
+            super_admin: false,
+            workspaces: BTreeMap::from([(workspace.clone(), membership)]),
+            telegram: Vec::new(),
+            created_at: self.now(),
+            disabled_at: None,
+        };
+        let (link, invitation) = self.invitation(&user.id)?;
+        let payload = json!({"created": user.id, "by": person.user().id});
+        let writes = vec![document::insert(&user)?, document::insert(&invitation)?];
+        self.change_people(writes, audit::Event::UserChanged, &user.id, payload).await?;
+        Ok((user.id, link))
+    }
+
+    /// Binds a person's numeric ids at Telegram, by which they may answer there.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn set_telegram(&self, person: &Person, ids: Vec<i64>) -> Result<(), PeopleError> {
+        for _ in 0..TRIES {
+            let held = self.active_user(&person.user().id).await?;
+            let next = User { telegram: ids.clone(), ..held.value.clone() };
+            let payload = json!({"telegram": ids.len()});
+            let writes = vec![held.replace(&next)?];
+            let id = &next.id;
+            match self.change_people(writes, audit::Event::UserChanged, id, payload).await {
+                Err(GateError::Busy) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// A new link for a person's next device, from one that is signed in.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn invite(&self, person: &Person) -> Result<Secret, PeopleError> {
+        let (link, invitation) = self.invitation(&person.user().id)?;
+        let payload = json!({"invited_from": person.device});
+        let writes = vec![document::insert(&invitation)?];
+        let id = &person.user().id;
+        self.change_people(writes, audit::Event::DeviceChanged, id, payload).await?;
+        Ok(link)
+    }
+
+    /// Signs a device in by a link, once. Gives what the device proves itself by from then on.
+    ///
+    /// # Errors
+    /// The link does not work, or the store failed.
+    pub async fn accept(&self, link: &Secret, name: &str) -> Result<Secret, PeopleError> {
+        let held: Held<Invitation> =
+            self.get(&invitation_id(link)).await?.ok_or(PeopleError::Link)?;
+        let invitation = &held.value;
+        if !link.matches(&invitation.secret) || self.now() >= invitation.expires_at {
+            return Err(PeopleError::Link);
+        }
+        let state = DeviceState::Approved { by: None, role: DeviceRole::Console };
+        let (secret, device) = self.device(&invitation.user, name, state)?;
+        let payload = json!({"device": device.id, "state": "approved"});
+        let writes = vec![held.delete(), document::insert(&device)?];
+        let changed =
+            self.change_people(writes, audit::Event::DeviceChanged, &device.user, payload);
+        match changed.await {
+            Ok(()) => Ok(secret),
+            // Somebody else used it a moment ago.
+            Err(GateError::Busy) => Err(PeopleError::Link),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Who is at a signed-in device.
+    ///
+    /// # Errors
+    /// Nobody is.
+    pub async fn sign_in(&self, device: &Secret) -> Result<Person, PeopleError> {
+        let held = self.device_by(device).await?.ok_or(PeopleError::NotSignedIn)?;
+        let DeviceState::Approved { role: DeviceRole::Console, .. } = held.value.state else {
+            return Err(PeopleError::NotSignedIn);
+        };
+        let user = self.active_user(&held.value.user).await?.value;
+        Ok(Person { user, device: Some(held.value.id), peer: None })
+    }
+
+    /// Who answers at Telegram, by their numeric id there.
+    ///
+    /// # Errors
+    /// Nobody is bound to it, or more than one.
+    pub async fn at_telegram(&self, id: i64) -> Result<Person, PeopleError> {
+        let mut query = Query { states: vec!["active"], ..Query::of(Kind::User) };
+        let mut found = Vec::new();
+        loop {
+            let users = document::find::<User>(&*self.store, &query).await?;
+            let Some(last) = users.last() else { break };
+            query.after = Some(last.value.id.to_string());
+            found.extend(users.into_iter().filter(|held| held.value.telegram.contains(&id)));
+        }
+        match <[_; 1]>::try_from(found) {
+            Ok([held]) => Ok(Person { user: held.value, device: None, peer: None }),
+            Err(_) => Err(PeopleError::NotSignedIn),
+        }
+    }
+
+    /// A new device asks to be let in.
+    ///
+    /// # Errors
+    /// There is no such user, or the store failed.
+    pub async fn request_device(&self, user: &UserId, name: &str) -> Result<Secret, PeopleError> {
+        self.active_user(user).await?;
+        let (secret, device) = self.device(user, name, DeviceState::Waiting)?;
+        let payload = json!({"device": device.id, "state": "waiting"});
+        let writes = vec![document::insert(&device)?];
+        self.change_people(writes, audit::Event::DeviceChanged, user, payload).await?;
+        self.bus.tell(Event {
+            user: Some(user.clone()),
+            workspace: None,
+            session: None,
+            what: What::DeviceWaiting { device: device.id },
+        });
+        Ok(secret)
+    }
+
+    /// Lets a device in, from one that is.
+    ///
+    /// # Errors
+    /// There is no such device of theirs that waits, or the store failed.
+    pub async fn approve_device(
+        &self,
+        person: &Person,
+        id: &DeviceId,
+        role: DeviceRole,
+    ) -> Result<(), PeopleError> {
+        let by = person.device.clone();
+        self.change_device(person, id, |state| match state {
+            DeviceState::Waiting => Some(DeviceState::Approved { by: by.clone(), role }),
+            DeviceState::Approved { .. } | DeviceState::Revoked { .. } => None,
+        })
+        .await
+    }
+
+    /// Puts a device out, at once and for good.
+    ///
+    /// # Errors
+    /// There is no such device of theirs, or the store failed.
+    pub async fn revoke_device(&self, person: &Person, id: &DeviceId) -> Result<(), PeopleError> {
+        let at = self.now();
+        self.change_device(person, id, |state| match state {
+            DeviceState::Waiting | DeviceState::Approved { .. } => {
+                Some(DeviceState::Revoked { at })
+            }
+            DeviceState::Revoked { .. } => None,
+        })
+        .await
+    }
+
+    /// A person's devices.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn devices(&self, person: &Person) -> Result<Vec<Device>, PeopleError> {
+        let owner = Some(person.user().id.to_string());
+        let query = Query { owner, ..Query::of(Kind::Device) };
+        let held = document::find::<Device>(&*self.store, &query).await?;
+        Ok(held.into_iter().map(|held| held.value).collect())
+    }
+
+    pub(super) async fn device_by(
+        &self,
+        secret: &Secret,
+    ) -> Result<Option<Held<Device>>, StoreError> {
+        let held: Option<Held<Device>> = self.get(Device::id_of(secret).as_str()).await?;
+        Ok(held.filter(|held| secret.matches(&held.value.secret)))
+    }
+
+    pub(super) async fn active_user(&self, id: &UserId) -> Result<Held<User>, PeopleError> {
+        let held: Option<Held<User>> = self.get(id.as_str()).await?;
+        held.filter(|held| held.value.disabled_at.is_none()).ok_or(PeopleError::NotFound)
+    }
+
+    /// One batch about people, on record.
+    pub(super) async fn change_people(
+        &self,
+        writes: Vec<Write>,
+        event: audit::Event,
+        owner: &UserId,
+        payload: serde_json::Value,
+    ) -> Result<(), GateError> {
+        let subject = Subject { owner: Some(owner.to_string()), ..Subject::default() };
+        let records = vec![self.record(event, subject, payload)?];
+        let batch = Batch { writes, records, ..Batch::default() };
+        self.commit(batch).await.map(drop).map_err(failed)
+    }
+
+    async fn change_device(
+        &self,
+        person: &Person,
+        id: &DeviceId,
+        change: impl Fn(&DeviceState) -> Option<DeviceState>,
+    ) -> Result<(), PeopleError> {
+        for _ in 0..TRIES {
+            let held: Held<Device> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            if held.value.user != person.user().id {
+                return Err(PeopleError::NotFound);
+            }
+            let state = change(&held.value.state).ok_or(PeopleError::NotFound)?;
+            let next = Device { state, ..held.value.clone() };
+            let payload = json!({"device": id, "state": next.state, "by": person.device});
+            let writes = vec![held.replace(&next)?];
+            match self.change_people(writes, audit::Event::DeviceChanged, &next.user, payload).await
+            {
+                Err(GateError::Busy) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    fn device(
+        &self,
+        user: &UserId,
+        name: &str,
+        state: DeviceState,
+    ) -> Result<(Secret, Device), PeopleError> {
+        let secret = Secret::draw(SecretKind::Device, &self.clock)?;
+        let device = Device {
+            id: Device::id_of(&secret),
+            user: user.clone(),
+            name: name.to_owned(),
+            secret: secret.hash(),
+            state,
+            created_at: self.now(),
+        };
+        Ok((secret, device))
+    }
+
+    fn invitation(&self, user: &UserId) -> Result<(Secret, Invitation), PeopleError> {
+        let link = Secret::draw(SecretKind::Link, &self.clock)?;
+        let invitation = Invitation {
+            id: invitation_id(&link),
+            user: user.clone(),
+            secret: link.hash(),
+            expires_at: self.now().after(LINK_WORKS_FOR),
+        };
+        Ok((link, invitation))
+    }
+}
+
+fn invitation_id(link: &Secret) -> String {
+    DeviceId::from_bytes(link.hash().short()).to_string()
+}

@@ -1,0 +1,410 @@
+//! A yes is used: once, by the agent that asked, on the very action that was agreed to.
+
+use countersign_core::digest::digest;
+use serde_json::json;
+
+use crate::approval::{Approval, Cancel, Outcome, State, TamperedError};
+use crate::audit::{self, Draft};
+use crate::caller::Caller;
+use crate::document::Held;
+use crate::event::What;
+use crate::gate::answer::{event_of, settled_count, subject_of};
+use crate::gate::control::failed;
+use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::id::{ActionId, ApprovalId, SessionId};
+use crate::permit::Permit;
+use crate::proposal::{Proposal, binding};
+use crate::redacted;
+use crate::session::{End, Session, SessionState};
+use crate::store::{Batch, Count, CountStep};
+
+/// Why a yes cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SpendError {
+    /// There is no such approval of theirs.
+    #[error("there is no such approval")]
+    NotFound,
+    /// Nobody has agreed yet.
+    #[error("still waiting for an answer")]
+    Pending,
+    /// It is no longer to be had.
+    #[error("already {0}")]
+    Settled(&'static str),
+    /// This is not the action that was agreed to.
+    #[error("this is not the action that was approved")]
+    OtherAction,
+    /// The session does not run.
+    #[error("the session does not run any more")]
+    Session,
+    /// The kill switch.
+    #[error("everything is halted")]
+    Halted,
+    /// Somebody has changed the approval in the store.
+    #[error(transparent)]
+    Tampered(#[from] TamperedError),
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<crate::store::StoreError> for SpendError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+/// Why a report changes nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// There is no such action of theirs.
+    #[error("there is no such action")]
+    NotFound,
+    /// It was reported already, or never started.
+    #[error("not running: {0}")]
+    NotRunning(&'static str),
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<crate::store::StoreError> for ReportError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl Gate {
+    /// Uses a yes on the action that is about to run.
+    ///
+    /// # Errors
+    /// It cannot be used, and why. Attempts are on record.
+    pub async fn spend(
+        &self,
+        caller: &Caller,
+        approval: &ApprovalId,
+        proposal: &Proposal,
+    ) -> Result<Permit, SpendError> {
+        let spent = self.try_spend(caller, approval, proposal).await;
+        if let Err(error) = &spent {
+            // Waiting is not an attempt.
+            if !matches!(error, SpendError::Pending | SpendError::Gate(_)) {
+                self.record_spend_refusal(caller, approval, error).await?;
+            }
+        }
+        spent
+    }
+
+    /// Waits until an approval is settled, however long that takes: expiry settles it too.
+    ///
+    /// # Errors
+    /// There is no such approval of theirs, or the store failed.
+    pub async fn settled(
+        &self,
+        caller: &Caller,
+        approval: &ApprovalId,
+    ) -> Result<State, SpendError> {
+        loop {
+            let mut settled = self.bus.settled(approval);
+            let held = self.of_caller(caller, approval).await?;
+            if !held.value.state.is_pending() {
+                drop(settled);
+                self.bus.forget(approval);
+                return Ok(held.value.state);
+            }
+            // The sender is dropped when it has told, which wakes us as well.
+            let _ = settled.changed().await;
+        }
+    }
+
+    /// Says how a permitted action went.
+    ///
+    /// # Errors
+    /// There is no such action of theirs, or it is not running.
+    pub async fn report(
+        &self,
+        caller: &Caller,
+        action: &ActionId,
+        session: Option<&SessionId>,
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<(), ReportError> {
+        for _ in 0..TRIES {
+            let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
+            let mut batch = Batch::default();
+            let mut of = session.cloned();
+            if let Some(held) = held {
+                if held.value.request.user != caller.user {
+                    return Err(ReportError::NotFound);
+                }
+                let standing = held.value.state.as_str();
+                let state = held.value.state.clone().report(outcome, self.now());
+                let state = state.map_err(|_| ReportError::NotRunning(standing))?;
+                of = held.value.request.session.clone();
+                batch.writes.push(held.replace(&held.value.with(state))?);
+            }
+            let session = self.session_of(caller, of.as_ref()).await?;
+            batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
+            if let (Outcome::Failed, Some(session)) = (outcome, &session) {
+                let step = CountStep::Up { most: u64::MAX };
+                batch.counts.push(Count { key: session.counter("errors"), step });
+            }
+            match self.commit(batch).await {
+                Ok(_) => {
+                    self.tell_report(caller, action, outcome);
+                    return Ok(self.end_after_errors(session).await?);
+                }
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error).into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// Takes a question back.
+    ///
+    /// # Errors
+    /// There is no such approval of theirs, or it is settled.
+    pub async fn withdraw(&self, caller: &Caller, approval: &ApprovalId) -> Result<(), SpendError> {
+        for _ in 0..TRIES {
+            let held = self.of_caller(caller, approval).await?;
+            let standing = held.value.state.as_str();
+            match self.cancel(&held, Cancel::Withdrawn).await? {
+                Cancelled::Now => return Ok(()),
+                Cancelled::TooLate => return Err(SpendError::Settled(standing)),
+                Cancelled::Again => {}
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    async fn try_spend(
+        &self,
+        caller: &Caller,
+        id: &ApprovalId,
+        proposal: &Proposal,
+    ) -> Result<Permit, SpendError> {
+        for _ in 0..TRIES {
+            let control = self.control().await?;
+            if control.value.halted {
+                return Err(SpendError::Halted);
+            }
+            let held = self.of_caller(caller, id).await?;
+            let approval = &held.value;
+            let details = approval.open(&self.keyring)?;
+            // The context is the one that was judged, except where the agent now stands.
+            let mut context = details.context.clone();
+            context.cwd.clone_from(&proposal.context.cwd);
+            context.base_url.clone_from(&proposal.context.base_url);
+            let bound = binding(&digest(&proposal.action, &context), &proposal.scripts);
+            if !approval.is_about(&self.keyring, &bound) {
+                return Err(SpendError::OtherAction);
+            }
+            let mut batch = Batch { unchanged: vec![control.unchanged()], ..Batch::default() };
+            let session = self.running_session(approval, &mut batch).await?;
+            let now = self.now();
+            let patience = session.as_ref().and_then(|session| session.patience(&proposal.action));
+            let report_by = now.after(patience.unwrap_or_else(|| self.config.report_within()));
+            let next = match approval.state.clone().spend(now, report_by) {
+                Ok(state) => approval.with(state),
+                Err(_) if approval.state.is_pending() && now < approval.request.expires_at => {
+                    return Err(SpendError::Pending);
+                }
+                Err(_) => return Err(SpendError::Settled(self.standing_of(approval))),
+            };
+            batch.writes.push(held.replace(&next)?);
+            batch.records.push(self.started_record(caller, &next)?);
+            match self.commit(batch).await {
+                Ok(_) => {
+                    return Ok(Permit {
+                        id: next.action_id(),
+                        digest: bound,
+                        approval: Some(id.clone()),
+                        session: next.request.session.clone(),
+                    });
+                }
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error).into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// The word for where it stands, with its time taken into account.
+    fn standing_of(&self, approval: &Approval) -> &'static str {
+        match approval.state.clone().expire(&approval.request, self.now()) {
+            Ok(state) => state.as_str(),
+            Err(_) => approval.state.as_str(),
+        }
+    }
+
+    /// Only the agent that asked may use the answer.
+    async fn of_caller(
+        &self,
+        caller: &Caller,
+        id: &ApprovalId,
+    ) -> Result<Held<Approval>, SpendError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
+        let request = &held.value.request;
+        let same = request.user == caller.user && request.workspace == caller.workspace;
+        let same_key = request.key.is_none() == caller.key.is_none();
+        if same && same_key { Ok(held) } else { Err(SpendError::NotFound) }
+    }
+
+    async fn running_session(
+        &self,
+        approval: &Approval,
+        batch: &mut Batch,
+    ) -> Result<Option<Session>, SpendError> {
+        let Some(id) = &approval.request.session else { return Ok(None) };
+        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(SpendError::Session)?;
+        let over = held.value.deadline.is_some_and(|deadline| self.now() >= deadline);
+        if held.value.state != SessionState::Active || over {
+            return Err(SpendError::Session);
+        }
+        batch.unchanged.push(held.unchanged());
+        Ok(Some(held.value))
+    }
+
+    async fn session_of(
+        &self,
+        caller: &Caller,
+        id: Option<&SessionId>,
+    ) -> Result<Option<Session>, ReportError> {
+        let Some(id) = id else { return Ok(None) };
+        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
+        if held.value.user != caller.user {
+            return Err(ReportError::NotFound);
+        }
+        Ok(Some(held.value))
+    }
+
+    async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
+        let Some(session) = session.filter(Session::is_alive) else { return Ok(()) };
+        let Some(most) = session.limits.errors else { return Ok(()) };
+        if self.store.counter(&session.counter("errors")).await? >= u64::from(most) {
+            self.end(&session.id, End::Errors).await?;
+        }
+        Ok(())
+    }
+
+    /// Cancels one approval, unless it is too late or somebody else was faster.
+    pub(super) async fn cancel(
+        &self,
+        held: &Held<Approval>,
+        why: Cancel,
+    ) -> Result<Cancelled, GateError> {
+        let was_pending = held.value.state.is_pending();
+        let Ok(state) = held.value.state.clone().cancel(why, self.now()) else {
+            return Ok(Cancelled::TooLate);
+        };
+        self.close(held, held.value.with(state), was_pending).await
+    }
+
+    /// Commits an approval's end, which nobody decided.
+    pub(super) async fn close(
+        &self,
+        held: &Held<Approval>,
+        next: Approval,
+        was_pending: bool,
+    ) -> Result<Cancelled, GateError> {
+        let payload = json!({
+            "approval": next.request.id,
+            "response": serde_json::Value::Null,
+            "state": next.state.as_str(),
+        });
+        let record = self.record(audit::Event::Approval, subject_of(&next), payload)?;
+        let mut batch =
+            Batch { writes: vec![held.replace(&next)?], records: vec![record], ..Batch::default() };
+        if was_pending {
+            batch.counts.push(settled_count(&next));
+        }
+        match self.commit(batch).await {
+            Ok(_) => {
+                let approval = next.request.id.clone();
+                let state = next.state.as_str();
+                let what = What::ApprovalSettled { approval, state, by: None };
+                self.bus.tell(event_of(&next, what));
+                Ok(Cancelled::Now)
+            }
+            Err(error) if is_conflict(&error) => Ok(Cancelled::Again),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn started_record(&self, caller: &Caller, approval: &Approval) -> Result<Draft, GateError> {
+        let payload = json!({
+            "id": approval.action_id(),
+            "approval": approval.request.id,
+            "action": approval.request.action,
+            "key": caller.key_id(),
+            "status": "started",
+        });
+        Ok(self.record(audit::Event::ActionExecuted, subject_of(approval), payload)?)
+    }
+
+    fn report_records(
+        &self,
+        caller: &Caller,
+        action: &ActionId,
+        session: Option<SessionId>,
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<Vec<Draft>, GateError> {
+        let subject = audit::Subject {
+            owner: Some(caller.user.to_string()),
+            workspace: Some(caller.workspace.to_string()),
+            session: session.map(|session| session.to_string()),
+        };
+        let payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
+        let mut records =
+            vec![self.record(audit::Event::ActionExecuted, subject.clone(), payload)?];
+        if let Some(error) = error {
+            let payload = json!({"id": action, "message": redacted::text(error)});
+            records.push(self.record(audit::Event::Error, subject, payload)?);
+        }
+        Ok(records)
+    }
+
+    fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
+        let state = match outcome {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+        };
+        self.bus.tell(crate::event::Event {
+            user: Some(caller.user.clone()),
+            workspace: Some(caller.workspace.clone()),
+            session: None,
+            what: What::ActionReported { action: action.clone(), state },
+        });
+    }
+
+    async fn record_spend_refusal(
+        &self,
+        caller: &Caller,
+        approval: &ApprovalId,
+        error: &SpendError,
+    ) -> Result<(), GateError> {
+        let subject = audit::Subject {
+            owner: Some(caller.user.to_string()),
+            workspace: Some(caller.workspace.to_string()),
+            session: None,
+        };
+        let payload =
+            json!({"approval": approval, "key": caller.key_id(), "why": error.to_string()});
+        let record = self.record(audit::Event::SpendRefused, subject, payload)?;
+        let batch = Batch { records: vec![record], ..Batch::default() };
+        self.commit(batch).await.map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// What became of a cancellation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cancelled {
+    /// It is cancelled.
+    Now,
+    /// It was over already.
+    TooLate,
+    /// It changed meanwhile: look again.
+    Again,
+}

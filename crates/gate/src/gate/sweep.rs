@@ -1,0 +1,191 @@
+//! What happens by itself: questions run out, yeses too, sessions end, circles widen, things are
+//! forgotten. Called again and again by whoever owns the loop.
+
+use serde_json::json;
+
+use crate::approval::{Approval, State};
+use crate::audit::{self, Subject};
+use crate::clock::Timestamp;
+use crate::config::days;
+use crate::document::{self, Document, Held};
+use crate::event::What;
+use crate::gate::answer::event_of;
+use crate::gate::control::failed;
+use crate::gate::join::join;
+use crate::gate::remember::{Declined, Remembered};
+use crate::gate::{Gate, GateError, is_conflict};
+use crate::session::End;
+use crate::settings::Settings;
+use crate::store::{Batch, Erase, Kind, Query, RecordQuery};
+use crate::user::Invitation;
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Approvals that ran out, or whose end nobody reported.
+    pub approvals: usize,
+    /// Questions put to a wider circle.
+    pub escalated: usize,
+}
+
+impl Gate {
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn sweep(&self) -> Result<Swept, GateError> {
+        let swept = self.sweep_approvals().await?;
+        let now = self.now();
+        self.end_where(|session| {
+            let over = session.deadline.is_some_and(|deadline| now >= deadline);
+            if over { Some(End::Timeout) } else { self.is_gone(session) }
+        })
+        .await?;
+        self.forget::<Remembered>(now).await?;
+        self.forget::<Declined>(now).await?;
+        self.forget::<Invitation>(now).await?;
+        Ok(swept)
+    }
+
+    /// Lets records lose their content, and the oldest go, as retention asks.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn retain(&self) -> Result<(), GateError> {
+        let now = self.now();
+        let cut = now.before(self.config.keep_for());
+        let mut query = Query::of(Kind::Settings);
+        loop {
+            let all = document::find::<Settings>(&*self.store, &query).await?;
+            let Some(last) = all.last() else { break };
+            query.after = Some(last.value.user.to_string());
+            for settings in all.iter().map(|held| &held.value) {
+                let Some(sooner) = settings.retention_days else { continue };
+                let before = now.before(days(sooner));
+                if before > cut {
+                    let owner = Some(settings.user.to_string());
+                    self.erase_before(Erase { owner, before: Some(before) }).await?;
+                }
+            }
+        }
+        self.cut_before(cut).await?;
+        self.forget_settled(cut).await
+    }
+
+    async fn erase_before(&self, erase: Erase) -> Result<(), GateError> {
+        let batch = Batch { erase: Some(erase), ..Batch::default() };
+        self.commit(batch).await.map_err(failed)?;
+        Ok(())
+    }
+
+    async fn cut_before(&self, before: Timestamp) -> Result<(), GateError> {
+        let query = RecordQuery { limit: 1, ..RecordQuery::default() };
+        if self.store.records(&query).await?.first().is_none_or(|record| record.at >= before) {
+            return Ok(());
+        }
+        let payload = json!({"before": before.to_string()});
+        let record = self.record(audit::Event::Cut, Subject::default(), payload)?;
+        let batch = Batch { records: vec![record], cut: Some(before), ..Batch::default() };
+        self.commit(batch).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Settled approvals are history, and go with it.
+    async fn forget_settled(&self, before: Timestamp) -> Result<(), GateError> {
+        let states = vec!["rejected", "expired", "cancelled", "done", "failed", "unknown"];
+        let mut query = Query { states, ..Query::of(Kind::Approval) };
+        loop {
+            let settled = document::find::<Approval>(&*self.store, &query).await?;
+            let Some(last) = settled.last() else { return Ok(()) };
+            query.after = Some(last.value.request.id.to_string());
+            let old: Vec<_> =
+                settled.iter().filter(|held| held.value.request.created_at < before).collect();
+            self.delete(old).await?;
+        }
+    }
+
+    async fn sweep_approvals(&self) -> Result<Swept, GateError> {
+        let mut swept = Swept::default();
+        loop {
+            let now = self.now();
+            let query = Query { due_by: Some(now), ..Query::of(Kind::Approval) };
+            let due = document::find::<Approval>(&*self.store, &query).await?;
+            if due.is_empty() {
+                return Ok(swept);
+            }
+            let done = join(due.iter().map(|held| self.sweep_one(held, now))).await;
+            for what in done {
+                match what? {
+                    Did::Expired => swept.approvals += 1,
+                    Did::Escalated => swept.escalated += 1,
+                    Did::Nothing => {}
+                }
+            }
+        }
+    }
+
+    async fn sweep_one(&self, held: &Held<Approval>, now: Timestamp) -> Result<Did, GateError> {
+        let approval = &held.value;
+        let was_pending = approval.state.is_pending();
+        if let Ok(state) = approval.state.clone().expire(&approval.request, now) {
+            self.close(held, approval.with(state), was_pending).await?;
+            return Ok(Did::Expired);
+        }
+        let escalates = approval.request.escalate_at.is_some_and(|at| now >= at);
+        match &approval.state {
+            State::Pending { .. } if escalates && !approval.escalated => self.escalate(held).await,
+            State::Pending { .. }
+            | State::Approved { .. }
+            | State::Rejected { .. }
+            | State::Expired { .. }
+            | State::Cancelled { .. }
+            | State::Started { .. }
+            | State::Done { .. }
+            | State::Failed { .. }
+            | State::Unknown { .. } => Ok(Did::Nothing),
+        }
+    }
+
+    async fn escalate(&self, held: &Held<Approval>) -> Result<Did, GateError> {
+        let next = held.value.escalate();
+        let batch = Batch { writes: vec![held.replace(&next)?], ..Batch::default() };
+        match self.commit(batch).await {
+            Ok(_) => {
+                let approval = next.request.id.clone();
+                self.bus.tell(event_of(&next, What::ApprovalEscalated { approval }));
+                Ok(Did::Escalated)
+            }
+            Err(error) if is_conflict(&error) => Ok(Did::Nothing),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Deletes documents whose time has come.
+    async fn forget<T: Document>(&self, now: Timestamp) -> Result<(), GateError> {
+        let query = Query { due_by: Some(now), ..Query::of(T::KIND) };
+        let due = document::find::<T>(&*self.store, &query).await?;
+        self.delete(due.iter().collect()).await
+    }
+
+    async fn delete<T: Document>(&self, held: Vec<&Held<T>>) -> Result<(), GateError> {
+        let deleted = join(held.into_iter().map(async |held| {
+            self.commit(Batch { writes: vec![held.delete()], ..Batch::default() }).await
+        }))
+        .await;
+        for deleted in deleted {
+            match deleted {
+                Ok(_) => {}
+                // Somebody has renewed it meanwhile.
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Did {
+    Expired,
+    Escalated,
+    Nothing,
+}

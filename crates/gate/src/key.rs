@@ -1,0 +1,123 @@
+//! API keys: what an agent or a program proves itself by. A key can propose; it can never answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::document::{Document, Marks};
+use crate::id::{KeyId, UserId, WorkspaceId};
+use crate::rate::Rate;
+use crate::scope::Scope;
+use crate::secret::{Secret, SecretHash};
+use crate::store::Kind;
+
+/// A credential of an agent or program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// Its id, which follows from its secret.
+    pub id: KeyId,
+    /// For whom it works.
+    pub user: UserId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// What its owner calls it.
+    pub name: String,
+    /// The hash of the secret, which was shown once.
+    pub secret: SecretHash,
+    /// What it may propose.
+    pub scopes: Vec<Scope>,
+    /// Who is behind it.
+    pub access: Access,
+    /// Where it works.
+    pub devices: Devices,
+    /// How fast it may change something.
+    pub writes: Rate,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// Until when; for good, if none is named.
+    pub expires_at: Option<Timestamp>,
+    /// Since when it no longer works.
+    pub revoked_at: Option<Timestamp>,
+    /// The key that takes its place.
+    pub rotated_to: Option<KeyId>,
+}
+
+/// Who is behind a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// A model decides what to do: a person is asked.
+    #[default]
+    Agent,
+    /// A program its owner wrote: declared skills do not ask, unless its owner wants them to.
+    Program,
+}
+
+/// Where a key works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Devices {
+    /// On devices that were approved.
+    #[default]
+    Approved,
+    /// Everywhere.
+    Any,
+}
+
+/// What a new key is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// What its owner calls it.
+    pub name: String,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// What it may propose.
+    pub scopes: Vec<Scope>,
+    /// Who is behind it.
+    pub access: Access,
+    /// Where it works.
+    pub devices: Devices,
+    /// How fast it may change something.
+    pub writes: Rate,
+    /// Until when.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// How fast a key may change something, unless said otherwise.
+pub const WRITES: Rate = Rate::per_minute(10);
+
+impl ApiKey {
+    /// The id of the key with this secret.
+    #[must_use]
+    pub fn id_of(secret: &Secret) -> KeyId {
+        KeyId::from_bytes(secret.hash().short())
+    }
+
+    /// Whether it works at a moment.
+    #[must_use]
+    pub fn works_at(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)
+    }
+
+    /// The key of one of its counters.
+    #[must_use]
+    pub fn counter(id: &KeyId, what: &str) -> String {
+        format!("key:{id}:{what}")
+    }
+}
+
+impl Document for ApiKey {
+    const KIND: Kind = Kind::Key;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks {
+            owner: Some(self.user.as_str()),
+            workspace: Some(self.workspace.as_str()),
+            state: if self.revoked_at.is_some() { "revoked" } else { "active" },
+            ..Marks::default()
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! A bounded run of an agent: its mode, its limits, and how it ends.
+//!
+//! ```text
+//! Active ──flood──► Paused ──a person──► Active
+//!    └─────────────────┴──► Ended (completed, stopped, max steps, timeout, errors, …)
+//! ```
+//!
+//! Every action counts as a step, refused ones too: an agent that is told no cannot try for ever.
+//! What is counted stands in the store's counters, which cannot be passed however many count.
+
+use std::time::Duration;
+
+use countersign_core::action::Action;
+use countersign_core::context::Mode;
+use countersign_core::policy::profile::Limits;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::document::{Document, Marks};
+use crate::id::{KeyId, SessionId, UserId, WorkspaceId};
+use crate::process::Process;
+use crate::rate::Rate;
+use crate::store::{Count, CountStep, Kind, Pace};
+
+/// A bounded run of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// For whom the agent works.
+    pub user: UserId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// With which key it was started.
+    pub key: Option<KeyId>,
+    /// How it was asked to be.
+    pub plan: Plan,
+    /// What it may use up.
+    pub limits: Limits,
+    /// Whether it was given credentials, which are gone with the process that holds them.
+    pub has_credentials: bool,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ends at the latest.
+    pub deadline: Option<Timestamp>,
+    /// How it stands.
+    pub state: SessionState,
+}
+
+/// How a session is asked to be.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plan {
+    /// The profile to judge by, where not the policy's own.
+    pub profile: Option<String>,
+    /// Explore or task.
+    pub mode: Option<Mode>,
+    /// Confirmations are given without asking, and recorded as such.
+    pub auto_confirm: bool,
+    /// Origins the agent may open.
+    pub allowed_origins: Option<Vec<String>>,
+    /// What the agent is to do.
+    pub task: Option<String>,
+    /// By which template it works.
+    pub flow: Option<String>,
+    /// The agent's own process, where that is known.
+    pub process: Option<Process>,
+    /// Limits to use in place of the profile's; never more than those.
+    pub limits: Limits,
+}
+
+/// How a session stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum SessionState {
+    /// It runs.
+    Active,
+    /// It asked too much too fast, and waits for a person to let it go on.
+    Paused {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It is over.
+    Ended {
+        /// When.
+        at: Timestamp,
+        /// Why.
+        reason: End,
+    },
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The task is done.
+    Completed,
+    /// A person stopped it.
+    Stopped,
+    /// It took as many steps as it may.
+    MaxSteps,
+    /// It lasted as long as it may.
+    Timeout,
+    /// Too much went wrong.
+    Errors,
+    /// The kill switch.
+    Halted,
+    /// The agent's process is gone.
+    ProcessGone,
+    /// The server was started again, and the credentials were in its memory.
+    CredentialsGone,
+}
+
+impl End {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Stopped => "stopped",
+            Self::MaxSteps => "max_steps",
+            Self::Timeout => "timeout",
+            Self::Errors => "errors",
+            Self::Halted => "halted",
+            Self::ProcessGone => "process_gone",
+            Self::CredentialsGone => "credentials_gone",
+        }
+    }
+}
+
+/// A session limit that was hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Violation {
+    /// Too fast: wait, then go on.
+    RateLimit,
+    /// Blocked: skip it, go on.
+    BlockedAction,
+    /// Not on an allowed origin: skip it, go on.
+    BlockedOrigin,
+    /// As many steps as it may take: the session ends.
+    MaxSteps,
+    /// As long as it may last: the session ends.
+    Timeout,
+    /// As many screenshots as it may take: skip it, go on.
+    MaxScreenshots,
+    /// As many files as it may move: skip it, go on.
+    MaxFiles,
+    /// More questions than a person can answer: the session pauses.
+    PromptFlood,
+}
+
+impl Violation {
+    /// Every one.
+    pub const ALL: &'static [Self] = &[
+        Self::RateLimit,
+        Self::BlockedAction,
+        Self::BlockedOrigin,
+        Self::MaxSteps,
+        Self::Timeout,
+        Self::MaxScreenshots,
+        Self::MaxFiles,
+        Self::PromptFlood,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::BlockedAction => "blocked_action",
+            Self::BlockedOrigin => "blocked_origin",
+            Self::MaxSteps => "max_steps",
+            Self::Timeout => "timeout",
+            Self::MaxScreenshots => "max_screenshots",
+            Self::MaxFiles => "max_files",
+            Self::PromptFlood => "prompt_flood",
+        }
+    }
+
+    /// What happens to the session.
+    #[must_use]
+    pub const fn response(self) -> Response {
+        match self {
+            Self::RateLimit => Response::Wait,
+            Self::BlockedAction | Self::BlockedOrigin | Self::MaxScreenshots | Self::MaxFiles => {
+                Response::Skip
+            }
+            Self::MaxSteps => Response::End(End::MaxSteps),
+            Self::Timeout => Response::End(End::Timeout),
+            Self::PromptFlood => Response::Pause,
+        }
+    }
+}
+
+/// What a violation does to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// The agent waits, then goes on.
+    Wait,
+    /// The action is skipped; the session goes on.
+    Skip,
+    /// The session waits for a person.
+    Pause,
+    /// The session ends.
+    End(End),
+}
+
+/// Questions a session may put to a person at once: more is a flood.
+pub const PROMPTS: Rate = Rate { uses: 20, seconds: 300 };
+
+/// What one action uses up, and which violation it is when there is no more.
+#[derive(Debug, Default)]
+pub(crate) struct Use {
+    pub(crate) counts: Vec<(Count, Violation)>,
+    pub(crate) paces: Vec<(Pace, Violation)>,
+}
+
+impl Session {
+    /// The most steps it may take.
+    #[must_use]
+    pub const fn most_steps(&self) -> Option<u32> {
+        match self.plan.mode {
+            Some(Mode::Explore) => self.limits.steps_exploring,
+            Some(Mode::Task) | None => self.limits.steps,
+        }
+    }
+
+    /// How long one action may take before nobody knows how it went.
+    #[must_use]
+    pub fn patience(&self, action: &Action) -> Option<Duration> {
+        let seconds = match action {
+            Action::Download { .. } => self.limits.download_seconds.or(self.limits.step_seconds),
+            _ => self.limits.step_seconds,
+        };
+        seconds.map(|seconds| Duration::from_secs(seconds.into()))
+    }
+
+    /// The key of one of its counters.
+    #[must_use]
+    pub fn counter(&self, what: &str) -> String {
+        format!("session:{}:{what}", self.id)
+    }
+
+    /// Every counter it has.
+    pub(crate) const COUNTERS: [&'static str; 4] = ["steps", "errors", "screenshots", "files"];
+
+    /// What an action uses up, whatever becomes of it.
+    pub(crate) fn uses(&self, action: &Action, now: Timestamp) -> Use {
+        let mut used = Use::default();
+        let mut count = |what: &str, most: Option<u32>, violation| {
+            let most = most.map_or(u64::MAX, u64::from);
+            let step = CountStep::Up { most };
+            used.counts.push((Count { key: self.counter(what), step }, violation));
+        };
+        count("steps", self.most_steps(), Violation::MaxSteps);
+        match action {
+            Action::Screenshot {} => {
+                count("screenshots", self.limits.screenshots, Violation::MaxScreenshots);
+            }
+            Action::Download { files } => {
+                for _ in files.iter().take(MOST_COUNTED) {
+                    count("files", self.limits.files, Violation::MaxFiles);
+                }
+            }
+            _ => {}
+        }
+        if let Some(uses) = self.limits.actions_per_minute {
+            let pace = Pace { key: self.counter("actions"), rate: Rate::per_minute(uses), now };
+            used.paces.push((pace, Violation::RateLimit));
+        }
+        used
+    }
+
+    /// The counters, forgotten.
+    pub(crate) fn forgotten(&self) -> impl Iterator<Item = Count> {
+        Self::COUNTERS.iter().map(|what| Count { key: self.counter(what), step: CountStep::Forget })
+    }
+
+    /// Whether it runs or could go on.
+    #[must_use]
+    pub const fn is_alive(&self) -> bool {
+        match self.state {
+            SessionState::Active | SessionState::Paused { .. } => true,
+            SessionState::Ended { .. } => false,
+        }
+    }
+}
+
+/// A download of more files than any session may move is refused by this many counts already.
+const MOST_COUNTED: usize = 10_000;
+
+impl SessionState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused { .. } => "paused",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}
+
+impl Document for Session {
+    const KIND: Kind = Kind::Session;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks {
+            owner: Some(self.user.as_str()),
+            workspace: Some(self.workspace.as_str()),
+            session: Some(self.id.as_str()),
+            state: self.state.as_str(),
+            due: self.deadline.filter(|_| self.is_alive()),
+        }
+    }
+}
+
+/// A session may ask for less than the profile gives, never for more.
+pub(crate) fn tightest(profile: Limits, asked: Limits) -> Limits {
+    let least = |a: Option<u32>, b: Option<u32>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    };
+    Limits {
+        steps_exploring: least(profile.steps_exploring, asked.steps_exploring),
+        steps: least(profile.steps, asked.steps),
+        screenshots: least(profile.screenshots, asked.screenshots),
+        files: least(profile.files, asked.files),
+        errors: least(profile.errors, asked.errors),
+        step_seconds: least(profile.step_seconds, asked.step_seconds),
+        download_seconds: least(profile.download_seconds, asked.download_seconds),
+        session_seconds: least(profile.session_seconds, asked.session_seconds),
+        actions_per_minute: least(profile.actions_per_minute, asked.actions_per_minute),
+        sessions_per_hour: least(profile.sessions_per_hour, asked.sessions_per_hour),
+        sessions_at_once: least(profile.sessions_at_once, asked.sessions_at_once),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_may_ask_for_less_and_never_for_more() {
+        let profile = Limits { steps: Some(50), errors: Some(5), ..Limits::default() };
+        let asked = Limits { steps: Some(500), errors: Some(2), files: Some(3), ..profile };
+        let limits = tightest(profile, asked);
+        assert_eq!((limits.steps, limits.errors, limits.files), (Some(50), Some(2), Some(3)));
+    }
+
+    #[test]
+    fn every_violation_has_its_response() {
+        for violation in Violation::ALL {
+            let ends = matches!(violation.response(), Response::End(_));
+            assert_eq!(ends, matches!(violation, Violation::MaxSteps | Violation::Timeout));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a user has set: autonomy, per app and skill, logging, retention.
+
+use countersign_core::policy::SkillChoices;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Document, Marks};
+use crate::id::UserId;
+use crate::store::Kind;
+
+/// What a user has set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Whose.
+    pub user: UserId,
+    /// Everything is confirmed without asking, except what always asks.
+    #[serde(default)]
+    pub autonomous: bool,
+    /// Their own choices per app and skill.
+    #[serde(default)]
+    pub skills: SkillChoices,
+    /// How much goes on record.
+    #[serde(default)]
+    pub logging: Logging,
+    /// Programs with a key ask too.
+    #[serde(default)]
+    pub confirm_programs: bool,
+    /// Days until their records lose their content, where sooner than everybody's.
+    #[serde(default)]
+    pub retention_days: Option<u32>,
+}
+
+/// How much goes on record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Logging {
+    /// What kind of action, when, by which key, and what became of it.
+    #[default]
+    Minimal,
+    /// Also what exactly, redacted, and why.
+    Enhanced,
+}
+
+impl Settings {
+    /// What holds for somebody who has set nothing.
+    #[must_use]
+    pub fn of(user: UserId) -> Self {
+        Self {
+            user,
+            autonomous: false,
+            skills: SkillChoices::default(),
+            logging: Logging::Minimal,
+            confirm_programs: false,
+            retention_days: None,
+        }
+    }
+}
+
+impl Document for Settings {
+    const KIND: Kind = Kind::Settings;
+
+    fn id(&self) -> &str {
+        self.user.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks { owner: Some(self.user.as_str()), state: "set", ..Marks::default() }
+    }
+}

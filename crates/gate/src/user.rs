@@ -1,0 +1,211 @@
+//! Who can sign in: users with their roles, workspaces, devices, and one-time invitations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::document::{Document, Marks};
+use crate::id::{DeviceId, UserId, WorkspaceId};
+use crate::secret::{Secret, SecretHash};
+use crate::store::Kind;
+
+/// Somebody who can sign in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Their id.
+    pub id: UserId,
+    /// What they are called.
+    pub name: String,
+    /// Whether they may see and do everything.
+    pub super_admin: bool,
+    /// Where they belong.
+    pub workspaces: BTreeMap<WorkspaceId, Membership>,
+    /// Their numeric ids at Telegram.
+    #[serde(default)]
+    pub telegram: Vec<i64>,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// Since when they can no longer sign in.
+    pub disabled_at: Option<Timestamp>,
+}
+
+/// What somebody is in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Membership {
+    /// Sees what is theirs.
+    Member,
+    /// Sees what is the workspace's.
+    Admin,
+}
+
+/// What somebody is, seen from a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Has nothing to do with it.
+    Stranger,
+    /// Works in it.
+    User,
+    /// Looks after it.
+    WorkspaceAdmin,
+    /// Looks after everything.
+    SuperAdmin,
+}
+
+impl User {
+    /// What they are, seen from a workspace.
+    #[must_use]
+    pub fn role_in(&self, workspace: &WorkspaceId) -> Role {
+        if self.super_admin {
+            return Role::SuperAdmin;
+        }
+        match self.workspaces.get(workspace) {
+            Some(Membership::Admin) => Role::WorkspaceAdmin,
+            Some(Membership::Member) => Role::User,
+            None => Role::Stranger,
+        }
+    }
+}
+
+impl Document for User {
+    const KIND: Kind = Kind::User;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        let state = if self.disabled_at.is_some() { "disabled" } else { "active" };
+        Marks { owner: Some(self.id.as_str()), state, ..Marks::default() }
+    }
+}
+
+/// What owns sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// What it is called.
+    pub name: String,
+    /// Since when.
+    pub created_at: Timestamp,
+}
+
+impl Document for Workspace {
+    const KIND: Kind = Kind::Workspace;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks { workspace: Some(self.id.as_str()), state: "active", ..Marks::default() }
+    }
+}
+
+/// One signed-in client of a person, or a machine on which their keys may be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its id, which follows from its secret.
+    pub id: DeviceId,
+    /// Whose.
+    pub user: UserId,
+    /// What they call it.
+    pub name: String,
+    /// The hash of what it proves itself by.
+    pub secret: SecretHash,
+    /// What it may do.
+    pub state: DeviceState,
+    /// Since when it is known.
+    pub created_at: Timestamp,
+}
+
+/// What a device may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum DeviceState {
+    /// Nothing, until another device approves it.
+    Waiting,
+    /// What it was approved for.
+    Approved {
+        /// By which device; none for the first.
+        by: Option<DeviceId>,
+        /// What for.
+        role: DeviceRole,
+    },
+    /// Nothing, for good.
+    Revoked {
+        /// Since when.
+        at: Timestamp,
+    },
+}
+
+/// What a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceRole {
+    /// A person signs in and answers there.
+    Console,
+    /// Keys may be used there. It can never answer.
+    Machine,
+}
+
+impl Device {
+    /// Whether a person may answer there.
+    #[must_use]
+    pub const fn is_console(&self) -> bool {
+        matches!(self.state, DeviceState::Approved { role: DeviceRole::Console, .. })
+    }
+
+    /// The id of the device with this secret.
+    #[must_use]
+    pub fn id_of(secret: &Secret) -> DeviceId {
+        DeviceId::from_bytes(secret.hash().short())
+    }
+}
+
+impl Document for Device {
+    const KIND: Kind = Kind::Device;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        let state = match self.state {
+            DeviceState::Waiting => "waiting",
+            DeviceState::Approved { .. } => "approved",
+            DeviceState::Revoked { .. } => "revoked",
+        };
+        Marks { owner: Some(self.user.as_str()), state, ..Marks::default() }
+    }
+}
+
+/// A link that signs one device in, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Invitation {
+    /// Follows from its secret.
+    pub(crate) id: String,
+    pub(crate) user: UserId,
+    pub(crate) secret: SecretHash,
+    pub(crate) expires_at: Timestamp,
+}
+
+impl Document for Invitation {
+    const KIND: Kind = Kind::Invitation;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks {
+            owner: Some(self.user.as_str()),
+            state: "open",
+            due: Some(self.expires_at),
+            ..Marks::default()
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The life of an approval.
+
+use countersign_core::Action;
+use countersign_gate::approval::{Outcome, Receipt, Say, Scope};
+use countersign_gate::gate::{AnswerError, Answered, Reply};
+use countersign_gate::proposal::Why;
+use countersign_gate::session::Plan;
+use countersign_gate::{Proposal, Submitted};
+use pollster::block_on;
+
+use crate::world::{HARD, RISKY, SAFE, Setup, keyring, shell, world};
+
+#[test]
+fn what_is_harmless_runs_and_what_is_catastrophic_never_does() {
+    let world = world();
+    let Submitted::Permitted(permit, _) = world.submit(shell(SAFE)) else { panic!() };
+    let proposal = shell(SAFE);
+    assert!(permit.redeem(&proposal.action, &proposal.context, &[]).is_ok());
+    let Submitted::Refused(refusal) = world.submit(shell(HARD)) else { panic!() };
+    assert_eq!(refusal.why, Why::Blocked);
+    assert_eq!(world.recorded("action_planned").len(), 2);
+    world.verify();
+}
+
+#[test]
+fn a_yes_runs_the_very_action_once() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "still waiting for an answer");
+    assert!(matches!(world.say(&approval, Say::Approve), Answered::Settled(_)));
+    let permit = world.spend(&approval, &shell(RISKY)).unwrap();
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already started");
+    let id = permit.id().clone();
+    let proposal = shell(RISKY);
+    permit.redeem(&proposal.action, &proposal.context, &[]).unwrap();
+    block_on(world.gate.report(&world.agent, &id, None, Outcome::Done, None)).unwrap();
+    assert_eq!(world.state(&approval), "done");
+    world.verify();
+}
+
+#[test]
+fn a_no_is_final_and_reaches_the_agent_with_its_reason() {
+    let world = world();
+    let session = world.session(Plan::default());
+    let approval = world.ask(shell(RISKY).within(&session));
+    let feedback = Some("use a branch".to_owned());
+    let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Reject) };
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already rejected");
+    let Submitted::Refused(refusal) = world.submit(shell(RISKY).within(&session)) else { panic!() };
+    assert_eq!(refusal.why, Why::Declined(Some("use a branch".into())));
+    // The session goes on.
+    assert!(matches!(world.submit(shell(SAFE).within(&session)), Submitted::Permitted(..)));
+}
+
+#[test]
+fn silence_is_a_refusal() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    world.pass(121);
+    let reply = Reply::plain(approval.clone(), Say::Approve);
+    let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
+    assert!(matches!(late, AnswerError::Settled("expired")), "{late}");
+    world.sweep();
+    assert_eq!(world.state(&approval), "expired");
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already expired");
+}
+
+#[test]
+fn a_yes_that_nobody_uses_runs_out() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    world.say(&approval, Say::Approve);
+    world.pass(301);
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already expired");
+    world.sweep();
+    assert_eq!(world.state(&approval), "expired");
+}
+
+#[test]
+fn what_started_and_was_never_reported_is_unknown_and_not_run_again() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    world.say(&approval, Say::Approve);
+    let _permit = world.spend(&approval, &shell(RISKY)).unwrap();
+    world.pass(601);
+    world.sweep();
+    assert_eq!(world.state(&approval), "unknown");
+    assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already unknown");
+}
+
+#[test]
+fn another_action_elsewhere_or_later_is_not_the_one_that_was_approved() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    world.say(&approval, Say::Approve);
+    let elsewhere = Action::Shell { command: RISKY.into(), cwd: Some("/other".into()) };
+    for other in [shell("git push --force origin prod"), Proposal::of(elsewhere)] {
+        let error = world.spend(&approval, &other).unwrap_err();
+        assert_eq!(error, "this is not the action that was approved");
+    }
+    assert_eq!(world.recorded("spend_refused").len(), 2);
+    assert!(world.spend(&approval, &shell(RISKY)).is_ok());
+}
+
+#[test]
+fn a_yes_for_the_session_is_not_asked_again_there_and_nowhere_else() {
+    let world = world();
+    let session = world.session(Plan::default());
+    let approval = world.ask(shell(RISKY).within(&session));
+    let reply = Reply { scope: Scope::Session, ..Reply::plain(approval, Say::Approve) };
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    assert!(matches!(world.submit(shell(RISKY).within(&session)), Submitted::Permitted(..)));
+    world.ask(shell("git push --force origin other").within(&session));
+    let other = world.session(Plan::default());
+    world.ask(shell(RISKY).within(&other));
+}
+
+#[test]
+fn a_yes_for_always_holds_for_days_is_listed_and_can_be_taken_back() {
+    let world = world();
+    let always = |world: &crate::world::World| {
+        let approval = world.ask(shell(RISKY));
+        let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+        block_on(world.gate.answer(&world.owner, reply)).unwrap();
+        assert!(matches!(world.submit(shell(RISKY)), Submitted::Permitted(..)));
+    };
+    always(&world);
+    let answers = block_on(world.gate.remembered_answers(&world.owner)).unwrap();
+    assert_eq!(answers.len(), 1);
+    block_on(world.gate.forget_answer(&world.owner, &answers[0].id)).unwrap();
+    always(&world);
+    world.pass(31 * 86_400);
+    world.ask(shell(RISKY));
+    assert!(block_on(world.gate.remembered_answers(&world.owner)).unwrap().is_empty());
+}
+
+#[test]
+fn a_receipt_verifies_offline_and_only_as_it_is() {
+    let world = world();
+    let approval = world.ask(shell(RISKY));
+    world.say(&approval, Say::Approve);
+    let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
+    let written = serde_json::to_string_pretty(&receipt).unwrap();
+    let receipt: Receipt = serde_json::from_str(&written).unwrap();
+    let (key, proposal) = (keyring().public(), shell(RISKY));
+    receipt.verify(&key).unwrap();
+    receipt.verify_action(&proposal.action, &proposal.context).unwrap();
+    let other = shell("git push --force origin prod");
+    assert!(receipt.verify_action(&other.action, &other.context).is_err());
+    let mut changed = receipt.clone();
+    changed.decision.say = Say::Reject;
+    assert!(changed.verify(&key).is_err());
+    let mut changed = receipt;
+    changed.request.user = countersign_gate::id::UserId::from_bytes([1; 16]);
+    assert!(changed.verify(&key).is_err());
+}
+
+#[test]
+fn an_approval_survives_a_restart() {
+    let setup = Setup { on_disk: true, ..Setup::default() };
+    let world = crate::world::World::new(setup.clone());
+    let approval = world.ask(shell(RISKY));
+    let world = world.restart(setup.clone());
+    world.say(&approval, Say::Approve);
+    let world = world.restart(setup);
+    assert!(world.spend(&approval, &shell(RISKY)).is_ok());
+    world.verify();
+}

@@ -1,0 +1,4 @@
+//! The gate from outside: what an agent, a person and a clock can do, over real stores.
+
+mod approvals;
+mod world;
