@@ -25,7 +25,7 @@ pub fn digest(action: &Action, context: &Context) -> String {
 
 /// SHA-256 of a value's canonical form, in hex.
 #[must_use]
-pub(crate) fn of_value(value: &Value) -> String {
+pub fn of_value(value: &Value) -> String {
     hex(&Sha256::digest(canonical(value).as_bytes()))
 }
 

@@ -14,7 +14,7 @@
 //! What the action was stands in the sealed [`Details`], redacted; the request holds only a
 //! fingerprint and a commitment of it, which say nothing without the server's key.
 
-use countersign_core::{Action, Context, RiskLevel};
+use countersign_core::{Action, Context, Judgement, Policy, RiskLevel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -142,6 +142,27 @@ pub(crate) struct Shown {
     pub(crate) may_remember: bool,
     pub(crate) context: Context,
     pub(crate) reasoning: Option<String>,
+}
+
+impl Shown {
+    /// What a judgement under a policy shows of an action.
+    pub(crate) fn of(
+        action: &Action,
+        judgement: &Judgement,
+        policy: &Policy,
+        context: Context,
+        reasoning: Option<String>,
+    ) -> Self {
+        let findings = &judgement.findings;
+        Self {
+            reason: judgement.reason.clone(),
+            instead: findings.iter().find_map(|finding| finding.instead.clone()),
+            rules: findings.iter().map(|finding| finding.rule.clone()).collect(),
+            may_remember: policy.may_remember(judgement, action, &context),
+            context,
+            reasoning,
+        }
+    }
 }
 
 /// An approval does not hold together: it was changed by someone who is not this server.

@@ -62,7 +62,7 @@ pub(crate) async fn get<T: Document>(
     store: &dyn Store,
     id: &str,
 ) -> Result<Option<Held<T>>, StoreError> {
-    store.get(T::KIND, id).await?.map(held).transpose()
+    store.get(T::KIND, id).await?.map(|stored| held(&stored)).transpose()
 }
 
 /// Reads all that a query finds.
@@ -70,7 +70,7 @@ pub(crate) async fn find<T: Document>(
     store: &dyn Store,
     query: &Query,
 ) -> Result<Vec<Held<T>>, StoreError> {
-    store.find(query).await?.into_iter().map(held).collect()
+    store.find(query).await?.iter().map(held).collect()
 }
 
 fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
@@ -88,7 +88,7 @@ fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
     })
 }
 
-fn held<T: Document>(stored: Stored) -> Result<Held<T>, StoreError> {
+fn held<T: Document>(stored: &Stored) -> Result<Held<T>, StoreError> {
     let value = serde_json::from_str(&stored.doc.body).map_err(|error| {
         StoreError(format!("{} `{}` cannot be read: {error}", T::KIND.as_str(), stored.doc.id))
     })?;

@@ -46,14 +46,15 @@ mod spend;
 mod submit;
 mod sweep;
 
-pub use answer::{AnswerError, Answered, Edited, Reply};
+pub use answer::{AnswerError, Answered, Reply};
 pub use card::Card;
 pub use history::ReadError;
-pub use key::{AuthError, NewSecret};
+pub use key::{AuthError, NewSecret, Usage};
 pub use people::PeopleError;
 pub use remember::Remembered;
 pub use session::{Consent, SiteCredential, StartError};
 pub use spend::{ReportError, SpendError};
+pub use sweep::Swept;
 
 /// The control plane.
 #[derive(Debug)]

@@ -272,7 +272,8 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(unix)]
 fn check_privacy(_: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
-    Ok(file.metadata()?.permissions().mode() & 0o077 == 0)
+    const OTHERS: u32 = 0o077;
+    Ok(file.metadata()?.permissions().mode() & OTHERS == 0)
 }
 
 #[cfg(not(unix))]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_core::digest::canonical;
+use countersign_core::digest::of_value;
 use countersign_core::{Action, Context, Judgement};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -77,9 +77,7 @@ pub(crate) fn binding(digest: &str, scripts: &[Script]) -> String {
     }
     let mut scripts = scripts.to_vec();
     scripts.sort();
-    let whole = canonical(&json!({"action": digest, "scripts": scripts}));
-    let hash = Sha256::digest(whole.as_bytes());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    of_value(&json!({"action": digest, "scripts": scripts}))
 }
 
 /// What an agent gets back.

@@ -15,10 +15,8 @@ pub(crate) fn text(text: &str) -> String {
 /// password looks like any other word.
 pub(crate) fn action(action: &Action) -> Value {
     let mut value = serde_json::to_value(action).unwrap_or_default();
-    if let Action::Ui { text: Some(_), .. } = action {
-        if let Some(typed) = value.get_mut("text") {
-            *typed = Value::from("[redacted:typed]");
-        }
+    if let (Action::Ui { .. }, Some(typed)) = (action, value.get_mut("text")) {
+        *typed = Value::from("[redacted:typed]");
     }
     mask(&mut value, None);
     value

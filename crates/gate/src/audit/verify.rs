@@ -253,9 +253,9 @@ mod tests {
             |record| record.content.as_mut().unwrap().salt[0] ^= 1,
         ];
         for change in changes {
-            let mut changed = records.clone();
-            change(&mut changed[7]);
-            assert!(verify(&changed, &chain).damage.contains(&Damage::Changed(8)));
+            let mut tampered = records.clone();
+            change(&mut tampered[7]);
+            assert!(verify(&tampered, &chain).damage.contains(&Damage::Changed(8)));
         }
     }
 

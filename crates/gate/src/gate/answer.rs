@@ -5,16 +5,14 @@
 //! not with its key (a key never makes a [`Person`]), not from its process tree, not as the user
 //! it runs as.
 
-use countersign_core::{Action, Verdict, judge};
+use countersign_core::Action;
 use serde_json::json;
 
-use crate::approval::{
-    Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
-    Word,
-};
+use crate::approval::{Approval, Details, Requester, Say, Scope, State, TamperedError, Vote, Word};
 use crate::audit::{self, Draft, Subject};
 use crate::caller::Person;
-use crate::document::{self, Held};
+use crate::clock::Timestamp;
+use crate::document::Held;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::join::join;
@@ -25,8 +23,10 @@ use crate::process::{Descent, descends_from};
 use crate::redacted;
 use crate::secret::Secret;
 use crate::session::Session;
-use crate::store::{Batch, Count, CountStep};
+use crate::store::{Batch, Count, CountStep, Unchanged};
 use crate::user::Role;
+
+mod edit;
 
 /// What a person says to one question.
 #[derive(Debug)]
@@ -68,9 +68,6 @@ pub enum Answered {
     /// The edited action is riskier or another one: it is asked about anew, under this id.
     AskedAgain(ApprovalId),
 }
-
-/// What a person made of an action.
-pub type Edited = Option<Action>;
 
 /// Why an answer changes nothing.
 #[derive(Debug, thiserror::Error)]
@@ -203,10 +200,8 @@ impl Gate {
         if !mine && !called {
             return Err(AnswerError::NotFound);
         }
-        if let Some(token) = &reply.token {
-            if !token.matches(&request.token) {
-                return Err(AnswerError::Token);
-            }
+        if reply.token.as_ref().is_some_and(|token| !token.matches(&request.token)) {
+            return Err(AnswerError::Token);
         }
         // A no is always welcome, also from the person the agent works for.
         if mine && others && reply.say == Say::Approve {
@@ -245,7 +240,7 @@ impl Gate {
         reply: &Reply,
         held: &Held<Approval>,
         details: &Details,
-        control: crate::store::Unchanged,
+        control: Unchanged,
     ) -> Result<Option<Answered>, AnswerError> {
         let approval = &held.value;
         let now = self.now();
@@ -256,12 +251,11 @@ impl Gate {
             feedback: reply.feedback.as_deref().map(redacted::text),
             until: now.after(self.config.spend_within()),
         };
-        let standing = approval.state.as_str();
         let state = approval
             .state
             .clone()
             .answer(&approval.request, approval.signature(), word, &self.keyring)
-            .map_err(|_| self.late(approval, standing, now))?;
+            .map_err(|_| late(approval, now))?;
         let next = approval.with(state);
         let mut batch = Batch { unchanged: vec![control], ..Batch::default() };
         batch.writes.push(held.replace(&next)?);
@@ -280,23 +274,13 @@ impl Gate {
             });
         }
         match self.commit(batch).await {
-            Ok(_) => Ok(Some(self.tell_answer(person, next))),
+            Ok(_) => Ok(Some(self.tell_answer(person, &next))),
             Err(error) if is_conflict(&error) => Ok(None),
             Err(error) => Err(failed(error).into()),
         }
     }
 
-    fn late(
-        &self,
-        approval: &Approval,
-        standing: &'static str,
-        now: crate::clock::Timestamp,
-    ) -> AnswerError {
-        let over = approval.state.is_pending() && now >= approval.request.expires_at;
-        AnswerError::Settled(if over { "expired" } else { standing })
-    }
-
-    fn tell_answer(&self, person: &Person, approval: Approval) -> Answered {
+    fn tell_answer(&self, person: &Person, approval: &Approval) -> Answered {
         let request = &approval.request;
         let (what, answered) = match &approval.state {
             State::Pending { votes } => (
@@ -312,96 +296,8 @@ impl Gate {
                 Answered::Settled(state.clone()),
             ),
         };
-        self.bus.tell(event_of(&approval, what));
+        self.bus.tell(event_of(approval, what));
         answered
-    }
-
-    /// The person wants it otherwise. The edited action is judged again. If it is no riskier and
-    /// the same kind of thing, it is bound and approved in the old one's place; else it is asked
-    /// about anew. Either way the old question is over.
-    async fn edit(
-        &self,
-        person: &Person,
-        reply: &Reply,
-        held: &Held<Approval>,
-        details: &Details,
-        edited: &Action,
-        control: crate::store::Unchanged,
-    ) -> Result<Option<Answered>, AnswerError> {
-        let old = &held.value;
-        let now = self.now();
-        if !old.state.is_pending() || now >= old.request.expires_at {
-            return Err(self.late(old, old.state.as_str(), now));
-        }
-        let policy = self.policy();
-        let judgement = judge(edited, &policy, &details.context);
-        if judgement.verdict == Verdict::Block {
-            return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
-        }
-        let question = Question {
-            id: ApprovalId::draw(&self.clock)?,
-            user: old.request.user.clone(),
-            workspace: old.request.workspace.clone(),
-            session: old.request.session.clone(),
-            key: old.request.key.clone(),
-            action: edited,
-            digest: &judgement.digest,
-            risk: judgement.risk.level,
-            created_at: now,
-            expires_at: old.request.expires_at,
-            escalate_at: old.request.escalate_at,
-            quorum: old.request.quorum,
-            shown: Shown {
-                reason: judgement.reason.clone(),
-                instead: judgement.findings.iter().find_map(|finding| finding.instead.clone()),
-                rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
-                may_remember: policy.may_remember(&judgement, edited, &details.context),
-                context: details.context.clone(),
-                reasoning: details.reasoning.clone(),
-            },
-        };
-        let mut new = Approval::ask(question, &self.keyring, &self.clock)?;
-        new.escalated = old.escalated;
-        let same_thing = new.request.action == old.request.action;
-        let fresh = !same_thing || new.request.risk > old.request.risk;
-        let cancelled = old
-            .state
-            .clone()
-            .cancel(Cancel::Replaced, now)
-            .map_err(|_| AnswerError::Settled(old.state.as_str()))?;
-        let over = old.with(cancelled);
-        // One question goes and one comes: as many wait as before.
-        let batch = Batch {
-            unchanged: vec![control],
-            writes: vec![held.replace(&over)?, document::insert(&new)?],
-            records: vec![self.edit_record(person, &over, &new)?],
-            ..Batch::default()
-        };
-        match self.commit(batch).await {
-            Ok(_) => {}
-            Err(error) if is_conflict(&error) => return Ok(None),
-            Err(error) => return Err(failed(error).into()),
-        }
-        let replaced = What::ApprovalSettled {
-            approval: over.request.id.clone(),
-            state: over.state.as_str(),
-            by: Some(person.user().id.clone()),
-        };
-        self.bus.tell(event_of(&over, replaced));
-        let id = new.request.id.clone();
-        self.bus.tell(event_of(&new, What::ApprovalRequired { approval: id.clone() }));
-        if fresh {
-            return Ok(Some(Answered::AskedAgain(id)));
-        }
-        let reply = Reply {
-            approval: id,
-            say: Say::Approve,
-            scope: Scope::Once,
-            feedback: reply.feedback.clone(),
-            token: None,
-            edited: None,
-        };
-        Box::pin(self.try_answer(person, &reply)).await.map(Some)
     }
 
     fn answer_record(
@@ -422,23 +318,6 @@ impl Gate {
         Ok(self.record(audit::Event::Approval, subject_of(approval), payload)?)
     }
 
-    fn edit_record(
-        &self,
-        person: &Person,
-        old: &Approval,
-        new: &Approval,
-    ) -> Result<Draft, GateError> {
-        let payload = json!({
-            "approval": old.request.id,
-            "response": "edit",
-            "state": old.state.as_str(),
-            "by": person.user().id,
-            "replaced_by": new.request.id,
-            "risk": new.request.risk,
-        });
-        Ok(self.record(audit::Event::Approval, subject_of(old), payload)?)
-    }
-
     async fn record_refusal(
         &self,
         person: &Person,
@@ -456,6 +335,12 @@ impl Gate {
         self.commit(batch).await.map_err(failed)?;
         Ok(())
     }
+}
+
+/// Why an answer comes too late.
+fn late(approval: &Approval, now: Timestamp) -> AnswerError {
+    let over = approval.state.is_pending() && now >= approval.request.expires_at;
+    AnswerError::Settled(if over { "expired" } else { approval.state.as_str() })
 }
 
 /// One question less waits for the person.

@@ -2,7 +2,7 @@
 
 use countersign_core::RiskLevel;
 
-use crate::approval::{Approval, Receipt, State};
+use crate::approval::{Approval, Receipt, Requester, State};
 use crate::caller::Person;
 use crate::clock::Timestamp;
 use crate::document::{self, Held};
@@ -57,7 +57,7 @@ impl Gate {
     /// There is none for them, or the store failed.
     pub async fn card(&self, person: &Person, id: &ApprovalId) -> Result<Card, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        self.may_see(person, &held.value)?;
+        may_see(person, &held.value)?;
         self.card_of(&held.value)
     }
 
@@ -81,7 +81,7 @@ impl Gate {
                 let approval = held.value;
                 let known = cards.iter().any(|card: &Card| card.approval == approval.request.id);
                 let open = now < approval.request.expires_at && !known;
-                if open && self.may_see(person, &approval).is_ok() {
+                if open && may_see(person, &approval).is_ok() {
                     cards.push(self.card_of(&approval)?);
                 }
             }
@@ -95,7 +95,7 @@ impl Gate {
     /// There is none for them, it is not decided, or the store failed.
     pub async fn receipt(&self, person: &Person, id: &ApprovalId) -> Result<Receipt, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        self.may_see(person, &held.value)?;
+        may_see(person, &held.value)?;
         let receipt = Receipt::of(&held.value, &self.keyring).map_err(tampered)?;
         receipt.ok_or(PeopleError::NotFound)
     }
@@ -107,19 +107,6 @@ impl Gate {
     pub async fn notice(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         Ok(Card { token: None, ..self.card_of(&held.value)? })
-    }
-
-    /// Theirs; others' in a workspace where others must agree or that they look after.
-    fn may_see(&self, person: &Person, approval: &Approval) -> Result<(), PeopleError> {
-        let request = &approval.request;
-        let others = request.quorum.requester == crate::approval::Requester::Excluded;
-        let sees = request.user == person.user().id
-            || match person.role_in(&request.workspace) {
-                Role::SuperAdmin | Role::WorkspaceAdmin => true,
-                Role::User => others,
-                Role::Stranger => false,
-            };
-        if sees { Ok(()) } else { Err(PeopleError::NotFound) }
     }
 
     fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
@@ -152,4 +139,17 @@ impl Gate {
 
 fn tampered(error: crate::approval::TamperedError) -> PeopleError {
     PeopleError::Gate(crate::store::StoreError(error.to_string()).into())
+}
+
+/// Theirs; others' in a workspace where others must agree or that they look after.
+fn may_see(person: &Person, approval: &Approval) -> Result<(), PeopleError> {
+    let request = &approval.request;
+    let others = request.quorum.requester == Requester::Excluded;
+    let sees = request.user == person.user().id
+        || match person.role_in(&request.workspace) {
+            Role::SuperAdmin | Role::WorkspaceAdmin => true,
+            Role::User => others,
+            Role::Stranger => false,
+        };
+    if sees { Ok(()) } else { Err(PeopleError::NotFound) }
 }

@@ -53,7 +53,7 @@ impl From<crate::clock::ChanceError> for PeopleError {
 }
 
 /// How long a link works.
-const LINK_WORKS_FOR: Duration = Duration::from_secs(15 * 60);
+const LINK_WORKS_FOR: Duration = Duration::from_mins(15);
 
 impl Gate {
     /// Makes the owner on the very first start, with a link for their first device. Nothing, when

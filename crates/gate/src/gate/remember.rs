@@ -159,8 +159,7 @@ impl Gate {
     ) -> Result<Option<Write>, GateError> {
         let request = &approval.request;
         let (session, expires_at) = match (decision.scope, &request.session) {
-            (Scope::Once, _) => return Ok(None),
-            (Scope::Session, None) => return Ok(None),
+            (Scope::Once, _) | (Scope::Session, None) => return Ok(None),
             (Scope::Session, Some(session)) => (Some(session.clone()), decision.at.after(days(1))),
             (Scope::Always, _) => (None, decision.at.after(self.config.remember_for())),
         };

@@ -105,7 +105,7 @@ impl Gate {
             records: vec![self.start_record(&session)?],
             ..Batch::default()
         };
-        self.limit_sessions(&session, &mut batch);
+        limit_sessions(&session, &mut batch);
         match self.commit(batch).await {
             Ok(_) => {}
             Err(CommitError::Conflict { .. }) => return Err(StartError::Halted),
@@ -127,7 +127,7 @@ impl Gate {
     /// There is none that they may see, or the store failed.
     pub async fn session(&self, person: &Person, id: &SessionId) -> Result<Session, PeopleError> {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        self.looks_after(person, &held.value)?;
+        looks_after(person, &held.value)?;
         Ok(held.value)
     }
 
@@ -164,7 +164,7 @@ impl Gate {
             let Some(last) = sessions.last() else { return Ok(stopped) };
             query.after = Some(last.value.id.to_string());
             for held in sessions {
-                if self.looks_after(person, &held.value).is_ok() {
+                if looks_after(person, &held.value).is_ok() {
                     self.end(&held.value.id, End::Stopped).await?;
                     stopped += 1;
                 }
@@ -332,29 +332,11 @@ impl Gate {
         })
     }
 
-    fn limit_sessions(&self, session: &Session, batch: &mut Batch) {
-        if let Some(uses) = session.limits.sessions_per_hour {
-            let key = format!("user:{}:sessions", session.user);
-            batch.paces.push(Pace { key, rate: Rate::per_hour(uses), now: session.started_at });
-        }
-        if let Some(most) = session.limits.sessions_at_once {
-            batch.counts.extend(running_count(session, CountStep::Up { most: most.into() }));
-        }
-    }
-
     async fn check_workspace(&self, user: &UserId, id: &WorkspaceId) -> Result<(), StartError> {
         let workspace: Option<Held<Workspace>> = self.get(id.as_str()).await?;
         let user: Option<Held<User>> = self.get(user.as_str()).await?;
         let belongs = user.is_some_and(|user| user.value.role_in(id) > Role::Stranger);
         if workspace.is_some() && belongs { Ok(()) } else { Err(StartError::Workspace) }
-    }
-
-    fn looks_after(&self, person: &Person, session: &Session) -> Result<(), PeopleError> {
-        let mine = session.user == person.user().id;
-        if mine || person.role_in(&session.workspace) >= Role::WorkspaceAdmin {
-            return Ok(());
-        }
-        Err(PeopleError::NotFound)
     }
 
     fn start_record(&self, session: &Session) -> Result<audit::Draft, GateError> {
@@ -413,4 +395,22 @@ fn subject_of(session: &Session) -> Subject {
         workspace: Some(session.workspace.to_string()),
         session: Some(session.id.to_string()),
     }
+}
+
+fn limit_sessions(session: &Session, batch: &mut Batch) {
+    if let Some(uses) = session.limits.sessions_per_hour {
+        let key = format!("user:{}:sessions", session.user);
+        batch.paces.push(Pace { key, rate: Rate::per_hour(uses), now: session.started_at });
+    }
+    if let Some(most) = session.limits.sessions_at_once {
+        batch.counts.extend(running_count(session, CountStep::Up { most: most.into() }));
+    }
+}
+
+fn looks_after(person: &Person, session: &Session) -> Result<(), PeopleError> {
+    let mine = session.user == person.user().id;
+    if mine || person.role_in(&session.workspace) >= Role::WorkspaceAdmin {
+        return Ok(());
+    }
+    Err(PeopleError::NotFound)
 }

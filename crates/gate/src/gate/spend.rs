@@ -139,7 +139,7 @@ impl Gate {
                 let standing = held.value.state.as_str();
                 let state = held.value.state.clone().report(outcome, self.now());
                 let state = state.map_err(|_| ReportError::NotRunning(standing))?;
-                of = held.value.request.session.clone();
+                of.clone_from(&held.value.request.session);
                 batch.writes.push(held.replace(&held.value.with(state))?);
             }
             let session = self.session_of(caller, of.as_ref()).await?;

@@ -8,32 +8,27 @@
 //! 5 one batch: what it uses up, the record, the question; all or nothing
 //! ```
 
-use std::time::Duration;
-
-use countersign_core::action::Action;
 use countersign_core::context::History;
 use countersign_core::policy::Session as Relaxation;
-use countersign_core::{Context, Judgement, Policy, Verdict, app, judge};
-use serde_json::{Value, json};
+use countersign_core::{Context, Judgement, Policy, Verdict, judge};
 
-use crate::approval::{self, Approval, describe, subject_of};
-use crate::audit::{self, Draft, Subject};
+use crate::audit::Subject;
 use crate::caller::Caller;
 use crate::clock::Timestamp;
-use crate::document::{self, Held};
+use crate::document::Held;
 use crate::event::{Event, What};
-use crate::gate::control::failed;
 use crate::gate::{Control, Gate, GateError, TRIES};
-use crate::id::{ActionId, ApprovalId};
-use crate::key::ApiKey;
+use crate::id::{ActionId, UserId};
 use crate::permit::Permit;
-use crate::proposal::{Proposal, Refusal, Submitted, Waiting, Why, binding};
-use crate::redacted;
+use crate::proposal::{Proposal, Submitted, Why, binding};
 use crate::scope;
-use crate::session::{Response, Session, SessionState, Violation};
-use crate::settings::{Logging, Settings};
-use crate::store::{Batch, CommitError, Count, CountStep, Kind, Pace, Query};
-use crate::user::Device;
+use crate::session::{Session, SessionState, Violation};
+use crate::settings::Settings;
+
+mod ask;
+mod conditions;
+mod record;
+mod refuse;
 
 /// What a proposal is decided by.
 pub(super) struct Case<'a> {
@@ -43,13 +38,6 @@ pub(super) struct Case<'a> {
     pub(super) session: Option<Held<Session>>,
     pub(super) settings: Settings,
     pub(super) now: Timestamp,
-}
-
-/// What a batch relies on, and why it may not happen.
-#[derive(Default)]
-struct Conditions {
-    batch: Batch,
-    whys: Vec<(String, Why)>,
 }
 
 impl Gate {
@@ -64,10 +52,9 @@ impl Gate {
     ) -> Result<Submitted, GateError> {
         for _ in 0..TRIES {
             let case = self.case(caller, &proposal).await?;
-            match self.decide(&case).await? {
-                Some(submitted) => return Ok(submitted),
-                // Something changed while we decided: look again.
-                None => continue,
+            // Nothing, if something changed while we decided: look again.
+            if let Some(submitted) = self.decide(&case).await? {
+                return Ok(submitted);
             }
         }
         Err(GateError::Busy)
@@ -100,9 +87,10 @@ impl Gate {
         }
         match judgement.verdict {
             Verdict::Block => {
-                let why = match blocked_by_origin(&judgement) {
-                    true => Why::Violation(Violation::BlockedOrigin),
-                    false => Why::Blocked,
+                let why = if blocked_by_origin(&judgement) {
+                    Why::Violation(Violation::BlockedOrigin)
+                } else {
+                    Why::Blocked
                 };
                 self.refuse(case, why, Some(judgement)).await
             }
@@ -169,7 +157,7 @@ impl Gate {
         digest: String,
     ) -> Result<Option<Submitted>, GateError> {
         let id = ActionId::draw(&self.clock)?;
-        let mut conditions = self.conditions(case, policy, &judgement)?;
+        let mut conditions = self.conditions(case, policy, &judgement);
         let status = if is_auto_confirmed(&judgement) { "auto_confirmed" } else { "allowed" };
         conditions.batch.records.push(self.planned(case, status, Some(&judgement), Some(&id))?);
         match self.commit(std::mem::take(&mut conditions.batch)).await {
@@ -183,274 +171,6 @@ impl Gate {
         }
     }
 
-    /// Asks a person.
-    async fn ask(
-        &self,
-        case: &Case<'_>,
-        policy: &Policy,
-        context: Context,
-        judgement: Judgement,
-        digest: String,
-    ) -> Result<Option<Submitted>, GateError> {
-        if let Some(feedback) = self.declined(case, &digest).await? {
-            return self.refuse(case, Why::Declined(feedback), Some(judgement)).await;
-        }
-        if let Some(waiting) = self.already_asked(case, &digest).await? {
-            let approval = waiting.request;
-            let (id, expires_at) = (approval.id, approval.expires_at);
-            let waiting = Waiting { approval: id, expires_at, judgement };
-            return Ok(Some(Submitted::Waiting(Box::new(waiting))));
-        }
-        if !self.can_ask(case).await? {
-            return self.refuse(case, Why::NobodyToAsk, Some(judgement)).await;
-        }
-        let approval = self.question(case, policy, context, &judgement, &digest)?;
-        let (id, expires_at) = (approval.request.id.clone(), approval.request.expires_at);
-        let mut conditions = self.conditions(case, policy, &judgement)?;
-        self.add_question(case, &approval, &mut conditions)?;
-        let status = "waiting";
-        let action = approval.action_id();
-        let batch = &mut conditions.batch;
-        batch.records.push(self.planned(case, status, Some(&judgement), Some(&action))?);
-        batch.records.push(self.critical_point(case, &judgement, &id)?);
-        match self.commit(std::mem::take(batch)).await {
-            Ok(_) => {
-                self.tell(case, What::ApprovalRequired { approval: id.clone() });
-                let waiting = Waiting { approval: id, expires_at, judgement };
-                Ok(Some(Submitted::Waiting(Box::new(waiting))))
-            }
-            Err(error) => self.stopped(case, error, conditions.whys, Some(judgement)).await,
-        }
-    }
-
-    /// Whether there is anybody who could answer: a signed-in device, a channel, a connection.
-    async fn can_ask(&self, case: &Case<'_>) -> Result<bool, GateError> {
-        let user = &case.caller.user;
-        if self.has_channel() || self.is_present(user) {
-            return Ok(true);
-        }
-        let query = Query {
-            owner: Some(user.to_string()),
-            states: vec!["approved"],
-            ..Query::of(Kind::Device)
-        };
-        let devices = document::find::<Device>(&*self.store, &query).await?;
-        Ok(devices.iter().any(|held| held.value.is_console()))
-    }
-
-    fn question(
-        &self,
-        case: &Case<'_>,
-        policy: &Policy,
-        context: Context,
-        judgement: &Judgement,
-        digest: &str,
-    ) -> Result<Approval, GateError> {
-        let action = &case.proposal.action;
-        let (quorum, escalate_at) = approval::quorum(&self.config.quorum, judgement, case.now);
-        let question = approval::Question {
-            id: ApprovalId::draw(&self.clock)?,
-            user: case.caller.user.clone(),
-            workspace: case.caller.workspace.clone(),
-            session: case.proposal.session.clone(),
-            key: case.caller.key_id().cloned(),
-            action,
-            digest,
-            risk: judgement.risk.level,
-            created_at: case.now,
-            expires_at: case.now.after(self.patience(case, policy, &context)),
-            escalate_at,
-            quorum,
-            shown: approval::Shown {
-                reason: judgement.reason.clone(),
-                instead: judgement.findings.iter().find_map(|finding| finding.instead.clone()),
-                rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
-                may_remember: policy.may_remember(judgement, action, &context),
-                context,
-                reasoning: case.proposal.reasoning.clone(),
-            },
-        };
-        Ok(Approval::ask(question, &self.keyring, &self.clock)?)
-    }
-
-    /// How long a person has: longer when they are away, unless somebody has set a time.
-    fn patience(&self, case: &Case<'_>, policy: &Policy, context: &Context) -> Duration {
-        let action = &case.proposal.action;
-        let seconds = if self.is_present(&case.caller.user) || self.has_channel() {
-            policy.approval_timeout(action, context)
-        } else {
-            policy.approval_timeout_away(action, context)
-        };
-        Duration::from_secs(seconds.into())
-    }
-
-    fn add_question(
-        &self,
-        case: &Case<'_>,
-        approval: &Approval,
-        conditions: &mut Conditions,
-    ) -> Result<(), GateError> {
-        let most = self.config.most_pending;
-        let key = pending_key(&case.caller.user);
-        conditions.count(&key, CountStep::Up { most }, Why::TooManyPending(most));
-        let (key, why) = match &case.session {
-            Some(session) => {
-                (session.value.counter("prompts"), Why::Violation(Violation::PromptFlood))
-            }
-            None => (format!("user:{}:prompts", case.caller.user), Why::TooFast("questions")),
-        };
-        conditions.pace(Pace { key, rate: self.config.prompts, now: case.now }, why);
-        conditions.batch.writes.push(document::insert(approval)?);
-        Ok(())
-    }
-
-    /// The ground a decision stands on, and what the action uses up.
-    fn conditions(
-        &self,
-        case: &Case<'_>,
-        policy: &Policy,
-        judgement: &Judgement,
-    ) -> Result<Conditions, GateError> {
-        let mut conditions = Conditions::default();
-        conditions.batch.unchanged.push(case.control.unchanged());
-        if let Some(session) = &case.session {
-            conditions.batch.unchanged.push(session.unchanged());
-            let used = session.value.uses(&case.proposal.action, case.now);
-            for (count, violation) in used.counts {
-                conditions.count(&count.key, count.step, Why::Violation(violation));
-            }
-            for (pace, violation) in used.paces {
-                conditions.pace(pace, Why::Violation(violation));
-            }
-        }
-        if let Some(key) = &case.caller.key {
-            let uses = CountStep::Up { most: u64::MAX };
-            conditions.count(&ApiKey::counter(&key.id, "uses"), uses, Why::TooFast("key"));
-            if changes_something(case, policy, judgement) {
-                let pace = Pace {
-                    key: ApiKey::counter(&key.id, "writes"),
-                    rate: key.writes,
-                    now: case.now,
-                };
-                conditions.pace(pace, Why::TooFast("changes with this key"));
-            }
-        }
-        self.add_rates(case, policy, &mut conditions);
-        Ok(conditions)
-    }
-
-    fn add_rates(&self, case: &Case<'_>, policy: &Policy, conditions: &mut Conditions) {
-        let rates = self.config.rates;
-        let user = &case.caller.user;
-        let mut add = |what: &'static str, name: &str, rate| {
-            if let Some(rate) = rate {
-                let key = format!("user:{user}:{what}:{name}");
-                conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
-            }
-        };
-        if let Action::Skill { skill, .. } = &case.proposal.action {
-            add("skill", skill, rates.skill);
-            add("provider", policy.provider(skill), rates.provider);
-        }
-        if let Some(model) = &case.proposal.model {
-            add("model", model, rates.model);
-        }
-    }
-
-    /// A condition did not hold: which one, and what follows from it.
-    async fn stopped(
-        &self,
-        case: &Case<'_>,
-        error: CommitError,
-        whys: Vec<(String, Why)>,
-        judgement: Option<Judgement>,
-    ) -> Result<Option<Submitted>, GateError> {
-        let (key, wait) = match error {
-            CommitError::Conflict { .. } => return Ok(None),
-            CommitError::Store(error) => return Err(error.into()),
-            CommitError::Full { key, .. } => (key, None),
-            CommitError::TooFast { key, wait } => (key, Some(wait)),
-        };
-        let Some((_, why)) = whys.into_iter().find(|(known, _)| *known == key) else {
-            return Err(GateError::Busy);
-        };
-        self.refuse_for_now(case, why, judgement, wait).await
-    }
-
-    async fn refuse(
-        &self,
-        case: &Case<'_>,
-        why: Why,
-        judgement: Option<Judgement>,
-    ) -> Result<Option<Submitted>, GateError> {
-        self.refuse_for_now(case, why, judgement, None).await
-    }
-
-    /// Refuses, on record. What a violation does to the session is done here too.
-    async fn refuse_for_now(
-        &self,
-        case: &Case<'_>,
-        why: Why,
-        judgement: Option<Judgement>,
-        retry_after: Option<Duration>,
-    ) -> Result<Option<Submitted>, GateError> {
-        let violation = match &why {
-            Why::Violation(violation) => Some(*violation),
-            Why::Blocked => Some(Violation::BlockedAction),
-            Why::TooFast(_) => Some(Violation::RateLimit),
-            Why::Halted
-            | Why::NoSession
-            | Why::Ended(_)
-            | Why::Paused
-            | Why::Scope(_)
-            | Why::TooManyPending(_)
-            | Why::NobodyToAsk
-            | Why::Declined(_) => None,
-        };
-        let mut batch = Batch::default();
-        batch.records.push(self.planned(case, status_of(&why), judgement.as_ref(), None)?);
-        if let Some(violation) = violation {
-            batch.records.push(self.violated(case, violation)?);
-        }
-        if let Some(key) = case.caller.key_id() {
-            let step = CountStep::Up { most: u64::MAX };
-            batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
-        }
-        // A refused action is a step too, or an agent that is told no could try for ever.
-        if let (Some(session), false) =
-            (&case.session, matches!(violation, Some(Violation::MaxSteps)))
-        {
-            let most = session.value.most_steps().map_or(u64::MAX, u64::from);
-            batch
-                .counts
-                .push(Count { key: session.value.counter("steps"), step: CountStep::Up { most } });
-        }
-        match self.commit(batch).await {
-            Ok(_) => {}
-            // Out of steps while being refused: that ends the session.
-            Err(CommitError::Full { .. }) => {
-                self.respond(case, Violation::MaxSteps).await?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        if let Some(violation) = violation {
-            self.respond(case, violation).await?;
-        }
-        Ok(Some(Submitted::Refused(Box::new(Refusal { why, judgement, retry_after }))))
-    }
-
-    async fn respond(&self, case: &Case<'_>, violation: Violation) -> Result<(), GateError> {
-        let Some(session) = &case.session else { return Ok(()) };
-        if session.value.user != case.caller.user {
-            return Ok(());
-        }
-        match violation.response() {
-            Response::Wait | Response::Skip => Ok(()),
-            Response::Pause => self.pause(&session.value.id).await,
-            Response::End(reason) => self.end(&session.value.id, reason).await,
-        }
-    }
-
     fn tell(&self, case: &Case<'_>, what: What) {
         self.bus.tell(Event {
             user: Some(case.caller.user.clone()),
@@ -458,71 +178,6 @@ impl Gate {
             session: case.proposal.session.clone(),
             what,
         });
-    }
-
-    /// What goes on record of a proposal, as much as the level of logging asks for.
-    fn planned(
-        &self,
-        case: &Case<'_>,
-        status: &str,
-        judgement: Option<&Judgement>,
-        id: Option<&ActionId>,
-    ) -> Result<Draft, GateError> {
-        let action = &case.proposal.action;
-        let mut payload = json!({
-            "action": subject_of(action),
-            "status": status,
-            "key": case.caller.key_id(),
-            "id": id,
-        });
-        if let (Logging::Enhanced, Value::Object(fields)) = (self.logging(case), &mut payload) {
-            let (description, details) = describe(action);
-            fields.insert("description".to_owned(), description.into());
-            fields.insert("details".to_owned(), details.into());
-            fields.insert("target".to_owned(), redacted::action(action));
-            let reasoning = case.proposal.reasoning.as_deref().map(redacted::text);
-            fields.insert("reasoning".to_owned(), reasoning.into());
-            if let Some(judgement) = judgement {
-                fields.insert("verdict".to_owned(), judgement.verdict.as_str().into());
-                fields.insert("risk".to_owned(), judgement.risk.level.as_str().into());
-                fields.insert("reason".to_owned(), redacted::text(&judgement.reason).into());
-                let rules: Vec<_> = judgement.findings.iter().map(|f| f.rule.clone()).collect();
-                fields.insert("rules".to_owned(), rules.into());
-            }
-        }
-        Ok(self.record(audit::Event::ActionPlanned, case.subject(), payload)?)
-    }
-
-    fn critical_point(
-        &self,
-        case: &Case<'_>,
-        judgement: &Judgement,
-        approval: &ApprovalId,
-    ) -> Result<Draft, GateError> {
-        let category = judgement.findings.first().map(|finding| finding.category.as_str());
-        let payload = json!({
-            "approval": approval,
-            "category": category,
-            "risk": judgement.risk.level.as_str(),
-        });
-        Ok(self.record(audit::Event::CriticalPoint, case.subject(), payload)?)
-    }
-
-    fn violated(&self, case: &Case<'_>, violation: Violation) -> Result<Draft, GateError> {
-        let action = subject_of(&case.proposal.action);
-        let payload = json!({
-            "type": violation.as_str(),
-            "message": Why::Violation(violation).line(),
-            "details": {"action": action},
-        });
-        Ok(self.record(audit::Event::Violation, case.subject(), payload)?)
-    }
-
-    fn logging(&self, case: &Case<'_>) -> Logging {
-        match (self.config.logging, case.settings.logging) {
-            (Logging::Minimal, Logging::Minimal) => Logging::Minimal,
-            (Logging::Enhanced, _) | (_, Logging::Enhanced) => Logging::Enhanced,
-        }
     }
 }
 
@@ -541,18 +196,6 @@ impl Case<'_> {
         let needed = scope::needed(&self.proposal.action);
         let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
         (!covered).then_some(needed)
-    }
-}
-
-impl Conditions {
-    fn count(&mut self, key: &str, step: CountStep, why: Why) {
-        self.batch.counts.push(Count { key: key.to_owned(), step });
-        self.whys.push((key.to_owned(), why));
-    }
-
-    fn pace(&mut self, pace: Pace, why: Why) {
-        self.whys.push((pace.key.clone(), why));
-        self.batch.paces.push(pace);
     }
 }
 
@@ -579,21 +222,6 @@ fn standing(case: &Case<'_>) -> Option<Why> {
     }
 }
 
-const fn status_of(why: &Why) -> &'static str {
-    match why {
-        Why::Halted => "refused_halted",
-        Why::NoSession | Why::Ended(_) => "refused_no_session",
-        Why::Paused => "refused_paused",
-        Why::Violation(_) => "refused_limit",
-        Why::Scope(_) => "refused_scope",
-        Why::TooFast(_) => "refused_rate",
-        Why::TooManyPending(_) => "refused_pending",
-        Why::NobodyToAsk => "refused_nobody",
-        Why::Declined(_) => "refused_declined",
-        Why::Blocked => "blocked",
-    }
-}
-
 /// Whether a confirmation was given without asking.
 fn is_auto_confirmed(judgement: &Judgement) -> bool {
     let mut before = Verdict::Allow;
@@ -610,40 +238,12 @@ fn blocked_by_origin(judgement: &Judgement) -> bool {
     judgement.findings.first().is_some_and(|finding| finding.rule.contains("origin"))
 }
 
-/// Whether an action changes something, for the limit on a key's writes.
-fn changes_something(case: &Case<'_>, policy: &Policy, judgement: &Judgement) -> bool {
-    match &case.proposal.action {
-        Action::Skill { skill, .. } => {
-            policy.skill(skill).is_none_or(|skill| skill.access != app::Access::Read)
-        }
-        Action::FileWrite { .. } | Action::FileDelete { .. } => true,
-        Action::HttpRequest { method, .. } => {
-            !["GET", "HEAD", "OPTIONS"].iter().any(|safe| method.eq_ignore_ascii_case(safe))
-        }
-        Action::Shell { .. }
-        | Action::Code { .. }
-        | Action::FileRead { .. }
-        | Action::FileList { .. }
-        | Action::Navigate { .. }
-        | Action::Ui { .. }
-        | Action::Screenshot {}
-        | Action::ReadDom {}
-        | Action::Download { .. }
-        | Action::ExportPdf { .. }
-        | Action::Login { .. }
-        | Action::Notify { .. }
-        | Action::Applescript { .. }
-        | Action::Tool { .. }
-        | Action::Named { .. } => !judgement.findings.is_empty(),
-    }
-}
-
 /// Where the questions that wait for one person are counted.
-pub(super) fn pending_key(user: &crate::id::UserId) -> String {
+pub(super) fn pending_key(user: &UserId) -> String {
     format!("user:{user}:pending")
 }
 
 /// Where one person's answers are counted.
-pub(super) fn answers_key(user: &crate::id::UserId, what: &str) -> String {
+pub(super) fn answers_key(user: &UserId, what: &str) -> String {
     format!("user:{user}:{what}")
 }

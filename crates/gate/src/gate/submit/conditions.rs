@@ -1,0 +1,132 @@
+//! What a decision stands on and what an action uses up: the conditions of its batch.
+
+use countersign_core::action::Action;
+use countersign_core::{Judgement, Policy, app};
+
+use crate::gate::submit::Case;
+use crate::gate::{Gate, GateError};
+use crate::key::ApiKey;
+use crate::proposal::{Submitted, Why};
+use crate::store::{Batch, CommitError, Count, CountStep, Pace};
+
+/// What a batch relies on, and why it may not happen.
+#[derive(Default)]
+pub(super) struct Conditions {
+    pub(super) batch: Batch,
+    pub(super) whys: Vec<(String, Why)>,
+}
+
+impl Gate {
+    /// The ground a decision stands on, and what the action uses up.
+    pub(super) fn conditions(
+        &self,
+        case: &Case<'_>,
+        policy: &Policy,
+        judgement: &Judgement,
+    ) -> Conditions {
+        let mut conditions = Conditions::default();
+        conditions.batch.unchanged.push(case.control.unchanged());
+        if let Some(session) = &case.session {
+            conditions.batch.unchanged.push(session.unchanged());
+            let used = session.value.uses(&case.proposal.action, case.now);
+            for (count, violation) in used.counts {
+                conditions.count(&count.key, count.step, Why::Violation(violation));
+            }
+            for (pace, violation) in used.paces {
+                conditions.pace(pace, Why::Violation(violation));
+            }
+        }
+        if let Some(key) = &case.caller.key {
+            let uses = CountStep::Up { most: u64::MAX };
+            conditions.count(&ApiKey::counter(&key.id, "uses"), uses, Why::TooFast("key"));
+            if changes_something(case, policy, judgement) {
+                let pace = Pace {
+                    key: ApiKey::counter(&key.id, "writes"),
+                    rate: key.writes,
+                    now: case.now,
+                };
+                conditions.pace(pace, Why::TooFast("changes with this key"));
+            }
+        }
+        self.add_rates(case, policy, &mut conditions);
+        conditions
+    }
+
+    fn add_rates(&self, case: &Case<'_>, policy: &Policy, conditions: &mut Conditions) {
+        let rates = self.config.rates;
+        let user = &case.caller.user;
+        let mut add = |what: &'static str, name: &str, rate| {
+            if let Some(rate) = rate {
+                let key = format!("user:{user}:{what}:{name}");
+                conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
+            }
+        };
+        if let Action::Skill { skill, .. } = &case.proposal.action {
+            add("skill", skill, rates.skill);
+            add("provider", policy.provider(skill), rates.provider);
+        }
+        if let Some(model) = &case.proposal.model {
+            add("model", model, rates.model);
+        }
+    }
+
+    /// A condition did not hold: which one, and what follows from it.
+    pub(super) async fn stopped(
+        &self,
+        case: &Case<'_>,
+        error: CommitError,
+        whys: Vec<(String, Why)>,
+        judgement: Option<Judgement>,
+    ) -> Result<Option<Submitted>, GateError> {
+        let (key, wait) = match error {
+            CommitError::Conflict { .. } => return Ok(None),
+            CommitError::Store(error) => return Err(error.into()),
+            CommitError::Full { key, .. } => (key, None),
+            CommitError::TooFast { key, wait } => (key, Some(wait)),
+        };
+        let Some((_, why)) = whys.into_iter().find(|(known, _)| *known == key) else {
+            return Err(GateError::Busy);
+        };
+        self.refuse_for_now(case, why, judgement, wait).await
+    }
+}
+
+impl Conditions {
+    pub(super) fn count(&mut self, key: &str, step: CountStep, why: Why) {
+        self.batch.counts.push(Count { key: key.to_owned(), step });
+        self.whys.push((key.to_owned(), why));
+    }
+
+    pub(super) fn pace(&mut self, pace: Pace, why: Why) {
+        self.whys.push((pace.key.clone(), why));
+        self.batch.paces.push(pace);
+    }
+}
+
+/// Whether an action changes something, for the limit on a key's writes.
+fn changes_something(case: &Case<'_>, policy: &Policy, judgement: &Judgement) -> bool {
+    match &case.proposal.action {
+        Action::Skill { skill, .. } => {
+            policy.skill(skill).is_none_or(|skill| skill.access != app::Access::Read)
+        }
+        Action::FileWrite { .. } | Action::FileDelete { .. } => true,
+        Action::HttpRequest { method, .. } => {
+            !["GET", "HEAD", "OPTIONS"].iter().any(|safe| method.eq_ignore_ascii_case(safe))
+        }
+        Action::Shell { .. }
+        | Action::Code { .. }
+        | Action::FileRead { .. }
+        | Action::FileList { .. }
+        | Action::Navigate { .. }
+        | Action::Ui { .. }
+        | Action::Screenshot {}
+        | Action::ReadDom {}
+        | Action::Download { .. }
+        | Action::ExportPdf { .. }
+        | Action::Login { .. }
+        | Action::Notify { .. }
+        | Action::Applescript { .. }
+        | Action::Tool { .. }
+        | Action::Named { .. } => !judgement.findings.is_empty(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What goes on record of a proposal.
+
+use countersign_core::Judgement;
+use serde_json::{Value, json};
+
+use crate::approval::{describe, subject_of};
+use crate::audit::{self, Draft};
+use crate::gate::submit::Case;
+use crate::gate::{Gate, GateError};
+use crate::id::{ActionId, ApprovalId};
+use crate::proposal::Why;
+use crate::redacted;
+use crate::session::Violation;
+use crate::settings::Logging;
+
+impl Gate {
+    /// What goes on record of a proposal, as much as the level of logging asks for.
+    pub(super) fn planned(
+        &self,
+        case: &Case<'_>,
+        status: &str,
+        judgement: Option<&Judgement>,
+        id: Option<&ActionId>,
+    ) -> Result<Draft, GateError> {
+        let action = &case.proposal.action;
+        let mut payload = json!({
+            "action": subject_of(action),
+            "status": status,
+            "key": case.caller.key_id(),
+            "id": id,
+        });
+        if let (Logging::Enhanced, Value::Object(fields)) = (self.logging(case), &mut payload) {
+            let (description, details) = describe(action);
+            fields.insert("description".to_owned(), description.into());
+            fields.insert("details".to_owned(), details.into());
+            fields.insert("target".to_owned(), redacted::action(action));
+            let reasoning = case.proposal.reasoning.as_deref().map(redacted::text);
+            fields.insert("reasoning".to_owned(), reasoning.into());
+            if let Some(judgement) = judgement {
+                fields.insert("verdict".to_owned(), judgement.verdict.as_str().into());
+                fields.insert("risk".to_owned(), judgement.risk.level.as_str().into());
+                fields.insert("reason".to_owned(), redacted::text(&judgement.reason).into());
+                let rules: Vec<_> = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+                fields.insert("rules".to_owned(), rules.into());
+            }
+        }
+        Ok(self.record(audit::Event::ActionPlanned, case.subject(), payload)?)
+    }
+
+    pub(super) fn critical_point(
+        &self,
+        case: &Case<'_>,
+        judgement: &Judgement,
+        approval: &ApprovalId,
+    ) -> Result<Draft, GateError> {
+        let category = judgement.findings.first().map(|finding| finding.category.as_str());
+        let payload = json!({
+            "approval": approval,
+            "category": category,
+            "risk": judgement.risk.level.as_str(),
+        });
+        Ok(self.record(audit::Event::CriticalPoint, case.subject(), payload)?)
+    }
+
+    pub(super) fn violated(
+        &self,
+        case: &Case<'_>,
+        violation: Violation,
+    ) -> Result<Draft, GateError> {
+        let action = subject_of(&case.proposal.action);
+        let payload = json!({
+            "type": violation.as_str(),
+            "message": Why::Violation(violation).line(),
+            "details": {"action": action},
+        });
+        Ok(self.record(audit::Event::Violation, case.subject(), payload)?)
+    }
+
+    fn logging(&self, case: &Case<'_>) -> Logging {
+        match (self.config.logging, case.settings.logging) {
+            (Logging::Minimal, Logging::Minimal) => Logging::Minimal,
+            (Logging::Enhanced, _) | (_, Logging::Enhanced) => Logging::Enhanced,
+        }
+    }
+}
