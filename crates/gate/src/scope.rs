@@ -96,9 +96,9 @@ impl Scope {
         let names = || NAMES.iter().copied().chain(skills.iter().map(String::as_str));
         let known = match &scope.0 {
             Pattern::All => true,
-            Pattern::Exact(name) => is_open(name) || names().any(|known| known == name),
+            Pattern::Exact(name) => can_be(name) || names().any(|known| known == name),
             Pattern::Group(group) => {
-                is_open(group) || names().any(|known| known.starts_with(group.as_str()))
+                can_hold(group) || names().any(|known| known.starts_with(group.as_str()))
             }
         };
         if known {
@@ -269,10 +269,30 @@ fn is_open(name: &str) -> bool {
     name.split_once('.').is_some_and(|(group, _)| OPEN.contains(&group))
 }
 
+/// Whether some action of an open group needs this name.
+fn can_be(name: &str) -> bool {
+    match name.split_once('.') {
+        Some(("tool", rest)) => rest.matches('.').count() == 1,
+        Some(("login", _)) => true,
+        Some((group, rest)) => OPEN.contains(&group) && !rest.contains('.'),
+        None => false,
+    }
+}
+
+/// Whether some action of an open group needs a name that starts like this, up to the dot.
+fn can_hold(group: &str) -> bool {
+    match group.split_once('.') {
+        Some(("tool", rest)) => rest.matches('.').count() <= 1,
+        Some((group, rest)) => OPEN.contains(&group) && rest.is_empty(),
+        None => false,
+    }
+}
+
 /// What was probably meant, in the form it was written in.
 fn meant<'a, I: Iterator<Item = &'a str>>(scope: &Scope, names: impl Fn() -> I) -> Option<String> {
     match &scope.0 {
         Pattern::All => None,
+        Pattern::Exact(name) if can_hold(&format!("{name}.")) => Some(format!("{name}.*")),
         Pattern::Exact(name) => nearest(name, names()).map(str::to_owned),
         Pattern::Group(group) => {
             let groups = names().filter_map(|name| name.split_once('.').map(|(group, _)| group));
@@ -364,6 +384,11 @@ mod tests {
             ("emial.*", "unknown scope `emial.*`: did you mean `email.*`?"),
             ("tol.*", "unknown scope `tol.*`: did you mean `tool.*`?"),
             ("Email.send", "unknown scope `Email.send`: did you mean `email.send`?"),
+            ("tool.github", "unknown scope `tool.github`: did you mean `tool.github.*`?"),
+            ("tool.a.b.c", "unknown scope `tool.a.b.c`"),
+            ("tool.a.b.*", "unknown scope `tool.a.b.*`"),
+            ("notify.a.b", "unknown scope `notify.a.b`"),
+            ("notify.a.*", "unknown scope `notify.a.*`: did you mean `notify.*`?"),
             ("zzzzz.qqqqq", "unknown scope `zzzzz.qqqqq`"),
         ] {
             assert_eq!(scope(text), Err(message.to_owned()));
