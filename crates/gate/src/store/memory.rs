@@ -277,3 +277,45 @@ fn wants(query: &RecordQuery, record: &Record) -> bool {
         None => owner.is_none() && workspace.is_none() && session.is_none(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+
+    use super::*;
+
+    fn claim(store: &Memory, by: &str) -> bool {
+        let Stored { mut doc, version } =
+            block_on(store.get(Kind::Approval, "a")).unwrap().unwrap();
+        if doc.state != "approved" {
+            return false;
+        }
+        doc.state = by.to_owned();
+        let writes = vec![Write::Replace(doc, version)];
+        block_on(store.commit(Batch { writes, ..Batch::default() })).is_ok()
+    }
+
+    #[test]
+    fn one_of_two_claims_wins_in_every_interleaving() {
+        let scenario = || {
+            let store = Arc::new(Memory::new(Arc::new(Keyring::from_seed(&[2; 32]))));
+            let doc = Doc {
+                kind: Kind::Approval,
+                id: "a".to_owned(),
+                owner: None,
+                workspace: None,
+                session: None,
+                state: "approved".to_owned(),
+                due: None,
+                body: "{}".to_owned(),
+            };
+            let writes = vec![Write::Insert(doc)];
+            block_on(store.commit(Batch { writes, ..Batch::default() })).unwrap();
+            let other = Arc::clone(&store);
+            let thread = shuttle::thread::spawn(move || claim(&other, "one"));
+            let claims = [claim(&store, "two"), thread.join().unwrap()];
+            assert_eq!(claims.iter().filter(|won| **won).count(), 1, "{claims:?}");
+        };
+        shuttle::check_dfs(scenario, None);
+    }
+}

@@ -85,12 +85,15 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError(format!("the file system allows no write-ahead log, only {mode}")));
     }
     // FULL: a commit is flushed before it is answered. On macOS a plain flush stops at the drive's
-    // cache. Deleted content is overwritten: an erasure must not leave it in free pages.
+    // cache. Deleted content is overwritten: an erasure must not leave it in free pages. A page that
+    // many batches touch goes from the log (16 MB) to the database once for all of them.
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
          PRAGMA fullfsync = ON;
          PRAGMA checkpoint_fullfsync = ON;
-         PRAGMA secure_delete = ON;",
+         PRAGMA secure_delete = ON;
+         PRAGMA wal_autocheckpoint = 4096;
+         PRAGMA cache_size = -16384;",
     )?;
     migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
