@@ -5,6 +5,7 @@
 //! HTTP, and time and randomness come in from [`clock`] alone.
 
 pub mod audit;
+pub mod channel;
 pub mod clock;
 pub mod id;
 pub mod keyring;
