@@ -8,6 +8,7 @@ pub mod approval;
 pub mod audit;
 pub mod bytes;
 pub mod caller;
+pub mod channel;
 pub mod clock;
 pub mod config;
 mod document;

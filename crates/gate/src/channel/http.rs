@@ -1,0 +1,298 @@
+//! The little HTTP that channels need: one POST, to an address that was judged, one bounded answer.
+//!
+//! By hand over rustls, for three reasons: the connection goes to the very addresses that were
+//! judged; no environment variable puts a proxy in between; and nothing logs a URL, which for
+//! Telegram holds the bot's token. There are no redirects, no cookies, no second request on a
+//! connection. Certificates are checked against Mozilla's roots.
+//!
+//! INVARIANT: no error made here holds any part of the URL or of the request.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use countersign_core::{Context, Policy, Verdict};
+use countersign_net::{Destination, RefusedError, Resolve, System, Terms};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use url::{Host, Url};
+use zeroize::Zeroizing;
+
+use super::SendError;
+
+mod answer;
+
+/// How long one exchange may take, all in all.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How much of an answer is read.
+pub(super) const MOST_BYTES: usize = 64 * 1_024;
+
+/// Where a channel may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// HTTPS, to the public internet.
+    Public,
+    /// Plain HTTP and machines inside as well. Never a cloud's metadata service.
+    DangerAnywhere,
+}
+
+impl Reach {
+    pub(super) const fn danger(anywhere: bool) -> Self {
+        if anywhere { Self::DangerAnywhere } else { Self::Public }
+    }
+}
+
+/// Speaks to one server.
+pub(super) struct Client {
+    base: Url,
+    reach: Reach,
+    resolver: Box<dyn Resolver>,
+    tls: Arc<ClientConfig>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("reach", &self.reach).finish_non_exhaustive()
+    }
+}
+
+/// A resolver that can be kept.
+pub(super) trait Resolver: Send + Sync {
+    fn addresses(&self, domain: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+impl<R: Resolve + Send + Sync> Resolver for R {
+    fn addresses(&self, domain: &str) -> io::Result<Vec<IpAddr>> {
+        self.resolve(domain)
+    }
+}
+
+struct Asking<'a>(&'a dyn Resolver);
+
+impl Resolve for Asking<'_> {
+    fn resolve(&self, domain: &str) -> io::Result<Vec<IpAddr>> {
+        self.0.addresses(domain)
+    }
+}
+
+/// What is sent.
+pub(super) struct Request<'a> {
+    /// What comes after the base URL; nothing, for the base itself.
+    pub(super) path: &'a str,
+    pub(super) headers: &'a [(&'a str, &'a str)],
+    /// JSON.
+    pub(super) body: &'a [u8],
+    pub(super) timeout: Duration,
+    pub(super) most_bytes: usize,
+}
+
+impl<'a> Request<'a> {
+    pub(super) const fn json(body: &'a [u8]) -> Self {
+        Self { path: "", headers: &[], body, timeout: TIMEOUT, most_bytes: MOST_BYTES }
+    }
+}
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Duration>,
+    /// As much of it as may be read.
+    pub(super) body: Vec<u8>,
+}
+
+impl Response {
+    /// What the status means for the message.
+    pub(super) fn delivered(&self) -> Result<(), SendError> {
+        match self.status {
+            200..=299 => Ok(()),
+            300..=399 => {
+                Err(SendError::Never("the server redirects, which is not followed".into()))
+            }
+            410 => Err(SendError::Never("the receiver is gone (410)".into())),
+            408 | 429 | 500..=599 => Err(SendError::Later(self.retry_after)),
+            status => Err(SendError::Never(format!("the server refused it ({status})"))),
+        }
+    }
+}
+
+impl Client {
+    /// Speaks to the server of a URL.
+    ///
+    /// # Errors
+    /// The URL is not one that may be reached.
+    pub(super) fn new(base: &str, reach: Reach) -> Result<Self, &'static str> {
+        Self::with(base, reach, Box::new(System), mozilla_roots())
+    }
+
+    pub(super) fn with(
+        base: &str,
+        reach: Reach,
+        resolver: Box<dyn Resolver>,
+        roots: RootCertStore,
+    ) -> Result<Self, &'static str> {
+        let base = Url::parse(base).map_err(|_| "its URL cannot be read")?;
+        match (base.scheme(), reach) {
+            ("https", _) | ("http", Reach::DangerAnywhere) => {}
+            _ => return Err("its URL must begin with https"),
+        }
+        if base.host().is_none() || !base.username().is_empty() || base.password().is_some() {
+            return Err("its URL must name a server, and no user");
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|_| "TLS cannot be set up")?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self { base, reach, resolver, tls: Arc::new(tls) })
+    }
+
+    /// Posts.
+    ///
+    /// # Errors
+    /// There was no answer, or nobody may be asked.
+    pub(super) fn post(&self, request: &Request<'_>) -> Result<Response, SendError> {
+        let destination = self.destination()?;
+        let until = Instant::now() + request.timeout;
+        // What goes wrong on the way may go right another time; why is nobody's to read here,
+        // because such texts hold addresses.
+        self.exchange(&destination, request, until).map_err(|cause| match cause.kind() {
+            io::ErrorKind::InvalidInput => SendError::Never("it cannot be sent by HTTP".into()),
+            io::ErrorKind::InvalidData if is_certificate(&cause) => {
+                SendError::Never("the server's certificate is not trusted".into())
+            }
+            _ => SendError::Later(None),
+        })
+    }
+
+    /// Resolved and judged anew for every request, by its place alone: what comes after the place
+    /// can be a secret, and is not the judge's business.
+    fn destination(&self) -> Result<Destination, SendError> {
+        let mut place = self.base.clone();
+        place.set_path("/");
+        place.set_query(None);
+        place.set_fragment(None);
+        let allowed_origins = match self.reach {
+            Reach::Public => None,
+            Reach::DangerAnywhere => {
+                Some(self.base.host_str().map(str::to_owned).into_iter().collect())
+            }
+        };
+        let context = Context { allowed_origins, ..Context::default() };
+        let policy = Policy::default();
+        let terms = Terms { policy: &policy, context: &context, agreed: Verdict::Warn };
+        Destination::new(place.as_str(), terms, &Asking(&*self.resolver)).map_err(|refused| {
+            match refused {
+                RefusedError::Unresolved { .. } => SendError::Later(None),
+                RefusedError::Judged(_) | RefusedError::Unreadable(_) | RefusedError::Redirects => {
+                    SendError::Never("the server is at an address that may not be reached".into())
+                }
+            }
+        })
+    }
+
+    fn exchange(
+        &self,
+        destination: &Destination,
+        request: &Request<'_>,
+        until: Instant,
+    ) -> io::Result<Response> {
+        let stream = connect(destination, until)?;
+        let head = self.head(request)?;
+        if self.base.scheme() == "http" {
+            return answer::speak(stream, &head, request);
+        }
+        let name = match self.base.host().ok_or(io::ErrorKind::InvalidInput)? {
+            Host::Domain(domain) => ServerName::try_from(domain.trim_end_matches('.').to_owned())
+                .map_err(|_| io::ErrorKind::InvalidInput)?,
+            Host::Ipv4(address) => ServerName::from(IpAddr::V4(address)),
+            Host::Ipv6(address) => ServerName::from(IpAddr::V6(address)),
+        };
+        let connection =
+            ClientConnection::new(Arc::clone(&self.tls), name).map_err(io::Error::other)?;
+        answer::speak(StreamOwned::new(connection, stream), &head, request)
+    }
+
+    /// Enough that the head never moves while it is written, leaving half of itself behind.
+    fn head_size(&self, request: &Request<'_>) -> usize {
+        let headers = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
+        2 * self.base.as_str().len() + request.path.len() + headers.sum::<usize>() + 512
+    }
+
+    /// Wiped after use: the path or a header may hold a token.
+    fn head(&self, request: &Request<'_>) -> io::Result<Zeroizing<String>> {
+        let mut head = Zeroizing::new(String::with_capacity(self.head_size(request)));
+        let domain = self.base.host_str().unwrap_or_default();
+        let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let length = request.body.len().to_string();
+        head.extend(["POST ", self.base.path(), request.path]);
+        head.extend(self.base.query().into_iter().flat_map(|query| ["?", query]));
+        head.extend([" HTTP/1.1\r\nhost: ", domain, &port, "\r\ncontent-length: ", &length]);
+        head.push_str("\r\ncontent-type: application/json\r\nconnection: close\r\n");
+        head.push_str(concat!("user-agent: countersign/", env!("CARGO_PKG_VERSION"), "\r\n"));
+        for (name, value) in request.headers {
+            // A line break would begin another header, or another request.
+            if value.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        Ok(head)
+    }
+}
+
+pub(super) fn mozilla_roots() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
+fn is_certificate(cause: &io::Error) -> bool {
+    let cause = cause.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(cause, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+fn connect(destination: &Destination, until: Instant) -> io::Result<Timed> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in destination.addresses() {
+        match TcpStream::connect_timeout(address, left(until)?.min(Duration::from_secs(5))) {
+            Ok(stream) => return Ok(Timed { stream, until }),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// A stream with an end: a server that dribbles cannot hold a thread.
+struct Timed {
+    stream: TcpStream,
+    until: Instant,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.until)?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(left(self.until)?))?;
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests;

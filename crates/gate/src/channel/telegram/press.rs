@@ -1,0 +1,162 @@
+//! Pressed buttons, from Telegram to the desk.
+//!
+//! Whatever does not fit exactly (an unknown id, another chat, another message, another person, too
+//! late) is refused with a text and goes no further.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::dispatch::Wait;
+use super::super::{Answered, Reply, Say, SendError, Sender, text};
+use super::{Asked, MOST_OUTCOME, Shared};
+
+/// How long Telegram holds a question for news.
+const HELD: Duration = Duration::from_secs(25);
+const TIMEOUT: Duration = Duration::from_secs(35);
+/// Each piece of news holds the whole message.
+const MOST_NEWS: usize = 10;
+const MOST_BYTES: usize = 1_024 * 1_024;
+/// Between questions, should a server not hold them.
+const BREATH: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Asks for news until it is time to stop.
+pub(super) fn poll(shared: &Shared, wait: &dyn Wait) {
+    let mut offset = 0;
+    let mut failures = 0_u32;
+    while !shared.stop.is_stopped() {
+        let body = json!({
+            "offset": offset,
+            "timeout": HELD.as_secs(),
+            "limit": MOST_NEWS,
+            "allowed_updates": ["callback_query"],
+        });
+        let news = shared.bot.call_within("getUpdates", &body, TIMEOUT, MOST_BYTES);
+        shared.note(&news);
+        let pause = match news {
+            Ok(news) => {
+                failures = 0;
+                for update in news.as_array().into_iter().flatten() {
+                    let number = update.get("update_id").and_then(Value::as_i64).unwrap_or(0);
+                    offset = offset.max(number.saturating_add(1));
+                    if let Some(press) = Press::read(update).filter(|_| !shared.stop.is_stopped()) {
+                        shared.pressed(&press);
+                    }
+                }
+                BREATH
+            }
+            Err(error) => {
+                failures = failures.saturating_add(1);
+                let doubled = Duration::from_secs(1 << failures.min(6)).min(LONGEST_PAUSE);
+                match error {
+                    SendError::Later(wish) => wish.map_or(doubled, |wish| wish.min(LONGEST_PAUSE)),
+                    // A wrong token, or another who asks for this bot's news: it may be put right.
+                    SendError::Never(_) => doubled,
+                }
+            }
+        };
+        wait.wait(&shared.stop, pause);
+    }
+}
+
+/// A pressed button, as Telegram tells it.
+#[derive(Debug)]
+struct Press {
+    id: String,
+    user: i64,
+    chat: i64,
+    message: i64,
+    data: String,
+}
+
+impl Press {
+    fn read(update: &Value) -> Option<Self> {
+        let query = update.get("callback_query")?;
+        let number = |path| query.pointer(path).and_then(Value::as_i64);
+        let text = |path| query.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            id: text("/id")?,
+            user: number("/from/id")?,
+            // What Telegram leaves out fits nothing.
+            chat: number("/message/chat/id").unwrap_or_default(),
+            message: number("/message/message_id").unwrap_or_default(),
+            data: text("/data").unwrap_or_default(),
+        })
+    }
+}
+
+impl Shared {
+    fn note(&self, news: &Result<Value, SendError>) {
+        let failure = match news {
+            Ok(_) => None,
+            Err(SendError::Later(_)) => Some("Telegram does not answer".to_owned()),
+            Err(SendError::Never(why)) => Some(why.clone()),
+        };
+        *self.deaf.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn pressed(&self, press: &Press) {
+        let (asked, say) = match self.judge(press) {
+            Ok(fitting) => fitting,
+            Err(refusal) => return self.show(press, refusal),
+        };
+        if asked.expires_at <= self.clock.now() {
+            self.show(press, "Too late: nobody answered in time.");
+            return self.remove_buttons(&asked);
+        }
+        let from = Sender::Telegram { user: press.user, chat: press.chat };
+        let reply = Reply { approval: asked.approval.clone(), say, from };
+        let answered = catch_unwind(AssertUnwindSafe(|| self.desk.answer(reply)))
+            .unwrap_or_else(|_| Err("something broke; nothing was approved".to_owned()));
+        match answered {
+            Ok(Answered::Settled(state)) => {
+                self.show(press, state);
+                self.remove_buttons(&asked);
+            }
+            Ok(Answered::Counted) => self.show(press, "Noted; others must answer too."),
+            Err(reason) => self.show(press, &text::line(&reason)),
+        }
+    }
+
+    /// What a button stands for, if this person may press it where it was pressed.
+    fn judge(&self, press: &Press) -> Result<(Asked, Say), &'static str> {
+        if !self.users.contains_key(&press.user) {
+            return Err("You may not answer here.");
+        }
+        let gone = "This button no longer works. Open the console.";
+        let (say, id) = press.data.split_once(':').ok_or(gone)?;
+        let say = match say {
+            "a" => Say::Approve,
+            "r" => Say::Reject,
+            _ => return Err(gone),
+        };
+        let asked = self.asked().iter().find(|asked| asked.id == id).cloned().ok_or(gone)?;
+        if press.chat != self.chat || press.message != asked.message {
+            return Err("This button belongs to another message.");
+        }
+        Ok((asked, say))
+    }
+
+    /// The answer counts whether or not whoever pressed gets to read about it.
+    fn show(&self, press: &Press, text: &str) {
+        let body = json!({
+            "callback_query_id": press.id,
+            "text": text::cut(text, MOST_OUTCOME - 1),
+            "show_alert": true,
+        });
+        let _ = self.bot.call("answerCallbackQuery", &body);
+    }
+
+    /// Should this fail, [`super::Message::Settled`] comes to it again.
+    fn remove_buttons(&self, asked: &Asked) {
+        let body = json!({
+            "chat_id": self.chat,
+            "message_id": asked.message,
+            "reply_markup": {"inline_keyboard": []},
+        });
+        let _ = self.bot.edit("editMessageReplyMarkup", &body);
+    }
+}

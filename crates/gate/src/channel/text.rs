@@ -1,0 +1,81 @@
+//! Texts on their way out: redacted once more, nothing hidden in them, never too long.
+//!
+//! An agent wrote most of them. Control characters could move a cursor over our words, and
+//! bidirectional ones reorder them, on a phone as much as on a terminal.
+
+use countersign_core::redact::redact;
+
+use super::Notice;
+
+/// What is put where something was left out.
+pub(super) const MARK: char = '…';
+
+/// The text without secrets and personal data.
+pub(super) fn clean(text: &str) -> String {
+    redact(text).text
+}
+
+/// The text for a person: clean, and on one line with everything invisible made visible.
+pub(super) fn line(text: &str) -> String {
+    let text = clean(text);
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        if is_invisible(char) {
+            out.extend(char.escape_default());
+        } else {
+            out.push(char);
+        }
+    }
+    out
+}
+
+/// The text, cut off visibly after so many characters.
+///
+/// Cut what is clean already: half a secret is not recognised.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}{MARK}", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// The link, unless it carries something that must not be sent.
+pub(super) fn link(notice: &Notice) -> Option<&str> {
+    notice.link.as_deref().filter(|link| redact(link).found.is_empty())
+}
+
+/// Controls, zero-width characters, line separators, and whatever changes the order of others.
+fn is_invisible(char: char) -> bool {
+    char.is_control()
+        || matches!(char,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::testing;
+
+    #[test]
+    fn nothing_hides_in_a_line() {
+        assert_eq!(line("a\x1b[2Kb\r\nc\u{202e}d"), r"a\u{1b}[2Kb\r\nc\u{202e}d");
+        assert_eq!(line("größe 日本 🎉"), "größe 日本 🎉");
+    }
+
+    #[test]
+    fn a_secret_is_masked_before_the_text_is_cut() {
+        let text = format!("psql postgres://ann:{}@db/app", "hunter22");
+        assert!(!cut(&line(&text), 25).contains("hunt"));
+    }
+
+    #[test]
+    fn a_link_with_a_secret_in_it_is_not_sent_at_all() {
+        let mut notice = testing::notice();
+        notice.link = Some(format!("https://gate.example/approvals/{}", notice.approval));
+        assert!(link(&notice).is_some());
+        notice.link = Some(format!("https://ann:{}@gate.example/", "hunter22"));
+        assert_eq!(link(&notice), None);
+    }
+}
