@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 mod cold;
 mod curve;
+mod gate;
 mod kinds;
 mod memory;
 mod sample;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         curve::table(),
         cold::table(&binary),
         memory::table(&binary),
+        gate::table(),
     ];
     let mut failed = false;
     for table in tables {

@@ -17,9 +17,30 @@ impl Times {
 
     /// The middle one, in microseconds.
     pub(crate) fn median(&self) -> f64 {
+        self.percentile(50)
+    }
+
+    /// So many percent are as fast as this or faster, in microseconds.
+    pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort();
-        sorted.get(sorted.len() / 2).map_or(f64::NAN, micros)
+        let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+        sorted.get(at).map_or(f64::NAN, micros)
+    }
+
+    /// Takes in what others measured.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Adds one that was measured elsewhere.
+    pub(crate) fn push(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// The best one, in microseconds.
