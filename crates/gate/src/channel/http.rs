@@ -29,6 +29,9 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 /// How much of an answer is read.
 pub(super) const MOST_BYTES: usize = 64 * 1_024;
 
+/// What is said of an address that was judged and refused.
+pub(super) const OUT_OF_REACH: &str = "the server is at an address that may not be reached";
+
 /// Where a channel may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -188,7 +191,7 @@ impl Client {
             match refused {
                 RefusedError::Unresolved { .. } => SendError::Later(None),
                 RefusedError::Judged(_) | RefusedError::Unreadable(_) | RefusedError::Redirects => {
-                    SendError::Never("the server is at an address that may not be reached".into())
+                    SendError::Never(OUT_OF_REACH.to_owned())
                 }
             }
         })

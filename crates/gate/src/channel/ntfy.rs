@@ -148,6 +148,7 @@ fn bounded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::http::OUT_OF_REACH;
     use crate::channel::testing::{clock, notice, ok, response, serve, settled};
 
     fn ntfy(server: &str, extra: &str) -> Ntfy {
@@ -197,7 +198,7 @@ mod tests {
         assert!(open(r#"{"topic":"a/b"}"#).is_err());
         assert!(open(r#"{"topic":"a","server":"http://example.com"}"#).is_err());
         let mut inside = open(r#"{"topic":"a","server":"https://10.0.0.7"}"#).unwrap();
-        assert!(matches!(inside.send(&Message::Test), Err(SendError::Never(_))));
+        assert_eq!(inside.send(&Message::Test), Err(SendError::Never(OUT_OF_REACH.to_owned())));
     }
 
     #[test]

@@ -220,6 +220,7 @@ mod tests {
 
     use super::*;
     use crate::channel::dispatch::{CAPACITY, Dispatcher, Wait};
+    use crate::channel::http::OUT_OF_REACH;
     use crate::channel::testing::{
         Leaping, NOW, Server, clock, dead, notice, ok, required, response, serve, settled,
     };
@@ -357,7 +358,7 @@ mod tests {
             Webhook::open(&settings, clock())
         };
         let sent = open(&|_| {}).unwrap().send(&Message::Test);
-        assert!(matches!(sent, Err(SendError::Never(_))), "{sent:?}");
+        assert_eq!(sent, Err(SendError::Never(OUT_OF_REACH.to_owned())));
         for url in ["http://example.com/", "https://ann@example.com/", "ftp://x/", "x"] {
             assert!(open(&|settings| settings.url = url.to_owned().into()).is_err(), "{url}");
         }
