@@ -6,11 +6,13 @@ use clap::{Parser, Subcommand};
 use crate::exit::Exit;
 
 mod applescript;
+mod audit;
 mod check;
 mod completions;
 mod config;
 mod explain;
 mod man;
+mod receipt;
 mod redact;
 mod rules;
 mod run;
@@ -43,6 +45,8 @@ enum Command {
     Rules(rules::Rules),
     Redact(redact::Redact),
     Applescript(applescript::Applescript),
+    Audit(audit::Audit),
+    Receipt(receipt::Receipt),
     Config(config::Config),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -62,6 +66,8 @@ impl Cli {
             Command::Rules(rules) => rules.run(),
             Command::Redact(redact) => redact.run(),
             Command::Applescript(applescript) => applescript.run(),
+            Command::Audit(audit) => audit.run(),
+            Command::Receipt(receipt) => receipt.run(),
             Command::Config(config) => config.run(),
             Command::Schema(schema) => schema.run(),
             Command::Completions(completions) => completions.run(),

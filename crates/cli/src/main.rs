@@ -19,6 +19,7 @@ mod case;
 mod change;
 mod command;
 mod compiler;
+mod data;
 mod exit;
 mod facts;
 mod git;

@@ -21,11 +21,15 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, PublicKey, Purpose};
 
+mod erase;
 mod event;
+mod export;
 mod verify;
 
+pub use erase::erase;
 pub use event::Event;
-pub use verify::{Damage, Report, Verifier};
+pub use export::export;
+pub use verify::{Damage, Report, Verifier, verify};
 
 /// Between two checkpoints there are so many records.
 pub const CHECKPOINT_EVERY: u64 = 1_024;

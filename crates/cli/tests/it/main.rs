@@ -2,6 +2,8 @@
 
 // As modules marked `test`, so that the lints treat their helpers like tests.
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod batch;
 #[cfg(test)]
 mod check;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::audit::{Head, Mark, Record};
 use crate::keyring::{PublicKey, Purpose};
-use crate::store::Chain;
+use crate::store::{Chain, RecordQuery, Store, StoreError};
 
 /// Walks the chain, record by record, and remembers what is wrong with it.
 #[derive(Debug)]
@@ -177,6 +177,24 @@ impl Verifier {
         }
         (self.report.end, self.report.end_hash) = (self.at.number, self.at.hash);
         self.report
+    }
+}
+
+/// Walks the chain of a store up to where it was signed to end when the verifier was made.
+///
+/// # Errors
+/// The store failed.
+pub async fn verify(store: &dyn Store, mut verifier: Verifier) -> Result<Report, StoreError> {
+    // What is recorded while we walk is not part of what we verify.
+    let end = verifier.head.as_ref().map_or(u64::MAX, |head| head.number);
+    let mut query = RecordQuery::default();
+    loop {
+        let records = store.records(&query).await?;
+        records.iter().filter(|record| record.number <= end).for_each(|it| verifier.next(it));
+        match records.last() {
+            Some(last) if last.number < end => query.after = last.number,
+            Some(_) | None => return Ok(verifier.finish()),
+        }
     }
 }
 

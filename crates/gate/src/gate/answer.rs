@@ -227,7 +227,8 @@ impl Gate {
         let runs_as = processes.owner(agent.pid);
         // Where agents run as a user of their own, whoever that user is cannot answer.
         let as_agent = runs_as.is_some_and(|uid| uid == peer.uid) && runs_as != own;
-        if as_agent || descends_from(peer.pid, &agent, processes) == Descent::Within {
+        // Whose ancestors cannot be told may well be the agent's child.
+        if as_agent || descends_from(peer.pid, &agent, processes) != Descent::Outside {
             return Err(AnswerError::FromTheAgent);
         }
         Ok(())

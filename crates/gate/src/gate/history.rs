@@ -1,13 +1,10 @@
 //! Reading the record, each as far as their role allows; and erasing what is theirs.
 
-use serde_json::json;
-
-use crate::audit::{self, Record, Report, Subject, Verifier};
+use crate::audit::{self, Record, Report, Verifier};
 use crate::caller::Person;
-use crate::gate::control::failed;
 use crate::gate::{Gate, GateError};
 use crate::id::UserId;
-use crate::store::{Batch, Erase, RecordQuery, Store, StoreError};
+use crate::store::{RecordQuery, StoreError};
 use crate::user::Role;
 
 /// Why the record stays closed.
@@ -60,7 +57,7 @@ impl Gate {
         if *user != person.user().id && !person.user().super_admin {
             return Err(ReadError::NotAllowed);
         }
-        Ok(erase(self, user).await?)
+        Ok(audit::erase(&*self.store, &self.clock, user).await?)
     }
 
     /// Proves that the chain is whole.
@@ -68,39 +65,7 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn verify(&self) -> Result<Report, GateError> {
-        Ok(audit_report(&*self.store, self.keyring.public()).await?)
-    }
-}
-
-async fn erase(gate: &Gate, user: &UserId) -> Result<u64, GateError> {
-    // On record without a name: that something was erased, not whose it was.
-    let payload = json!({"by": "request"});
-    let record = gate.record(audit::Event::Erased, Subject::default(), payload)?;
-    let owner = Some(user.to_string());
-    let batch = Batch {
-        records: vec![record],
-        erase: Some(Erase { owner, before: None }),
-        ..Batch::default()
-    };
-    Ok(gate.commit(batch).await.map_err(failed)?.erased)
-}
-
-/// Walks a whole chain.
-async fn audit_report(
-    store: &dyn Store,
-    key: crate::keyring::PublicKey,
-) -> Result<Report, StoreError> {
-    let chain = store.chain().await?;
-    // What is recorded while we walk is not part of what we verify.
-    let end = chain.end().number;
-    let mut verifier = Verifier::new(chain, key);
-    let mut query = RecordQuery::default();
-    loop {
-        let records = store.records(&query).await?;
-        records.iter().filter(|record| record.number <= end).for_each(|it| verifier.next(it));
-        match records.last() {
-            Some(last) if last.number < end => query.after = last.number,
-            Some(_) | None => return Ok(verifier.finish()),
-        }
+        let verifier = Verifier::new(self.store.chain().await?, self.keyring.public());
+        Ok(audit::verify(&*self.store, verifier).await?)
     }
 }

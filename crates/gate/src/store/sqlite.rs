@@ -46,6 +46,9 @@ struct Thread {
 }
 
 impl Sqlite {
+    /// The name of the file in a data folder.
+    pub const FILE: &'static str = "gate.db";
+
     /// Opens the store in a file, or makes one that only its owner may read.
     ///
     /// # Errors

@@ -44,8 +44,8 @@ impl Walker<'_> {
                     | "help",
                 ..
             ] | [
-                "rules" | "config" | "approvals" | "sessions" | "audit",
-                "list" | "show" | "check" | "test" | "verify" | "watch",
+                "rules" | "config" | "approvals" | "sessions" | "audit" | "receipt",
+                "list" | "show" | "check" | "test" | "verify" | "watch" | "key",
                 ..
             ]
         );

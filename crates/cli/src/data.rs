@@ -1,0 +1,82 @@
+//! The data folder: where the gate keeps what it must not forget.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use countersign_gate::keyring::Keyring;
+use countersign_gate::store::Sqlite;
+
+use crate::around;
+
+/// Which data folder.
+#[derive(Debug, Args)]
+pub(crate) struct Data {
+    /// The data folder [default: `$COUNTERSIGN_DATA`, or `countersign` in the user's data folder]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+}
+
+impl Data {
+    /// The folder.
+    ///
+    /// # Errors
+    /// Nothing says where it would be.
+    pub(crate) fn folder(&self) -> Result<PathBuf> {
+        let named = self.data.clone().or_else(|| set("COUNTERSIGN_DATA"));
+        let usual = || {
+            let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
+            let folder = folder.or_else(|| around::home().map(|home| home.join(".local/share")))?;
+            Some(folder.join("countersign"))
+        };
+        let folder = named.or_else(usual);
+        folder.ok_or_else(|| anyhow!("no data folder: name one with --data or $COUNTERSIGN_DATA"))
+    }
+
+    /// Everything that is kept, to look at.
+    ///
+    /// # Errors
+    /// There is nothing, or it cannot be read.
+    pub(crate) fn read(&self) -> Result<(Sqlite, Keyring)> {
+        let folder = self.existing()?;
+        let keyring = Keyring::existing(&folder)?;
+        Ok((Sqlite::read_only(&database(&folder))?, keyring))
+    }
+
+    /// Everything that is kept, to change.
+    ///
+    /// # Errors
+    /// There is nothing, or it cannot be opened.
+    pub(crate) fn write(&self) -> Result<Sqlite> {
+        let folder = self.existing()?;
+        let keyring = Arc::new(Keyring::existing(&folder)?);
+        Ok(Sqlite::open(&database(&folder), keyring)?)
+    }
+
+    /// The server's own keys.
+    ///
+    /// # Errors
+    /// There are none, or they cannot be read.
+    pub(crate) fn keyring(&self) -> Result<Keyring> {
+        Ok(Keyring::existing(&self.existing()?)?)
+    }
+
+    /// A folder that holds a database, so that a mistyped name makes no empty one.
+    fn existing(&self) -> Result<PathBuf> {
+        let folder = self.folder()?;
+        if !database(&folder).is_file() {
+            bail!("no records in `{}`: nothing has been gated there yet", folder.display());
+        }
+        Ok(folder)
+    }
+}
+
+fn database(folder: &Path) -> PathBuf {
+    folder.join(Sqlite::FILE)
+}
+
+fn set(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}

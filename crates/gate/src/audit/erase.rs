@@ -1,0 +1,61 @@
+//! Erases what is kept about a user. The chain stays whole.
+
+use serde_json::json;
+
+use crate::audit::{Draft, Event, Subject};
+use crate::clock::{Clock, random};
+use crate::gate::GateError;
+use crate::id::UserId;
+use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError, Unchanged, Write};
+
+/// Takes the content of every record about a user away, and their settled approvals with what
+/// those were about. Says how many records lost their content.
+///
+/// # Errors
+/// The store failed; what was done until then stays done.
+pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Result<u64, GateError> {
+    forget_settled(store, user).await?;
+    // On record without a name: that something was erased, not whose it was.
+    let record = Draft {
+        at: clock.now(),
+        event: Event::Erased,
+        subject: Subject::default(),
+        payload: json!({"by": "request"}),
+        salt: random(clock)?,
+    };
+    let owner = Some(user.to_string());
+    let batch = Batch {
+        records: vec![record],
+        erase: Some(Erase { owner, before: None }),
+        ..Batch::default()
+    };
+    Ok(store.commit(batch).await.map_err(failed)?.erased)
+}
+
+async fn forget_settled(store: &dyn Store, user: &UserId) -> Result<(), GateError> {
+    let states = vec!["rejected", "expired", "cancelled", "done", "failed", "unknown"];
+    let owner = Some(user.to_string());
+    let mut query = Query { owner, states, limit: 100, ..Query::of(Kind::Approval) };
+    loop {
+        let settled = store.find(&query).await?;
+        let Some(last) = settled.last() else { return Ok(()) };
+        query.after = Some(last.doc.id.clone());
+        let writes = settled
+            .into_iter()
+            .map(|stored| {
+                let (kind, id) = (stored.doc.kind, stored.doc.id);
+                Write::Delete(Unchanged { kind, id, version: stored.version })
+            })
+            .collect();
+        store.commit(Batch { writes, ..Batch::default() }).await.map_err(failed)?;
+    }
+}
+
+fn failed(error: CommitError) -> GateError {
+    match error {
+        CommitError::Store(error) => error.into(),
+        other @ (CommitError::Conflict { .. }
+        | CommitError::Full { .. }
+        | CommitError::TooFast { .. }) => StoreError(other.to_string()).into(),
+    }
+}
