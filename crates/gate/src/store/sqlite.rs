@@ -55,10 +55,11 @@ impl Sqlite {
     /// The file cannot be made or used, is not ours, was written by a newer version, or its audit
     /// chain does not end where this keyring signed its end.
     pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
-        make_private(path).map_err(|cause| {
-            StoreError(format!("cannot use `{}` as a database: {cause}", path.display()))
-        })?;
-        let mut writer = Writer::new(schema::writer(path)?, keyring)?;
+        let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
+        make_private(path).map_err(|cause| unusable(&cause))?;
+        let mut writer = schema::writer(path)
+            .and_then(|connection| Writer::new(connection, keyring))
+            .map_err(|error| unusable(&error.0))?;
         let (jobs, queue) = channel();
         let handle = thread::Builder::new()
             .name("store-writer".to_owned())
@@ -74,7 +75,10 @@ impl Sqlite {
     /// There is none, or it is not of this version.
     pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let readers = Readers::new(path.to_owned());
-        readers.read(|connection| Ok(schema::check(connection)))??;
+        readers
+            .read(|connection| Ok(schema::check(connection)))
+            .flatten()
+            .map_err(|error| unusable(path, &error.0))?;
         Ok(Self { path: path.to_owned(), readers, writer: None })
     }
 
@@ -148,6 +152,10 @@ impl From<rusqlite::Error> for CommitError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Store(error.into())
     }
+}
+
+fn unusable(path: &Path, cause: &dyn fmt::Display) -> StoreError {
+    StoreError(format!("cannot use `{}`: {cause}", path.display()))
 }
 
 fn gone() -> StoreError {
@@ -400,8 +408,21 @@ mod tests {
         let store = open(&folder);
         let canary =
             |number: usize| format!("canary{number:04}{}", "x".repeat(number * 37 % 9_000));
+        let about = |number: usize| {
+            let mut batch = batch(&number.to_string(), &canary(number));
+            let name = |what| Some(format!("canary {what} {}", number % 40));
+            let [owner, workspace, session] = ["owner", "workspace", "session"].map(name);
+            for draft in &mut batch.records {
+                draft.subject = Subject {
+                    owner: owner.clone(),
+                    workspace: workspace.clone(),
+                    session: session.clone(),
+                };
+            }
+            batch
+        };
         for number in 0..400 {
-            commit(&store, batch(&number.to_string(), &canary(number))).unwrap();
+            commit(&store, about(number)).unwrap();
         }
         let found = || {
             let holds = |name: &String| {
@@ -411,12 +432,15 @@ mod tests {
             files(&folder).iter().map(holds).sum::<usize>()
         };
         assert!(found() >= 400);
-        let erase = Some(Erase { owner: Some("ann".to_owned()), before: None });
-        let done = commit(&store, Batch { erase, ..Batch::default() }).unwrap();
-        assert_eq!(done.erased, 400);
+        for number in 0..40 {
+            let owner = Some(format!("canary owner {number}"));
+            let erase = Some(Erase { owner, before: None });
+            let done = commit(&store, Batch { erase, ..Batch::default() }).unwrap();
+            assert_eq!(done.erased, 10);
+        }
         assert_eq!(found(), 0);
         for number in 400..800 {
-            commit(&store, batch(&number.to_string(), &canary(number))).unwrap();
+            commit(&store, about(number)).unwrap();
         }
         let records = batch("last", "").records.into_iter();
         let records = records.map(|draft| Draft { at: Timestamp(9), ..draft }).collect();

@@ -32,8 +32,11 @@ use crate::store::{Batch, CommitError, Committed, StoreError};
 /// The most batches in one transaction.
 const GROUP: usize = 1_024;
 
-/// How long a reader may keep the log from being emptied before the next batch goes first.
-const SCRUB_PATIENCE: Duration = Duration::from_millis(200);
+/// How long the next batch waits for a reader that keeps the log from being emptied.
+const SCRUB_PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long until that is tried again when there is nothing else to do.
+const SCRUB_AGAIN: Duration = Duration::from_millis(250);
 
 type Outcome = Result<Committed, CommitError>;
 
@@ -87,7 +90,7 @@ impl Writer {
 
     fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
         while self.unscrubbed {
-            match jobs.recv_timeout(SCRUB_PATIENCE) {
+            match jobs.recv_timeout(SCRUB_AGAIN) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Timeout) => self.scrub(),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -113,8 +116,9 @@ impl Writer {
             }
         };
         self.known = known;
-        if outcomes.iter().flatten().any(|committed| committed.erased > 0 || committed.cut > 0) {
-            self.unscrubbed = true;
+        let gone = |committed: &Committed| committed.erased > 0 || committed.cut > 0;
+        self.unscrubbed |= outcomes.iter().flatten().any(gone);
+        if self.unscrubbed {
             self.scrub();
         }
         Ok(outcomes)
