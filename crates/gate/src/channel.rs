@@ -17,6 +17,7 @@ use countersign_core::RiskLevel;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use crate::approval::Say;
 use crate::clock::{ChanceError, Clock, Timestamp};
 use crate::id::{ApprovalId, SessionId, UserId};
 
@@ -132,25 +133,11 @@ pub struct Reply {
     pub from: Sender,
 }
 
-/// Yes or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Say {
-    /// Do it.
-    Approve,
-    /// Do not.
-    Reject,
-}
-
 /// Who answers, as far as a channel knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sender {
-    /// An account of Telegram's, by numbers that its owner cannot choose.
-    Telegram {
-        /// Who pressed.
-        user: i64,
-        /// Where.
-        chat: i64,
-    },
+    /// Whoever has the account that the channel's settings bind to this user.
+    User(UserId),
     /// Whoever sits at the terminal the gate runs in.
     Terminal,
 }

@@ -1,9 +1,10 @@
 //! Who may say yes, to what, until when.
 //!
 //! The control plane: an agent submits an action; what needs a person waits as an approval; the
-//! answer yields a permit that runs that one action once; everything leaves a record. It knows no
-//! HTTP, and time and randomness come in from [`clock`] alone.
+//! answer yields a permit that runs that one action once; everything leaves a record. It serves
+//! no HTTP, and time and randomness come in from [`clock`] alone.
 
+pub mod announce;
 pub mod approval;
 pub mod audit;
 pub mod bytes;
@@ -27,6 +28,7 @@ pub mod secret;
 pub mod session;
 pub mod settings;
 pub mod store;
+pub mod sweeper;
 mod sync;
 pub mod user;
 pub mod vault;

@@ -21,9 +21,6 @@ pub struct User {
     pub super_admin: bool,
     /// Where they belong.
     pub workspaces: BTreeMap<WorkspaceId, Membership>,
-    /// Their numeric ids at Telegram.
-    #[serde(default)]
-    pub telegram: Vec<i64>,
     /// Since when.
     pub created_at: Timestamp,
     /// Since when they can no longer sign in.

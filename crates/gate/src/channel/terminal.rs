@@ -22,7 +22,8 @@ use std::time::Duration;
 use countersign_core::RiskLevel;
 use serde::Deserialize;
 
-use super::{Answered, Channel, Desk, Message, Notice, Reply, Say, SendError, Sender, text};
+use super::{Answered, Channel, Desk, Message, Notice, Reply, SendError, Sender, text};
+use crate::approval::Say;
 use crate::clock::{Clock, Timestamp};
 
 const NAME: &str = "terminal";

@@ -4,6 +4,7 @@ use countersign_core::RiskLevel;
 
 use crate::approval::{Approval, Receipt, Requester, State};
 use crate::caller::Person;
+use crate::channel::Notice;
 use crate::clock::Timestamp;
 use crate::document::{self, Held};
 use crate::gate::Gate;
@@ -100,13 +101,47 @@ impl Gate {
         receipt.ok_or(PeopleError::NotFound)
     }
 
-    /// What a channel tells about a question. Holds no token.
+    /// What a channel tells about a question, and leads to.
     ///
     /// # Errors
     /// There is none, or the store failed.
-    pub async fn notice(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
+    pub(crate) async fn notice(
+        &self,
+        id: &ApprovalId,
+        link: Option<String>,
+    ) -> Result<Notice, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        Ok(Card { token: None, ..self.card_of(&held.value)? })
+        let card = self.card_of(&held.value)?;
+        Ok(Notice {
+            approval: card.approval,
+            user: card.user,
+            session: card.session,
+            action: card.action,
+            description: card.description,
+            details: card.details,
+            risk: card.risk,
+            created_at: card.created_at,
+            expires_at: card.expires_at,
+            link,
+        })
+    }
+
+    /// Whether a question is for this user too: theirs, or one that others are called to.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(crate) async fn concerns(
+        &self,
+        user: &UserId,
+        id: &ApprovalId,
+    ) -> Result<bool, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if held.value.request.user == *user {
+            return Ok(true);
+        }
+        let others = held.value.request.quorum.requester == Requester::Excluded;
+        let person = self.by_channel(user).await?;
+        Ok((others || held.value.escalated) && may_see(&person, &held.value).is_ok())
     }
 
     fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {

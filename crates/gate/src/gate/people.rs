@@ -77,7 +77,6 @@ impl Gate {
             name: name.to_owned(),
             super_admin: true,
             workspaces: BTreeMap::from([(workspace.id.clone(), Membership::Admin)]),
-            telegram: Vec::new(),
             created_at: now,
             disabled_at: None,
         };
@@ -111,7 +110,6 @@ impl Gate {
             name: name.to_owned(),
             super_admin: false,
             workspaces: BTreeMap::from([(workspace.clone(), membership)]),
-            telegram: Vec::new(),
             created_at: self.now(),
             disabled_at: None,
         };
@@ -120,25 +118,6 @@ impl Gate {
         let writes = vec![document::insert(&user)?, document::insert(&invitation)?];
         self.change_people(writes, audit::Event::UserChanged, &user.id, payload).await?;
         Ok((user.id, link))
-    }
-
-    /// Binds a person's numeric ids at Telegram, by which they may answer there.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub async fn set_telegram(&self, person: &Person, ids: Vec<i64>) -> Result<(), PeopleError> {
-        for _ in 0..TRIES {
-            let held = self.active_user(&person.user().id).await?;
-            let next = User { telegram: ids.clone(), ..held.value.clone() };
-            let payload = json!({"telegram": ids.len()});
-            let writes = vec![held.replace(&next)?];
-            let id = &next.id;
-            match self.change_people(writes, audit::Event::UserChanged, id, payload).await {
-                Err(GateError::Busy) => {}
-                other => return Ok(other?),
-            }
-        }
-        Err(GateError::Busy.into())
     }
 
     /// A new link for a person's next device, from one that is signed in.
@@ -192,23 +171,13 @@ impl Gate {
         Ok(Person { user, device: Some(held.value.id), peer: None })
     }
 
-    /// Who answers at Telegram, by their numeric id there.
+    /// Who answers through a channel whose settings bind an account to this user.
     ///
     /// # Errors
-    /// Nobody is bound to it, or more than one.
-    pub async fn at_telegram(&self, id: i64) -> Result<Person, PeopleError> {
-        let mut query = Query { states: vec!["active"], ..Query::of(Kind::User) };
-        let mut found = Vec::new();
-        loop {
-            let users = document::find::<User>(&*self.store, &query).await?;
-            let Some(last) = users.last() else { break };
-            query.after = Some(last.value.id.to_string());
-            found.extend(users.into_iter().filter(|held| held.value.telegram.contains(&id)));
-        }
-        match <[_; 1]>::try_from(found) {
-            Ok([held]) => Ok(Person { user: held.value, device: None, peer: None }),
-            Err(_) => Err(PeopleError::NotSignedIn),
-        }
+    /// There is no such user.
+    pub async fn by_channel(&self, user: &UserId) -> Result<Person, PeopleError> {
+        let user = self.active_user(user).await?.value;
+        Ok(Person { user, device: None, peer: None })
     }
 
     /// A new device asks to be let in.

@@ -2,5 +2,6 @@
 
 #![cfg(test)]
 
+mod announce;
 mod approvals;
 mod world;

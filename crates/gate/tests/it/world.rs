@@ -30,7 +30,7 @@ pub(crate) const SAFE: &str = "ls -la";
 pub(crate) const HARD: &str = "rm -rf /";
 
 pub(crate) struct World {
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) clock: Arc<Fake>,
     pub(crate) processes: Arc<process::Fake>,
     pub(crate) owner: Person,
@@ -69,6 +69,7 @@ impl World {
         let owner = block_on(gate.sign_in(&device)).unwrap();
         let workspace = owner.user().workspaces.keys().next().unwrap().clone();
         let agent = agent(&gate, &owner, &workspace, Access::Agent, "*");
+        let gate = Arc::new(gate);
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 
@@ -88,7 +89,7 @@ impl World {
             }
             None => store,
         };
-        let gate = open_gate(&store, &clock, &processes, setup);
+        let gate = Arc::new(open_gate(&store, &clock, &processes, setup));
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 

@@ -10,8 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::dispatch::Wait;
-use super::super::{Answered, Reply, Say, SendError, Sender, text};
+use super::super::{Answered, Reply, SendError, Sender, text};
 use super::{Asked, MOST_OUTCOME, Shared};
+use crate::approval::Say;
+use crate::id::UserId;
 
 /// How long Telegram holds a question for news.
 const HELD: Duration = Duration::from_secs(25);
@@ -99,7 +101,7 @@ impl Shared {
     }
 
     fn pressed(&self, press: &Press) {
-        let (asked, say) = match self.judge(press) {
+        let (asked, say, user) = match self.judge(press) {
             Ok(fitting) => fitting,
             Err(refusal) => return self.show(press, refusal),
         };
@@ -107,8 +109,7 @@ impl Shared {
             self.show(press, "Too late: nobody answered in time.");
             return self.remove_buttons(&asked);
         }
-        let from = Sender::Telegram { user: press.user, chat: press.chat };
-        let reply = Reply { approval: asked.approval.clone(), say, from };
+        let reply = Reply { approval: asked.approval.clone(), say, from: Sender::User(user) };
         let answered = catch_unwind(AssertUnwindSafe(|| self.desk.answer(reply)))
             .unwrap_or_else(|_| Err("something broke; nothing was approved".to_owned()));
         match answered {
@@ -122,10 +123,8 @@ impl Shared {
     }
 
     /// What a button stands for, if this person may press it where it was pressed.
-    fn judge(&self, press: &Press) -> Result<(Asked, Say), &'static str> {
-        if !self.users.contains_key(&press.user) {
-            return Err("You may not answer here.");
-        }
+    fn judge(&self, press: &Press) -> Result<(Asked, Say, UserId), &'static str> {
+        let user = self.users.get(&press.user).ok_or("You may not answer here.")?;
         let gone = "This button no longer works. Open the console.";
         let (say, id) = press.data.split_once(':').ok_or(gone)?;
         let say = match say {
@@ -137,7 +136,7 @@ impl Shared {
         if press.chat != self.chat || press.message != asked.message {
             return Err("This button belongs to another message.");
         }
-        Ok((asked, say))
+        Ok((asked, say, user.clone()))
     }
 
     /// The answer counts whether or not whoever pressed gets to read about it.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
+use crate::approval::Say;
 use crate::channel::testing::{
     Noting, Seen, Server, clock, dead, notice, required, response, serve, settled,
 };
-use crate::channel::{Answered, Reply, Say, Sender};
+use crate::channel::{Answered, Reply, Sender};
 use crate::clock::Fake;
 
 const CHAT: i64 = -1_000;
@@ -115,7 +116,7 @@ fn a_press_reaches_the_desk_and_takes_the_buttons_away() {
     let edited = bench.next("editMessageReplyMarkup");
     assert_eq!((&edited["chat_id"], &edited["message_id"]), (&json!(CHAT), &json!(7)));
     assert_eq!(edited["reply_markup"]["inline_keyboard"], json!([]));
-    let from = Sender::Telegram { user: ANN, chat: CHAT };
+    let from = Sender::User(notice().user);
     let reply = Reply { approval: notice().approval, say: Say::Reject, from };
     assert_eq!(bench.desk.replies(), [reply]);
 }
