@@ -1,4 +1,5 @@
 //! The gate from outside: what an agent, a person and a clock can do, over real stores.
 
 mod approvals;
+mod model;
 mod world;
