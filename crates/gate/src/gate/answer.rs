@@ -9,7 +9,7 @@ use countersign_core::{Action, Verdict, judge};
 use serde_json::json;
 
 use crate::approval::{
-    Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
+    self, Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
     Word,
 };
 use crate::audit::{self, Draft, Subject};
@@ -165,7 +165,9 @@ impl Gate {
                 self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
             self.may_answer(person, &held.value, reply).await?;
             let details = held.value.open(&self.keyring)?;
-            if reply.scope == Scope::Always && !details.may_remember {
+            // A no is always welcome, whatever it says about other times.
+            let for_always = reply.say == Say::Approve && reply.scope == Scope::Always;
+            if for_always && !details.may_remember {
                 return Err(AnswerError::NotForAlways);
             }
             let answered = match (&reply.edited, reply.say) {
@@ -338,6 +340,9 @@ impl Gate {
         if judgement.verdict == Verdict::Block {
             return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
         }
+        // Editing is no way around those who must agree to what it has become.
+        let (needed, _) = approval::quorum(&self.config.quorum, &judgement, now);
+        let quorum = old.request.quorum.stricter(needed);
         let question = Question {
             id: ApprovalId::draw(&self.clock)?,
             user: old.request.user.clone(),
@@ -350,7 +355,7 @@ impl Gate {
             created_at: now,
             expires_at: old.request.expires_at,
             escalate_at: old.request.escalate_at,
-            quorum: old.request.quorum,
+            quorum,
             shown: Shown {
                 reason: judgement.reason.clone(),
                 instead: judgement.findings.iter().find_map(|finding| finding.instead.clone()),
@@ -363,7 +368,9 @@ impl Gate {
         let mut new = Approval::ask(question, &self.keyring, &self.clock)?;
         new.escalated = old.escalated;
         let same_thing = new.request.action == old.request.action;
-        let fresh = !same_thing || new.request.risk > old.request.risk;
+        let fresh = !same_thing
+            || new.request.risk > old.request.risk
+            || new.request.quorum != old.request.quorum;
         let cancelled = old
             .state
             .clone()

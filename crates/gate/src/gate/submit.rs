@@ -122,7 +122,8 @@ impl Gate {
         let action = &case.proposal.action;
         let mut judgement = judge(action, policy, context);
         let digest = binding(&judgement.digest, &case.proposal.scripts);
-        if judgement.verdict == Verdict::Confirm {
+        // A no in this session outweighs a yes that was remembered elsewhere.
+        if judgement.verdict == Verdict::Confirm && self.declined(case, &digest).await?.is_none() {
             let remembered = self.remembered(case, &judgement.digest, &digest).await?;
             if !remembered.is_empty() {
                 judgement = judge(action, &policy.clone().remembering(remembered), context);
@@ -416,19 +417,23 @@ impl Gate {
             let step = CountStep::Up { most: u64::MAX };
             batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
         }
-        // A refused action is a step too, or an agent that is told no could try for ever.
-        if let (Some(session), false) =
-            (&case.session, matches!(violation, Some(Violation::MaxSteps)))
-        {
+        // On record even when there is no step left to count.
+        let uncounted = batch.clone();
+        // A refused action is a step too, or an agent that is told no could try for ever. But
+        // only of their own session, and of none that has ended and taken its counters along.
+        let session = case.own_session().filter(|session| session.value.is_alive());
+        if let (Some(session), false) = (session, violation == Some(Violation::MaxSteps)) {
             let most = session.value.most_steps().map_or(u64::MAX, u64::from);
-            batch
-                .counts
-                .push(Count { key: session.value.counter("steps"), step: CountStep::Up { most } });
+            let step = CountStep::Up { most };
+            batch.counts.push(Count { key: session.value.counter("steps"), step });
+            batch.unchanged.push(session.unchanged());
         }
         match self.commit(batch).await {
             Ok(_) => {}
+            Err(CommitError::Conflict { .. }) => return Ok(None),
             // Out of steps while being refused: that ends the session.
             Err(CommitError::Full { .. }) => {
+                self.commit(uncounted).await.map_err(failed)?;
                 self.respond(case, Violation::MaxSteps).await?;
             }
             Err(error) => return Err(failed(error)),
@@ -535,6 +540,14 @@ impl Case<'_> {
         }
     }
 
+    /// The session, unless it is somebody else's.
+    fn own_session(&self) -> Option<&Held<Session>> {
+        self.session.as_ref().filter(|session| {
+            session.value.user == self.caller.user
+                && session.value.workspace == self.caller.workspace
+        })
+    }
+
     /// The scope the key would need, if it does not have it.
     fn missing_scope(&self) -> Option<String> {
         let key = self.caller.key.as_ref()?;
@@ -563,10 +576,7 @@ fn standing(case: &Case<'_>) -> Option<Why> {
     }
     case.proposal.session.as_ref()?;
     // A session of somebody else is none.
-    let mine = |session: &&Held<Session>| {
-        session.value.user == case.caller.user && session.value.workspace == case.caller.workspace
-    };
-    let Some(session) = case.session.as_ref().filter(mine) else {
+    let Some(session) = case.own_session() else {
         return Some(Why::NoSession);
     };
     match session.value.state {

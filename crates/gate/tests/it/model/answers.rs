@@ -84,11 +84,10 @@ impl Trace {
         let got = block_on(self.stage.gate().answer(person, reply));
         if self.stage.store.spare() {
             assert!(got.is_err(), "an answer was taken that is not on disk");
-            self.reopen();
             if fate == Some(Fate::After) {
                 self.model.answer(said, None);
-                self.after_restart();
             }
+            self.reopen();
             return;
         }
         self.compare(said, &against, got);

@@ -5,6 +5,7 @@
 //! nothing of somebody else's is ever admitted to exist.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use countersign_core::context::History;
@@ -109,12 +110,17 @@ pub(super) enum Expect {
     Refuse(Vec<Why>),
 }
 
-#[derive(Debug)]
 pub(super) struct Asked {
     judgement: Judgement,
     context: Context,
     may_remember: bool,
     pub(super) expires_at: Timestamp,
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, until {}", self.judgement.reason, self.expires_at)
+    }
 }
 
 /// What speaks against an answer, a spend, a report or a withdrawal.

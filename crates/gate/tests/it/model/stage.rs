@@ -55,7 +55,7 @@ pub(super) fn config() -> Config {
         prompts: Rate { uses: 8, seconds: 300 },
         quorum: vec![
             QuorumRow { rules: rules("shell.git.*"), escalate_after: Some(40), ..row.clone() },
-            QuorumRow { rules: rules("shell.database.*"), need: Some(1), ..row.clone() },
+            QuorumRow { rules: rules("sql.*"), need: Some(1), ..row.clone() },
             QuorumRow { rules: rules("shell.infrastructure.*"), need: Some(2), ..row.clone() },
             QuorumRow { rules: rules("shell.kubernetes.*"), need: Some(2), ..row },
         ],

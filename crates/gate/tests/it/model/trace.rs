@@ -176,12 +176,11 @@ impl Trace {
         let session = session.as_ref();
         match (got, expected) {
             (Err(GateError::Store(_)), expected) if died => {
-                self.reopen();
                 if let (Expect::Ask(asked), Some(Fate::After)) = (expected, fate) {
                     let id = self.unknown_approval();
                     self.model.asked(id, agent, (action, session), *asked);
-                    self.after_restart();
                 }
+                self.reopen();
             }
             (Ok(Submitted::Permitted(permit, judgement)), Expect::Permit) => {
                 assert_ne!(judgement.verdict, countersign_core::Verdict::Block);
@@ -243,11 +242,10 @@ impl Trace {
         let got = block_on(self.stage.gate().spend(&caller, &id, &proposal));
         if self.stage.store.spare() {
             assert!(got.is_err(), "a permit was given that is not on disk");
-            self.reopen();
             if fate == Some(Fate::After) {
                 self.model.spend(&id);
-                self.after_restart();
             }
+            self.reopen();
             return;
         }
         match got {
@@ -318,16 +316,13 @@ impl Trace {
         let caller = self.stage.caller(slot).unwrap();
         let got = block_on(self.stage.gate().withdraw(&caller, &id));
         let died = self.stage.store.spare();
-        if died {
-            self.reopen();
-        } else {
-            assert_eq!(got.is_ok(), possible, "{got:?}");
-        }
         if possible && (!died || fate == Some(Fate::After)) {
             self.model.approvals.get_mut(&id).unwrap().state = "cancelled";
         }
         if died {
-            self.after_restart();
+            self.reopen();
+        } else {
+            assert_eq!(got.is_ok(), possible, "{got:?}");
         }
     }
 
@@ -419,17 +414,14 @@ impl Trace {
         }
         let got = block_on(self.stage.gate().stop(&self.stage.people[person], &id));
         let died = self.stage.store.spare();
-        if died {
-            self.reopen();
-        } else {
-            assert_eq!(got.is_ok(), may, "{got:?}");
-        }
         // Once the session is over on disk, what waited in it must go, now or at the restart.
         if may && (!died || fate != Some(0)) {
             self.model.end(&id, End::Stopped);
         }
         if died {
-            self.after_restart();
+            self.reopen();
+        } else {
+            assert_eq!(got.is_ok(), may, "{got:?}");
         }
     }
 
@@ -468,17 +460,14 @@ impl Trace {
         }
         let got = block_on(self.stage.gate().halt(&self.stage.people[person]));
         let died = self.stage.store.spare();
-        if died {
-            self.reopen();
-        } else {
-            got.unwrap();
-        }
         // Once the switch is thrown on disk, what waited must go, now or at the restart.
         if !died || fate != Some(0) {
             self.model.halt();
         }
         if died {
-            self.after_restart();
+            self.reopen();
+        } else {
+            got.unwrap();
         }
     }
 
@@ -519,7 +508,6 @@ impl Trace {
     fn restart(&mut self) {
         self.note("restart".to_owned());
         self.reopen();
-        self.after_restart();
     }
 
     /// The process is gone, and started again.
@@ -532,12 +520,7 @@ impl Trace {
         let clock = countersign_gate::clock::Clock::now(&*self.stage.clock);
         assert_eq!(self.stage.gate().now(), clock.max(last), "time goes on from the last record");
         self.tally.restarts += 1;
-        self.after_restart();
-    }
-
-    pub(super) fn after_restart(&mut self) {
-        let now = self.stage.gate().now();
-        self.model.restart(now);
+        self.model.restart(clock.max(last));
     }
 
     fn change_key(&mut self) {
