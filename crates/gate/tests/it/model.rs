@@ -32,7 +32,7 @@ fn the_gate_does_what_the_model_says_in_memory() {
 
 #[test]
 fn the_gate_does_what_the_model_says_on_disk() {
-    run(Place::Disk, number("TRACE_STEPS_DISK").unwrap_or(1_000), 100);
+    run(Place::Disk, number("TRACE_STEPS_DISK").unwrap_or(3_000), 100);
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -34,10 +34,10 @@ impl Trace {
     fn any_said(&mut self, person: usize) -> Option<Said> {
         let approval = self.any_approval()?;
         // Mostly somebody who has something to do with it.
-        let person = match self.model.is_called(person, &self.model.approvals[&approval]) {
-            false if self.dice.once_in(2) => person,
-            _ => self.dice.below(PEOPLE),
-        };
+        let called: Vec<_> = (0..PEOPLE)
+            .filter(|person| self.model.is_called(*person, &self.model.approvals[&approval]))
+            .collect();
+        let person = if self.dice.once_in(4) { person } else { *self.dice.pick(&called) };
         Some(Said {
             person,
             approval,

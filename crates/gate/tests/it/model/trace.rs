@@ -1,6 +1,7 @@
 //! A random trace: every step is done by the gate and by the model, and both must agree.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use countersign_core::policy::profile::Limits;
@@ -36,7 +37,6 @@ pub(super) struct Trace {
     /// Permits without an approval, with their session and slot.
     direct: Vec<(ActionId, Option<SessionId>, usize)>,
     place: Place,
-    left: u32,
 }
 
 /// What a trace did, so that a run which shows nothing is noticed.
@@ -69,8 +69,10 @@ impl Tally {
     }
 }
 
-/// How many connections a trace leaves open at most.
-const MOST_LEFT: u32 = 12;
+/// How many stores are left open at most, all traces together: each has its threads and files.
+const MOST_LEFT: u32 = 60;
+
+static LEFT: AtomicU32 = AtomicU32::new(0);
 
 impl Trace {
     pub(super) fn new(place: Place, seed: u64) -> Self {
@@ -85,7 +87,6 @@ impl Trace {
             seen: super::check::Seen::default(),
             direct: Vec::new(),
             place,
-            left: 0,
         }
     }
 
@@ -93,23 +94,27 @@ impl Trace {
     pub(super) fn step(&mut self) {
         self.tally.steps += 1;
         self.model.now = self.stage.gate().now();
-        match self.dice.below(100) {
-            0..30 => self.submit(),
-            30..54 => self.answer(),
-            54..70 => self.spend(),
-            70..75 => self.report(),
-            75..78 => self.withdraw(),
-            78..82 => self.start(),
-            82..84 => self.stop(),
-            84 => self.complete(),
-            85..87 => self.resume_session(),
-            87 => self.halt(),
-            88..90 => self.resume(),
-            90..93 => self.sweep(),
-            93..96 => self.jump(),
-            96 => self.restart(),
-            97 => self.change_key(),
-            98 => self.forget(),
+        // A halt is seen by everybody, and does not last.
+        if self.model.halted && self.dice.once_in(8) {
+            return self.resume();
+        }
+        match self.dice.below(200) {
+            0..60 => self.submit(),
+            60..102 => self.answer(),
+            102..138 => self.spend(),
+            138..150 => self.report(),
+            150..154 => self.withdraw(),
+            154..162 => self.start(),
+            162..164 => self.stop(),
+            164 => self.complete(),
+            165..169 => self.resume_session(),
+            169 => self.halt(),
+            170 => self.resume(),
+            171..177 => self.sweep(),
+            177..191 => self.jump(),
+            191..193 => self.restart(),
+            193..195 => self.change_key(),
+            195..198 => self.forget(),
             _ => self.kill_agent(),
         }
     }
@@ -513,9 +518,11 @@ impl Trace {
     /// The process is gone, and started again.
     pub(super) fn reopen(&mut self) {
         let last = block_on(self.stage.store.chain()).unwrap().end().at;
-        let disk = self.place == Place::Disk && self.left < MOST_LEFT;
-        let how = if disk && self.dice.once_in(2) { Ending::Left } else { Ending::Closed };
-        self.left += u32::from(how == Ending::Left);
+        let leave = self.place == Place::Disk && self.dice.once_in(8);
+        let how = match leave && LEFT.fetch_add(1, Ordering::Relaxed) < MOST_LEFT {
+            true => Ending::Left,
+            false => Ending::Closed,
+        };
         self.stage.restart(how);
         let clock = countersign_gate::clock::Clock::now(&*self.stage.clock);
         assert_eq!(self.stage.gate().now(), clock.max(last), "time goes on from the last record");
