@@ -8,7 +8,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use countersign_core::{Action, Policy};
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
@@ -32,7 +31,7 @@ const RISKY: &str = "git push --force origin main";
 const SAFE: &str = "ls -la";
 
 /// Schedules of each kind that are tried for each race.
-const SCHEDULES: usize = 150;
+const SCHEDULES: usize = 300;
 
 /// Tries a race under random schedules, and under those with few but well-placed switches.
 fn explore(race: impl Fn() + Send + Sync + 'static) {
