@@ -35,6 +35,8 @@ use crate::vault::Vault;
 mod answer;
 mod card;
 mod control;
+#[cfg(test)]
+mod explore;
 mod history;
 mod join;
 mod key;

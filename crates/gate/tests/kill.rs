@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -26,17 +27,16 @@ use countersign_gate::store::{
 use pollster::block_on;
 use serde_json::{Value, json};
 
+#[path = "kill/gate.rs"]
+mod gate;
+
 const FILE: &str = "store.db";
 const THREADS: u64 = 6;
 const MOST_PENDING: u64 = 12;
 
 #[test]
 fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
-    let number = |name| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let kills = number("KILLS").unwrap_or(60);
-    let seed = number("KILL_SEED")
-        .unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&System).unwrap())));
-    println!("KILLS={kills} KILL_SEED={seed}");
+    let (kills, seed) = kills_and_seed(60);
     let folder = Folder::new(seed);
     let mut dice = Dice(seed);
     let mut told = Told::default();
@@ -48,6 +48,15 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
     println!("{} spent, {} records", told.spent.len(), told.end.0);
     // On a machine too slow to get anything done in time, this would show nothing.
     assert!(!told.spent.is_empty());
+}
+
+fn kills_and_seed(kills: u64) -> (u64, u64) {
+    let number = |name| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let kills = number("KILLS").unwrap_or(kills);
+    let seed = number("KILL_SEED")
+        .unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&System).unwrap())));
+    println!("KILLS={kills} KILL_SEED={seed}");
+    (kills, seed)
 }
 
 /// Not a test by itself: what the other one runs and kills.
@@ -170,13 +179,16 @@ fn keyring() -> Arc<Keyring> {
 
 /// What the child said until it was killed.
 fn run_and_kill(folder: &Path, seed: u64, moment: Duration) -> Vec<String> {
-    let mut child = Command::new(env::current_exe().unwrap())
+    let mut child = Command::new(env::current_exe().unwrap());
+    child
         .args(["the_child_works_until_it_is_killed", "--exact", "--nocapture"])
         .env("KILL_CHILD", folder)
-        .env("KILL_CHILD_SEED", (seed >> 32).to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .env("KILL_CHILD_SEED", (seed >> 32).to_string());
+    kill_after(&mut child, moment)
+}
+
+fn kill_after(command: &mut Command, moment: Duration) -> Vec<String> {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let listener = thread::spawn(move || out.lines().map_while(Result::ok).collect());
     thread::sleep(moment);
@@ -316,7 +328,9 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(seed: u64) -> Self {
-        let name = format!("countersign-kill-{}-{seed}", std::process::id());
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("countersign-kill-{}-{seed}-{next}", std::process::id());
         let path = env::temp_dir().join(name);
         fs::create_dir_all(&path).unwrap();
         Self(path)

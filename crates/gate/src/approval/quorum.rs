@@ -33,6 +33,15 @@ impl Default for Quorum {
     }
 }
 
+impl Quorum {
+    /// What satisfies both.
+    pub(crate) fn stricter(self, other: Self) -> Self {
+        let excluded = [self.requester, other.requester].contains(&Requester::Excluded);
+        let requester = if excluded { Requester::Excluded } else { Requester::Counts };
+        Self { need: self.need.max(other.need), requester }
+    }
+}
+
 /// When more people than one must agree, or others are asked after a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -162,7 +162,9 @@ impl Gate {
                 self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
             self.may_answer(person, &held.value, reply).await?;
             let details = held.value.open(&self.keyring)?;
-            if reply.scope == Scope::Always && !details.may_remember {
+            // A no is always welcome, whatever it says about other times.
+            let for_always = reply.say == Say::Approve && reply.scope == Scope::Always;
+            if for_always && !details.may_remember {
                 return Err(AnswerError::NotForAlways);
             }
             let answered = match (&reply.edited, reply.say) {
@@ -247,7 +249,13 @@ impl Gate {
         let now = self.now();
         let word = Word {
             say: reply.say,
-            vote: Vote { by: person.user().id.clone(), device: person.device.clone(), at: now },
+            vote: Vote::sign(
+                person.user().id.clone(),
+                person.device.clone(),
+                now,
+                approval.signature(),
+                &self.keyring,
+            ),
             scope: reply.scope,
             feedback: reply.feedback.as_deref().map(redacted::text),
             until: now.after(self.config.spend_within()),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::approval::Request;
 use crate::audit;
 use crate::caller::{Caller, Person};
 use crate::document::{self, Held};
@@ -84,6 +85,31 @@ impl Gate {
         });
         let id = crate::user::Device::id_of(device);
         if approved { Ok(()) } else { Err(AuthError::Device(id)) }
+    }
+
+    /// Whether a question was asked by this caller: with this key, or with one in whose place it
+    /// came by rotation. Another key of the same person is another agent, with other scopes.
+    pub(super) async fn is_theirs(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<bool, StoreError> {
+        if request.user != caller.user || request.workspace != caller.workspace {
+            return Ok(false);
+        }
+        let (asked, key) = match (&request.key, &caller.key) {
+            (None, None) => return Ok(true),
+            (Some(asked), Some(key)) => (asked, key),
+            (Some(_), None) | (None, Some(_)) => return Ok(false),
+        };
+        let mut asked = asked.clone();
+        while asked != key.id {
+            let held: Option<Held<ApiKey>> = self.get(asked.as_str()).await?;
+            // A key is only ever rotated to one that is newer, so this comes to an end.
+            let Some(next) = held.and_then(|held| held.value.rotated_to) else { return Ok(false) };
+            asked = next;
+        }
+        Ok(true)
     }
 
     /// Makes a key for a person's agent or program.

@@ -235,7 +235,13 @@ impl Gate {
                 && case.now < held.value.request.expires_at
                 && held.value.is_about(&self.keyring, bound)
         };
-        Ok(open.into_iter().find(same).map(|held| held.value))
+        for held in open.into_iter().filter(same) {
+            // Another agent could not use the answer.
+            if self.is_theirs(case.caller, &held.value.request).await? {
+                return Ok(Some(held.value));
+            }
+        }
+        Ok(None)
     }
 }
 

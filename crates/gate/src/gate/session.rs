@@ -198,7 +198,28 @@ impl Gate {
         self.end_where(|session| {
             if session.has_credentials { Some(End::CredentialsGone) } else { self.is_gone(session) }
         })
-        .await
+        .await?;
+        self.finish_stops().await
+    }
+
+    /// Cancels what a stop or a halt would have cancelled had the process lived a moment longer.
+    async fn finish_stops(&self) -> Result<(), GateError> {
+        let mut query = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
+        if self.control().await?.value.halted {
+            return self.cancel_all(query, Cancel::Halted).await;
+        }
+        loop {
+            let open = document::find::<Approval>(&*self.store, &query).await?;
+            let Some(last) = open.last() else { return Ok(()) };
+            query.after = Some(last.value.request.id.to_string());
+            for held in open {
+                let Some(id) = &held.value.request.session else { continue };
+                let session = self.get::<Session>(id.as_str()).await?;
+                if !session.is_some_and(|session| session.value.is_alive()) {
+                    self.cancel(&held, Cancel::SessionEnded).await?;
+                }
+            }
+        }
     }
 
     /// Ends sessions that something speaks against.

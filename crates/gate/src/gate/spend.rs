@@ -133,7 +133,7 @@ impl Gate {
             let mut batch = Batch::default();
             let mut of = session.cloned();
             if let Some(held) = held {
-                if held.value.request.user != caller.user {
+                if !self.is_theirs(caller, &held.value.request).await? {
                     return Err(ReportError::NotFound);
                 }
                 let standing = held.value.state.as_str();
@@ -144,7 +144,8 @@ impl Gate {
             }
             let session = self.session_of(caller, of.as_ref()).await?;
             batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
-            if let (Outcome::Failed, Some(session)) = (outcome, &session) {
+            let alive = session.as_ref().filter(|session| session.is_alive());
+            if let (Outcome::Failed, Some(session)) = (outcome, alive) {
                 let step = CountStep::Up { most: u64::MAX };
                 batch.counts.push(Count { key: session.counter("errors"), step });
             }
@@ -244,10 +245,8 @@ impl Gate {
         id: &ApprovalId,
     ) -> Result<Held<Approval>, SpendError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
-        let request = &held.value.request;
-        let same = request.user == caller.user && request.workspace == caller.workspace;
-        let same_key = request.key.is_none() == caller.key.is_none();
-        if same && same_key { Ok(held) } else { Err(SpendError::NotFound) }
+        let theirs = self.is_theirs(caller, &held.value.request).await?;
+        if theirs { Ok(held) } else { Err(SpendError::NotFound) }
     }
 
     async fn running_session(

@@ -21,6 +21,7 @@ use crate::gate::{Control, Gate, GateError, TRIES};
 use crate::id::{ActionId, UserId};
 use crate::permit::Permit;
 use crate::proposal::{Proposal, Submitted, Why, binding};
+use crate::redacted;
 use crate::scope;
 use crate::session::{Session, SessionState, Violation};
 use crate::settings::Settings;
@@ -110,7 +111,8 @@ impl Gate {
         let action = &case.proposal.action;
         let mut judgement = judge(action, policy, context);
         let digest = binding(&judgement.digest, &case.proposal.scripts);
-        if judgement.verdict == Verdict::Confirm {
+        // A no in this session outweighs a yes that was remembered elsewhere.
+        if judgement.verdict == Verdict::Confirm && self.declined(case, &digest).await?.is_none() {
             let remembered = self.remembered(case, &judgement.digest, &digest).await?;
             if !remembered.is_empty() {
                 judgement = judge(action, &policy.clone().remembering(remembered), context);
@@ -190,12 +192,20 @@ impl Case<'_> {
         }
     }
 
+    /// The session, unless it is somebody else's.
+    fn own_session(&self) -> Option<&Held<Session>> {
+        self.session.as_ref().filter(|session| {
+            session.value.user == self.caller.user
+                && session.value.workspace == self.caller.workspace
+        })
+    }
+
     /// The scope the key would need, if it does not have it.
     fn missing_scope(&self) -> Option<String> {
         let key = self.caller.key.as_ref()?;
         let needed = scope::needed(&self.proposal.action);
         let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
-        (!covered).then_some(needed)
+        (!covered).then(|| redacted::text(&needed))
     }
 }
 
@@ -205,11 +215,7 @@ fn standing(case: &Case<'_>) -> Option<Why> {
         return Some(Why::Halted);
     }
     case.proposal.session.as_ref()?;
-    // A session of somebody else is none.
-    let mine = |session: &&Held<Session>| {
-        session.value.user == case.caller.user && session.value.workspace == case.caller.workspace
-    };
-    let Some(session) = case.session.as_ref().filter(mine) else {
+    let Some(session) = case.own_session() else {
         return Some(Why::NoSession);
     };
     match session.value.state {

@@ -4,4 +4,5 @@
 
 mod announce;
 mod approvals;
+mod model;
 mod world;

@@ -3,7 +3,7 @@
 use countersign_core::{Action, Judgement, Policy, Verdict, judge};
 use serde_json::json;
 
-use crate::approval::{Approval, Cancel, Details, Question, Say, Scope, Shown};
+use crate::approval::{self, Approval, Cancel, Details, Question, Say, Scope, Shown};
 use crate::audit::{self, Draft};
 use crate::caller::Person;
 use crate::document::{self, Held};
@@ -40,7 +40,9 @@ impl Gate {
         }
         let new = self.edited(old, details, edited, &policy, &judgement)?;
         let same_thing = new.request.action == old.request.action;
-        let fresh = !same_thing || new.request.risk > old.request.risk;
+        let fresh = !same_thing
+            || new.request.risk > old.request.risk
+            || new.request.quorum != old.request.quorum;
         let cancelled = old
             .state
             .clone()
@@ -84,6 +86,9 @@ impl Gate {
         judgement: &Judgement,
     ) -> Result<Approval, AnswerError> {
         let (context, reasoning) = (details.context.clone(), details.reasoning.clone());
+        let now = self.now();
+        // Editing is no way around those who must agree to what it has become.
+        let (needed, _) = approval::quorum(&self.config.quorum, judgement, now);
         let question = Question {
             id: ApprovalId::draw(&self.clock)?,
             user: old.request.user.clone(),
@@ -93,10 +98,10 @@ impl Gate {
             action: edited,
             digest: &judgement.digest,
             risk: judgement.risk.level,
-            created_at: self.now(),
+            created_at: now,
             expires_at: old.request.expires_at,
             escalate_at: old.request.escalate_at,
-            quorum: old.request.quorum,
+            quorum: old.request.quorum.stricter(needed),
             shown: Shown::of(edited, judgement, policy, context, reasoning),
         };
         let new = Approval::ask(question, &self.keyring, &self.clock)?;

@@ -7,6 +7,7 @@ use crate::gate::submit::Case;
 use crate::gate::{Gate, GateError};
 use crate::key::ApiKey;
 use crate::proposal::{Submitted, Why};
+use crate::redacted;
 use crate::store::{Batch, CommitError, Count, CountStep, Pace};
 
 /// What a batch relies on, and why it may not happen.
@@ -57,7 +58,8 @@ impl Gate {
         let user = &case.caller.user;
         let mut add = |what: &'static str, name: &str, rate| {
             if let Some(rate) = rate {
-                let key = format!("user:{user}:{what}:{name}");
+                // Names are the agent's own words, and keys are kept.
+                let key = format!("user:{user}:{what}:{}", redacted::text(name));
                 conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
             }
         };

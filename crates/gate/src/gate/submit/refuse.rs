@@ -52,20 +52,22 @@ impl Gate {
             let step = CountStep::Up { most: u64::MAX };
             batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
         }
-        // A refused action is a step too, or an agent that is told no could try for ever.
-        if let (Some(session), false) =
-            (&case.session, matches!(violation, Some(Violation::MaxSteps)))
-        {
+        // A refused action is a step too, or an agent that is told no could try for ever. But
+        // only of their own session, and of none that has ended and taken its counters along.
+        let session = case.own_session().filter(|session| session.value.is_alive());
+        if let (Some(session), false) = (session, violation == Some(Violation::MaxSteps)) {
             let most = session.value.most_steps().map_or(u64::MAX, u64::from);
-            batch
-                .counts
-                .push(Count { key: session.value.counter("steps"), step: CountStep::Up { most } });
+            let step = CountStep::Up { most };
+            batch.counts.push(Count { key: session.value.counter("steps"), step });
+            batch.unchanged.push(session.unchanged());
         }
         match self.commit(batch).await {
             Ok(_) => {}
-            // Out of steps while being refused: that ends the session.
+            Err(CommitError::Conflict { .. }) => return Ok(None),
+            // Out of steps while being refused: that is what is told, and ends the session.
             Err(CommitError::Full { .. }) => {
-                self.respond(case, Violation::MaxSteps).await?;
+                let why = Why::Violation(Violation::MaxSteps);
+                return Box::pin(self.refuse(case, why, judgement)).await;
             }
             Err(error) => return Err(failed(error)),
         }
@@ -76,10 +78,7 @@ impl Gate {
     }
 
     async fn respond(&self, case: &Case<'_>, violation: Violation) -> Result<(), GateError> {
-        let Some(session) = &case.session else { return Ok(()) };
-        if session.value.user != case.caller.user {
-            return Ok(());
-        }
+        let Some(session) = case.own_session() else { return Ok(()) };
         match violation.response() {
             Response::Wait | Response::Skip => Ok(()),
             Response::Pause => self.pause(&session.value.id).await,

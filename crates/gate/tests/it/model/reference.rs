@@ -1,0 +1,723 @@
+//! The gate as it should be, in plain maps: no store, no signatures, no races.
+//!
+//! It says what must happen before the gate is asked. Where several things speak against an
+//! answer or a spend, it names them all, and the gate may give any of them as its reason; but
+//! nothing of somebody else's is ever admitted to exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use countersign_core::context::History;
+use countersign_core::policy::Session as Relaxation;
+use countersign_core::policy::{self, profile::Limits};
+use countersign_core::{Action, Context, Judgement, Policy, RiskLevel, Verdict, judge};
+use countersign_gate::Config;
+use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::clock::Timestamp;
+use countersign_gate::id::{ApprovalId, SessionId};
+use countersign_gate::proposal::Why;
+use countersign_gate::scope;
+use countersign_gate::session::{End, Violation};
+
+use crate::model::pool::{files, same_thing};
+
+/// People, by their place in the model.
+pub(super) const OWNER: usize = 0;
+pub(super) const MEMBER: usize = 1;
+pub(super) const ADMIN: usize = 2;
+pub(super) const STRANGER: usize = 3;
+pub(super) const PEOPLE: usize = 4;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// An agent: whoever takes its key's place by rotation is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Agent {
+    pub(super) number: u32,
+    pub(super) user: usize,
+    pub(super) only_shell: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Approval {
+    pub(super) agent: Agent,
+    pub(super) session: Option<SessionId>,
+    pub(super) action: usize,
+    pub(super) context: Context,
+    pub(super) rules: Vec<String>,
+    pub(super) risk: RiskLevel,
+    pub(super) may_remember: bool,
+    pub(super) need: u8,
+    /// Only others than the person for whom the agent works.
+    pub(super) others: bool,
+    pub(super) expires_at: Timestamp,
+    pub(super) escalate_at: Option<Timestamp>,
+    pub(super) escalated: bool,
+    pub(super) votes: BTreeSet<usize>,
+    pub(super) state: &'static str,
+    /// By when a yes is used, or a start reported.
+    pub(super) until: Timestamp,
+    pub(super) permits: u32,
+}
+
+impl Approval {
+    pub(super) fn is_open(&self) -> bool {
+        ["pending", "approved"].contains(&self.state)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) user: usize,
+    pub(super) auto_confirm: bool,
+    pub(super) credentials: bool,
+    pub(super) pid: Option<u32>,
+    pub(super) limits: Limits,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) paused: bool,
+    pub(super) ended: Option<End>,
+    pub(super) steps: u32,
+    pub(super) errors: u32,
+    pub(super) screenshots: u32,
+    pub(super) files: u32,
+}
+
+impl Session {
+    pub(super) fn state(&self) -> &'static str {
+        match (self.ended, self.paused) {
+            (Some(_), _) => "ended",
+            (None, true) => "paused",
+            (None, false) => "active",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Remembered {
+    pub(super) rules: Vec<String>,
+    pub(super) expires_at: Timestamp,
+}
+
+/// What must come of a proposal.
+#[derive(Debug)]
+pub(super) enum Expect {
+    Permit,
+    Ask(Box<Asked>),
+    /// The question that waits already.
+    Same(ApprovalId),
+    /// For one of these reasons.
+    Refuse(Vec<Why>),
+}
+
+pub(super) struct Asked {
+    judgement: Judgement,
+    context: Context,
+    may_remember: bool,
+    pub(super) expires_at: Timestamp,
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, until {}", self.judgement.reason, self.expires_at)
+    }
+}
+
+/// What speaks against an answer, a spend, a report or a withdrawal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Against {
+    Halted,
+    NotFound,
+    Token,
+    OthersMustAgree,
+    NotForAlways,
+    Blocked,
+    OtherAction,
+    Session,
+    Pending,
+    Settled(&'static str),
+}
+
+/// What came of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    Settled(&'static str),
+    Counted(usize, u8),
+    AskedAgain,
+}
+
+/// What a person says.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) person: usize,
+    pub(super) approval: ApprovalId,
+    pub(super) say: Say,
+    pub(super) scope: Scope,
+    pub(super) wrong_token: bool,
+    pub(super) edited: Option<usize>,
+    pub(super) feedback: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub(super) pool: Vec<Action>,
+    pub(super) config: Config,
+    pub(super) now: Timestamp,
+    pub(super) halted: bool,
+    pub(super) alive: BTreeSet<u32>,
+    pub(super) approvals: BTreeMap<ApprovalId, Approval>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) remembered: BTreeMap<(usize, Option<SessionId>, usize), Remembered>,
+    pub(super) declined: BTreeMap<(SessionId, usize), (Option<String>, Timestamp)>,
+    /// Questions so far, by session or person.
+    prompts: BTreeMap<String, Timestamp>,
+    history: [History; PEOPLE],
+    /// Proposals that must be on record.
+    pub(super) planned: usize,
+    /// Permits that must be on record.
+    pub(super) permitted: usize,
+    pub(super) started: usize,
+}
+
+impl Model {
+    pub(super) fn new(pool: Vec<Action>, config: Config, now: Timestamp) -> Self {
+        Self {
+            pool,
+            config,
+            now,
+            halted: false,
+            alive: BTreeSet::new(),
+            approvals: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            remembered: BTreeMap::new(),
+            declined: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            history: [History { approved: 0, rejected: 0 }; PEOPLE],
+            planned: 0,
+            permitted: 0,
+            started: 0,
+        }
+    }
+
+    pub(super) fn pending(&self, user: usize) -> u64 {
+        let pending = self.approvals.values();
+        pending.filter(|one| one.agent.user == user && one.state == "pending").count() as u64
+    }
+
+    // Proposals.
+
+    pub(super) fn expect(
+        &self,
+        agent: &Agent,
+        action: usize,
+        session: Option<&SessionId>,
+    ) -> Expect {
+        let refuse = |why| Expect::Refuse(vec![why]);
+        if self.halted {
+            return refuse(Why::Halted);
+        }
+        let held = session.map(|id| self.own_session(agent, id));
+        if let Some(held) = held {
+            match held {
+                None => return refuse(Why::NoSession),
+                Some(Session { ended: Some(reason), .. }) => return refuse(Why::Ended(*reason)),
+                Some(Session { paused: true, .. }) => return refuse(Why::Paused),
+                Some(held) if held.deadline.is_some_and(|deadline| self.now >= deadline) => {
+                    return refuse(Why::Violation(Violation::Timeout));
+                }
+                Some(_) => {}
+            }
+        }
+        let held = held.flatten();
+        let (judgement, context, policy) = self.judged(agent, action, session, held);
+        let act = &self.pool[action];
+        if agent.only_shell && act.kind() != "shell" {
+            return refuse(Why::Scope(scope::needed(act)));
+        }
+        let mut limits = self.limits_hit(held, act);
+        match judgement.verdict {
+            Verdict::Block => return refuse(Why::Blocked),
+            Verdict::Allow | Verdict::Warn if limits.is_empty() => return Expect::Permit,
+            Verdict::Allow | Verdict::Warn => return Expect::Refuse(limits),
+            Verdict::Confirm => {}
+        }
+        if let Some(feedback) = self.said_no(action, session) {
+            return refuse(Why::Declined(feedback));
+        }
+        if let Some(same) = self.same_question(agent, action, session) {
+            return Expect::Same(same);
+        }
+        if self.pending(agent.user) >= self.config.most_pending {
+            limits.push(Why::TooManyPending(self.config.most_pending));
+        }
+        if self.prompt(agent, session).1.is_err() {
+            limits.push(match session {
+                Some(_) => Why::Violation(Violation::PromptFlood),
+                None => Why::TooFast("questions"),
+            });
+        }
+        if !limits.is_empty() {
+            return Expect::Refuse(limits);
+        }
+        let may_remember = policy.may_remember(&judgement, act, &context);
+        let seconds = policy.approval_timeout_away(act, &context);
+        let expires_at = self.now.after(Duration::from_secs(seconds.into()));
+        Expect::Ask(Box::new(Asked { judgement, context, may_remember, expires_at }))
+    }
+
+    /// By the core, with what is remembered and not taken back by a no.
+    fn judged(
+        &self,
+        agent: &Agent,
+        action: usize,
+        session: Option<&SessionId>,
+        held: Option<&Session>,
+    ) -> (Judgement, Context, Policy) {
+        let policy = Policy::default().in_session(Relaxation {
+            auto_confirm: held.is_some_and(|session| session.auto_confirm),
+            autonomous: false,
+            programmatic: false,
+        });
+        let history = Some(self.history[agent.user]);
+        let context = Context { history, ..Context::default() };
+        let act = &self.pool[action];
+        let mut judgement = judge(act, &policy, &context);
+        if judgement.verdict == Verdict::Confirm && self.said_no(action, session).is_none() {
+            let places = [None, session.cloned()];
+            let places = &places[..1 + usize::from(session.is_some())];
+            let answers = places.iter().filter_map(|place| {
+                self.remembered.get(&(agent.user, place.clone(), action))
+            });
+            let answers: Vec<_> = answers
+                .filter(|answer| self.now < answer.expires_at)
+                .map(|answer| policy::Remembered {
+                    digest: judgement.digest.clone(),
+                    rules: answer.rules.clone(),
+                })
+                .collect();
+            judgement = judge(act, &policy.clone().remembering(answers), &context);
+        }
+        (judgement, context, policy)
+    }
+
+    fn said_no(&self, action: usize, session: Option<&SessionId>) -> Option<Option<String>> {
+        let (feedback, until) = self.declined.get(&(session?.clone(), action))?;
+        (self.now < *until).then(|| feedback.clone())
+    }
+
+    fn same_question(
+        &self,
+        agent: &Agent,
+        action: usize,
+        session: Option<&SessionId>,
+    ) -> Option<ApprovalId> {
+        let same = |one: &Approval| {
+            one.session.as_ref() == session
+                && one.agent.number == agent.number
+                && one.action == action
+                && one.state == "pending"
+                && self.now < one.expires_at
+        };
+        session?;
+        self.approvals.iter().find(|(_, one)| same(one)).map(|(id, _)| id.clone())
+    }
+
+    fn limits_hit(&self, session: Option<&Session>, action: &Action) -> Vec<Why> {
+        let Some(session) = session else { return Vec::new() };
+        let over = |used: u32, most: Option<u32>| most.is_some_and(|most| used > most);
+        let Limits { steps, screenshots, files: most_files, .. } = session.limits;
+        let screen = u32::from(action.kind() == "screenshot");
+        let hit = [
+            (over(session.steps + 1, steps), Violation::MaxSteps),
+            (screen > 0 && over(session.screenshots + 1, screenshots), Violation::MaxScreenshots),
+            (over(session.files + files(action), most_files), Violation::MaxFiles),
+        ];
+        hit.into_iter().filter(|(hit, _)| *hit).map(|(_, hit)| Why::Violation(hit)).collect()
+    }
+
+    fn prompt(
+        &self,
+        agent: &Agent,
+        session: Option<&SessionId>,
+    ) -> (String, Result<Timestamp, Duration>) {
+        let key = session.map_or_else(|| agent.user.to_string(), ToString::to_string);
+        let next = self.config.prompts.take(self.prompts.get(&key).copied(), self.now);
+        (key, next)
+    }
+
+    pub(super) fn permitted(&mut self, action: usize, session: Option<&SessionId>) {
+        self.use_up(action, session);
+        self.permitted += 1;
+    }
+
+    pub(super) fn asked(
+        &mut self,
+        id: ApprovalId,
+        agent: Agent,
+        (action, session): (usize, Option<&SessionId>),
+        asked: Asked,
+    ) {
+        self.use_up(action, session);
+        let (key, next) = self.prompt(&agent, session);
+        self.prompts.insert(key, next.unwrap());
+        let Asked { judgement, context, may_remember, expires_at } = asked;
+        let (need, others, escalate_at) = self.quorum(&judgement);
+        let approval = Approval {
+            agent,
+            session: session.cloned(),
+            action,
+            context,
+            rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
+            risk: judgement.risk.level,
+            may_remember,
+            need,
+            others,
+            expires_at,
+            escalate_at,
+            escalated: false,
+            votes: BTreeSet::new(),
+            state: "pending",
+            until: expires_at,
+            permits: 0,
+        };
+        assert!(self.approvals.insert(id, approval).is_none(), "an id was given twice");
+    }
+
+    fn quorum(&self, judgement: &Judgement) -> (u8, bool, Option<Timestamp>) {
+        let (mut need, mut after) = (None, None);
+        for row in &self.config.quorum {
+            let risky = row.risk.is_some_and(|risk| judgement.risk.level >= risk);
+            let named = judgement.findings.iter().any(|finding| {
+                row.rules.iter().any(|rule| match rule.strip_suffix('*') {
+                    Some(family) => finding.rule.starts_with(family),
+                    None => finding.rule == *rule,
+                })
+            });
+            if risky || named {
+                need = need.max(row.need);
+                let sooner = row.escalate_after;
+                after = after.map_or(sooner, |one: u32| Some(sooner.map_or(one, |two| one.min(two))));
+            }
+        }
+        let escalate_at =
+            after.map(|seconds| self.now.after(Duration::from_secs(seconds.into())));
+        (need.unwrap_or(1), need.is_some(), escalate_at)
+    }
+
+    fn use_up(&mut self, action: usize, session: Option<&SessionId>) {
+        self.planned += 1;
+        let Some(session) = session else { return };
+        let action = &self.pool[action];
+        let session = self.sessions.get_mut(session).unwrap();
+        session.steps += 1;
+        session.screenshots += u32::from(action.kind() == "screenshot");
+        session.files += files(action);
+    }
+
+    /// A refusal is a step too, of a session that is theirs and goes on.
+    pub(super) fn refused(&mut self, agent: &Agent, session: Option<&SessionId>, why: &Why) {
+        self.planned += 1;
+        let Some(id) = session else { return };
+        let Some(held) = self.own_session(agent, id).filter(|held| held.ended.is_none()) else {
+            return;
+        };
+        let full = held.limits.steps.is_some_and(|most| held.steps >= most);
+        if full {
+            self.end(id, End::MaxSteps);
+            return;
+        }
+        let held = self.sessions.get_mut(id).unwrap();
+        held.steps += 1;
+        match why {
+            Why::Violation(Violation::PromptFlood) => held.paused = true,
+            Why::Violation(Violation::Timeout) => self.end(id, End::Timeout),
+            _ => {}
+        }
+    }
+
+    fn own_session(&self, agent: &Agent, id: &SessionId) -> Option<&Session> {
+        self.sessions.get(id).filter(|session| session.user == agent.user)
+    }
+
+    // Answers.
+
+    /// Whether they have anything to do with a question: to see it, or to answer it.
+    pub(super) fn is_called(&self, person: usize, approval: &Approval) -> bool {
+        let here = lives_with(person, approval.agent.user);
+        person == approval.agent.user
+            || person == OWNER
+            || (here && approval.others)
+            || (here && person == ADMIN && approval.escalated)
+    }
+
+    pub(super) fn sees(&self, person: usize, approval: &Approval) -> bool {
+        let here = lives_with(person, approval.agent.user);
+        self.is_called(person, approval) || (here && person == ADMIN)
+    }
+
+    pub(super) fn against_answer(&self, said: &Said) -> BTreeSet<Against> {
+        let mut against = BTreeSet::new();
+        if self.halted {
+            against.insert(Against::Halted);
+        }
+        let approval = self.approvals.get(&said.approval);
+        let Some(approval) = approval.filter(|one| self.is_called(said.person, one)) else {
+            against.insert(Against::NotFound);
+            return against;
+        };
+        let yes = said.say == Say::Approve;
+        let checks = [
+            (said.wrong_token, Against::Token),
+            (
+                yes && approval.others && said.person == approval.agent.user,
+                Against::OthersMustAgree,
+            ),
+            (yes && said.scope == Scope::Always && !approval.may_remember, Against::NotForAlways),
+        ];
+        against.extend(checks.into_iter().filter(|(holds, _)| *holds).map(|(_, why)| why));
+        if approval.state != "pending" {
+            against.insert(Against::Settled(approval.state));
+        } else if self.now >= approval.expires_at {
+            against.insert(Against::Settled("expired"));
+        }
+        if let (Some(edited), true) = (said.edited, yes) {
+            if self.judged_again(approval, edited).verdict == Verdict::Block {
+                against.insert(Against::Blocked);
+            }
+        }
+        against
+    }
+
+    fn judged_again(&self, approval: &Approval, edited: usize) -> Judgement {
+        judge(&self.pool[edited], &Policy::default(), &approval.context)
+    }
+
+    /// What an answer does that nothing speaks against. An edited action has an id of its own.
+    pub(super) fn answer(&mut self, said: &Said, new: Option<ApprovalId>) -> Came {
+        match (said.edited, said.say) {
+            (Some(edited), Say::Approve) => {
+                let id = new.expect("an edited action is a new question");
+                if self.replace(&said.approval, id.clone(), edited) {
+                    return Came::AskedAgain;
+                }
+                let said = Said { approval: id, scope: Scope::Once, ..said.clone() };
+                self.settle(&said)
+            }
+            _ => self.settle(said),
+        }
+    }
+
+    /// Puts an edited action in the place of the one that was asked about; says whether it must
+    /// be asked about anew.
+    fn replace(&mut self, old: &ApprovalId, new: ApprovalId, edited: usize) -> bool {
+        let before = self.approvals[old].clone();
+        let judgement = self.judged_again(&before, edited);
+        let (need, others, _) = self.quorum(&judgement);
+        let (need, others) = (need.max(before.need), others || before.others);
+        let policy = Policy::default();
+        let act = &self.pool[edited];
+        let approval = Approval {
+            action: edited,
+            rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
+            risk: judgement.risk.level,
+            may_remember: policy.may_remember(&judgement, act, &before.context),
+            need,
+            others,
+            votes: BTreeSet::new(),
+            ..before.clone()
+        };
+        let anew = !same_thing(act, &self.pool[before.action])
+            || approval.risk > before.risk
+            || (need, others) != (before.need, before.others);
+        self.approvals.get_mut(old).unwrap().state = "cancelled";
+        assert!(self.approvals.insert(new, approval).is_none(), "an id was given twice");
+        anew
+    }
+
+    fn settle(&mut self, said: &Said) -> Came {
+        let now = self.now;
+        let until = now.after(Duration::from_secs(self.config.spend_within.into()));
+        let remember_for = DAY * self.config.remember_days;
+        let approval = self.approvals.get_mut(&said.approval).unwrap();
+        let user = approval.agent.user;
+        if said.say == Say::Reject {
+            approval.state = "rejected";
+            if let Some(session) = &approval.session {
+                let no = (said.feedback.clone(), now.after(DAY));
+                self.declined.insert((session.clone(), approval.action), no);
+            }
+            self.history[user].rejected += 1;
+            return Came::Settled("rejected");
+        }
+        approval.votes.insert(said.person);
+        if approval.votes.len() < usize::from(approval.need) {
+            return Came::Counted(approval.votes.len(), approval.need);
+        }
+        (approval.state, approval.until) = ("approved", until);
+        self.history[user].approved += 1;
+        let reach = match (said.scope, &approval.session) {
+            (Scope::Once, _) | (Scope::Session, None) => None,
+            (Scope::Session, session) => Some((session.clone(), now.after(DAY))),
+            (Scope::Always, _) => Some((None, now.after(remember_for))),
+        };
+        if let Some((session, expires_at)) = reach {
+            let answer = Remembered { rules: approval.rules.clone(), expires_at };
+            self.remembered.insert((user, session, approval.action), answer);
+        }
+        Came::Settled("approved")
+    }
+
+    // Spending.
+
+    pub(super) fn against_spend(
+        &self,
+        agent: &Agent,
+        id: &ApprovalId,
+        action: Option<usize>,
+    ) -> BTreeSet<Against> {
+        let mut against = BTreeSet::new();
+        if self.halted {
+            against.insert(Against::Halted);
+        }
+        let Some(approval) = self.of_agent(agent, id) else {
+            against.insert(Against::NotFound);
+            return against;
+        };
+        if action != Some(approval.action) {
+            against.insert(Against::OtherAction);
+        }
+        let runs = |session: &SessionId| {
+            let session = &self.sessions[session];
+            session.state() == "active"
+                && session.deadline.is_none_or(|deadline| self.now < deadline)
+        };
+        if !approval.session.as_ref().is_none_or(runs) {
+            against.insert(Against::Session);
+        }
+        match approval.state {
+            "approved" if self.now < approval.until => {}
+            "pending" if self.now < approval.expires_at => {
+                against.insert(Against::Pending);
+            }
+            "pending" | "approved" => {
+                against.insert(Against::Settled("expired"));
+            }
+            "started" if self.now >= approval.until => {
+                against.insert(Against::Settled("unknown"));
+            }
+            other => {
+                against.insert(Against::Settled(other));
+            }
+        }
+        against
+    }
+
+    pub(super) fn of_agent(&self, agent: &Agent, id: &ApprovalId) -> Option<&Approval> {
+        self.approvals.get(id).filter(|approval| approval.agent.number == agent.number)
+    }
+
+    pub(super) fn spend(&mut self, id: &ApprovalId) {
+        let (now, usual) = (self.now, self.config.report_within);
+        let approval = self.approvals.get_mut(id).unwrap();
+        let session = approval.session.as_ref().map(|session| &self.sessions[session]);
+        let seconds = session.and_then(|session| session.limits.step_seconds).unwrap_or(usual);
+        approval.state = "started";
+        approval.until = now.after(Duration::from_secs(seconds.into()));
+        self.started += 1;
+    }
+
+    pub(super) fn report(&mut self, id: &ApprovalId, outcome: Outcome) {
+        let approval = self.approvals.get_mut(id).unwrap();
+        approval.state = match outcome {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+        };
+        let session = approval.session.clone();
+        self.report_in(session.as_ref(), outcome);
+    }
+
+    pub(super) fn report_in(&mut self, session: Option<&SessionId>, outcome: Outcome) {
+        let (Some(id), Outcome::Failed) = (session, outcome) else { return };
+        let session = self.sessions.get_mut(id).unwrap();
+        if session.ended.is_none() {
+            session.errors += 1;
+            if session.limits.errors.is_some_and(|most| session.errors >= most) {
+                self.end(id, End::Errors);
+            }
+        }
+    }
+
+    // What ends things.
+
+    pub(super) fn end(&mut self, id: &SessionId, reason: End) {
+        let session = self.sessions.get_mut(id).unwrap();
+        if session.ended.is_none() {
+            session.ended = Some(reason);
+            (session.steps, session.errors) = (0, 0);
+            (session.screenshots, session.files) = (0, 0);
+        }
+        self.cancel(|approval| approval.session.as_ref() == Some(id));
+    }
+
+    pub(super) fn halt(&mut self) {
+        self.halted = true;
+        self.cancel(|_| true);
+    }
+
+    fn cancel(&mut self, which: impl Fn(&Approval) -> bool) {
+        for approval in self.approvals.values_mut().filter(|one| one.is_open() && which(one)) {
+            approval.state = "cancelled";
+        }
+    }
+
+    pub(super) fn sweep(&mut self) {
+        let now = self.now;
+        for approval in self.approvals.values_mut() {
+            match approval.state {
+                "pending" if now >= approval.expires_at => approval.state = "expired",
+                "approved" if now >= approval.until => approval.state = "expired",
+                "started" if now >= approval.until => approval.state = "unknown",
+                "pending" if approval.escalate_at.is_some_and(|at| now >= at) => {
+                    approval.escalated = true;
+                }
+                _ => {}
+            }
+        }
+        self.end_where(|model, session| {
+            let over = session.deadline.is_some_and(|deadline| now >= deadline);
+            let gone = session.pid.is_some_and(|pid| !model.alive.contains(&pid));
+            match (over, gone) {
+                (true, _) => Some(End::Timeout),
+                (false, true) => Some(End::ProcessGone),
+                (false, false) => None,
+            }
+        });
+    }
+
+    pub(super) fn restart(&mut self, now: Timestamp) {
+        self.now = now;
+        self.end_where(|model, session| {
+            let gone = session.pid.is_some_and(|pid| !model.alive.contains(&pid));
+            match (session.credentials, gone) {
+                (true, _) => Some(End::CredentialsGone),
+                (false, true) => Some(End::ProcessGone),
+                (false, false) => None,
+            }
+        });
+    }
+
+    fn end_where(&mut self, why: impl Fn(&Self, &Session) -> Option<End>) {
+        let alive = self.sessions.iter().filter(|(_, session)| session.ended.is_none());
+        let over: Vec<_> = alive
+            .filter_map(|(id, session)| why(self, session).map(|why| (id.clone(), why)))
+            .collect();
+        for (id, why) in over {
+            self.end(&id, why);
+        }
+    }
+}
+
+/// Whether two people belong to the same workspace.
+pub(super) const fn lives_with(one: usize, other: usize) -> bool {
+    (one == STRANGER) == (other == STRANGER)
+}

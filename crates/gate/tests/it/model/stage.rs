@@ -1,0 +1,240 @@
+//! The real gate of a trace, with its people, its agents and a store that can die.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use countersign_core::Policy;
+use countersign_gate::approval::QuorumRow;
+use countersign_gate::clock::Fake;
+use countersign_gate::id::{KeyId, WorkspaceId};
+use countersign_gate::key::{Access, Devices, NewKey};
+use countersign_gate::process;
+use countersign_gate::rate::Rate;
+use countersign_gate::scope::Scope;
+use countersign_gate::secret::Secret;
+use countersign_gate::store::{Memory, Sqlite, Store};
+use countersign_gate::user::Membership;
+use countersign_gate::{Caller, Config, Gate, Parts, Person};
+use pollster::block_on;
+
+use crate::model::brittle::Brittle;
+use crate::model::reference::{Agent, MEMBER, OWNER, STRANGER};
+use crate::world::{BEGIN, keyring};
+
+/// Where the documents are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Memory,
+    Disk,
+}
+
+pub(super) struct Stage {
+    pub(super) gate: Option<Gate>,
+    pub(super) store: Arc<Brittle>,
+    pub(super) clock: Arc<Fake>,
+    pub(super) processes: Arc<process::Fake>,
+    pub(super) people: Vec<Person>,
+    pub(super) agents: Vec<Slot>,
+    memory: Option<Arc<dyn Store>>,
+    folder: Option<PathBuf>,
+    next: u32,
+}
+
+/// An agent and how it proves itself; nothing, where its person sits next to it.
+pub(super) struct Slot {
+    pub(super) agent: Agent,
+    pub(super) key: Option<(KeyId, Secret)>,
+}
+
+pub(super) fn config() -> Config {
+    let row = QuorumRow { risk: None, rules: Vec::new(), need: None, escalate_after: None };
+    let rules = |rule: &str| vec![rule.to_owned()];
+    Config {
+        most_pending: 6,
+        prompts: Rate { uses: 8, seconds: 300 },
+        quorum: vec![
+            QuorumRow { rules: rules("shell.git.*"), escalate_after: Some(40), ..row.clone() },
+            QuorumRow { rules: rules("sql.*"), need: Some(1), ..row.clone() },
+            QuorumRow { rules: rules("shell.infrastructure.*"), need: Some(2), ..row.clone() },
+            QuorumRow { rules: rules("shell.kubernetes.*"), need: Some(2), ..row },
+        ],
+        ..Config::default()
+    }
+}
+
+impl Stage {
+    pub(super) fn new(place: Place) -> Self {
+        let (clock, processes) = (Arc::new(Fake::at(BEGIN)), Arc::new(process::Fake::default()));
+        let folder = (place == Place::Disk).then(folder);
+        let memory: Option<Arc<dyn Store>> = match place {
+            Place::Memory => Some(Arc::new(Memory::new(Arc::new(keyring())))),
+            Place::Disk => None,
+        };
+        let store = open_store(memory.as_ref(), folder.as_ref());
+        let gate = open_gate(&store, &clock, &processes);
+        let (people, ours, theirs) = people(&gate);
+        let mut stage = Self {
+            gate: Some(gate),
+            store,
+            clock,
+            processes,
+            people,
+            agents: Vec::new(),
+            memory,
+            folder,
+            next: 0,
+        };
+        for (user, scope) in [(OWNER, "*"), (OWNER, "shell.*"), (MEMBER, "*"), (STRANGER, "*")] {
+            let workspace = if user == STRANGER { &theirs } else { &ours };
+            let slot = stage.new_agent(user, workspace, scope);
+            stage.agents.push(slot);
+        }
+        // The owner's assistant, with the owner present.
+        let agent = Agent { number: stage.number(), user: OWNER, only_shell: false };
+        stage.agents.push(Slot { agent, key: None });
+        stage
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        self.gate.as_ref().unwrap()
+    }
+
+    /// Who comes with an agent's key, if it still works.
+    pub(super) fn caller(&self, slot: usize) -> Option<Caller> {
+        match &self.agents[slot].key {
+            Some((_, secret)) => block_on(self.gate().authenticate(secret, None)).ok(),
+            None => {
+                let owner = &self.people[OWNER];
+                owner.assistant(owner.user().workspaces.keys().next().unwrap())
+            }
+        }
+    }
+
+    /// The key is revoked: it no longer works, and another agent comes in its place.
+    pub(super) fn replace_agent(&mut self, slot: usize) {
+        let Slot { agent, key } = &self.agents[slot];
+        let Some((id, secret)) = key else { return };
+        let person = &self.people[agent.user];
+        block_on(self.gate().revoke_key(person, id)).unwrap();
+        assert!(block_on(self.gate().authenticate(secret, None)).is_err(), "a revoked key works");
+        let workspace = person.user().workspaces.keys().next().unwrap().clone();
+        let scope = if agent.only_shell { "shell.*" } else { "*" };
+        self.agents[slot] = self.new_agent(agent.user, &workspace, scope);
+    }
+
+    /// The key is rotated: the agent stays who it is.
+    pub(super) fn rotate(&mut self, slot: usize) {
+        let Slot { agent, key } = &self.agents[slot];
+        let Some((id, _)) = key else { return };
+        let person = &self.people[agent.user];
+        let overlap = std::time::Duration::from_secs(60);
+        let made = block_on(self.gate().rotate_key(person, id, overlap)).unwrap();
+        self.agents[slot].key = Some((made.key.id, made.secret));
+    }
+
+    /// Ends the gate without a word, and opens it again on what it left.
+    pub(super) fn restart(&mut self, how: Ending) {
+        drop(self.gate.take());
+        let dead = std::mem::replace(&mut self.store, Arc::new(Brittle::new(nothing())));
+        match how {
+            Ending::Closed => drop(dead),
+            // Nobody tidies up: the file and its log stay as they are.
+            Ending::Left => std::mem::forget(dead),
+        }
+        self.store = open_store(self.memory.as_ref(), self.folder.as_ref());
+        self.gate = Some(open_gate(&self.store, &self.clock, &self.processes));
+    }
+
+    fn new_agent(&mut self, user: usize, workspace: &WorkspaceId, scope: &str) -> Slot {
+        let key = NewKey {
+            name: "agent".into(),
+            workspace: workspace.clone(),
+            scopes: vec![Scope::parse(scope, &std::collections::BTreeSet::new()).unwrap()],
+            access: Access::Agent,
+            devices: Devices::Any,
+            writes: Rate::per_minute(1_000_000),
+            expires_at: None,
+        };
+        let made = block_on(self.gate().create_key(&self.people[user], key)).unwrap();
+        let agent = Agent { number: self.number(), user, only_shell: scope != "*" };
+        Slot { agent, key: Some((made.key.id, made.secret)) }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// How a gate ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its store is closed.
+    Closed,
+    /// Not even that.
+    Left,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// The owner, a member, an admin, and a stranger in a workspace of their own.
+fn people(gate: &Gate) -> (Vec<Person>, WorkspaceId, WorkspaceId) {
+    let (_, link) = block_on(gate.first_start("Ann")).unwrap().unwrap();
+    let sign_in = |link: &Secret| {
+        let device = block_on(gate.accept(link, "laptop")).unwrap();
+        block_on(gate.sign_in(&device)).unwrap()
+    };
+    let owner = sign_in(&link);
+    let ours = owner.user().workspaces.keys().next().unwrap().clone();
+    let theirs = WorkspaceId::from_bytes([9; 16]);
+    let join = |name: &str, workspace: &WorkspaceId, membership| {
+        sign_in(&block_on(gate.add_user(&owner, name, workspace, membership)).unwrap().1)
+    };
+    let member = join("Max", &ours, Membership::Member);
+    let admin = join("Ada", &ours, Membership::Admin);
+    let stranger = join("Sam", &theirs, Membership::Member);
+    (vec![owner, member, admin, stranger], ours, theirs)
+}
+
+fn open_store(memory: Option<&Arc<dyn Store>>, folder: Option<&PathBuf>) -> Arc<Brittle> {
+    let inner: Arc<dyn Store> = match (memory, folder) {
+        (Some(memory), _) => memory.clone(),
+        (None, Some(folder)) => {
+            Arc::new(Sqlite::open(&folder.join("gate.db"), Arc::new(keyring())).unwrap())
+        }
+        (None, None) => nothing(),
+    };
+    Arc::new(Brittle::new(inner))
+}
+
+fn nothing() -> Arc<dyn Store> {
+    Arc::new(Memory::new(Arc::new(keyring())))
+}
+
+fn open_gate(store: &Arc<Brittle>, clock: &Arc<Fake>, processes: &Arc<process::Fake>) -> Gate {
+    block_on(Gate::open(Parts {
+        store: store.clone(),
+        keyring: Arc::new(keyring()),
+        clock: clock.clone(),
+        processes: processes.clone(),
+        policy: Policy::default(),
+        config: config(),
+    }))
+    .unwrap()
+}
+
+fn folder() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("countersign-gate-model-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
