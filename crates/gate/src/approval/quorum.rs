@@ -26,6 +26,17 @@ pub enum Requester {
     Excluded,
 }
 
+impl Quorum {
+    /// What satisfies both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let requester = match (self.requester, other.requester) {
+            (Requester::Counts, Requester::Counts) => Requester::Counts,
+            (Requester::Excluded, _) | (_, Requester::Excluded) => Requester::Excluded,
+        };
+        Self { need: self.need.max(other.need), requester }
+    }
+}
+
 impl Default for Quorum {
     /// The person for whom the agent works, alone.
     fn default() -> Self {

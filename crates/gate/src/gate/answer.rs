@@ -9,8 +9,8 @@ use countersign_core::{Action, Verdict, judge};
 use serde_json::json;
 
 use crate::approval::{
-    Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
-    Word,
+    self, Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError,
+    Vote, Word,
 };
 use crate::audit::{self, Draft, Subject};
 use crate::caller::Person;
@@ -251,7 +251,13 @@ impl Gate {
         let now = self.now();
         let word = Word {
             say: reply.say,
-            vote: Vote { by: person.user().id.clone(), device: person.device.clone(), at: now },
+            vote: Vote::sign(
+                person.user().id.clone(),
+                person.device.clone(),
+                now,
+                approval.signature(),
+                &self.keyring,
+            ),
             scope: reply.scope,
             feedback: reply.feedback.as_deref().map(redacted::text),
             until: now.after(self.config.spend_within()),
@@ -338,6 +344,7 @@ impl Gate {
         if judgement.verdict == Verdict::Block {
             return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
         }
+        let (quorum, _) = approval::quorum(&self.config.quorum, &judgement, now);
         let question = Question {
             id: ApprovalId::draw(&self.clock)?,
             user: old.request.user.clone(),
@@ -350,7 +357,8 @@ impl Gate {
             created_at: now,
             expires_at: old.request.expires_at,
             escalate_at: old.request.escalate_at,
-            quorum: old.request.quorum,
+            // An edit must not get past those who would have been asked about it.
+            quorum: old.request.quorum.and(quorum),
             shown: Shown {
                 reason: judgement.reason.clone(),
                 instead: judgement.findings.iter().find_map(|finding| finding.instead.clone()),
@@ -363,7 +371,9 @@ impl Gate {
         let mut new = Approval::ask(question, &self.keyring, &self.clock)?;
         new.escalated = old.escalated;
         let same_thing = new.request.action == old.request.action;
-        let fresh = !same_thing || new.request.risk > old.request.risk;
+        let fresh = !same_thing
+            || new.request.risk > old.request.risk
+            || new.request.quorum != old.request.quorum;
         let cancelled = old
             .state
             .clone()

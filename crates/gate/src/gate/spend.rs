@@ -11,12 +11,16 @@ use crate::event::What;
 use crate::gate::answer::{event_of, settled_count, subject_of};
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
-use crate::id::{ActionId, ApprovalId, SessionId};
+use crate::id::{ActionId, ApprovalId, KeyId, SessionId};
+use crate::key::ApiKey;
 use crate::permit::Permit;
 use crate::proposal::{Proposal, binding};
 use crate::redacted;
 use crate::session::{End, Session, SessionState};
 use crate::store::{Batch, Count, CountStep};
+
+/// More often than this no key is rotated while a question waits.
+const MOST_ROTATIONS: usize = 8;
 
 /// Why a yes cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -204,7 +208,11 @@ impl Gate {
             let now = self.now();
             let patience = session.as_ref().and_then(|session| session.patience(&proposal.action));
             let report_by = now.after(patience.unwrap_or_else(|| self.config.report_within()));
+            // Until when a yes holds is not signed, but when it was said is.
+            let said = approval.state.decision().map(|decision| decision.at);
+            let over = said.is_some_and(|said| now >= said.after(self.config.spend_within()));
             let next = match approval.state.clone().spend(now, report_by) {
+                Ok(_) if over => return Err(SpendError::Settled("expired")),
                 Ok(state) => approval.with(state),
                 Err(_) if approval.state.is_pending() && now < approval.request.expires_at => {
                     return Err(SpendError::Pending);
@@ -246,8 +254,32 @@ impl Gate {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
         let request = &held.value.request;
         let same = request.user == caller.user && request.workspace == caller.workspace;
-        let same_key = request.key.is_none() == caller.key.is_none();
-        if same && same_key { Ok(held) } else { Err(SpendError::NotFound) }
+        if same && self.succeeds(caller.key_id(), request.key.as_ref()).await? {
+            return Ok(held);
+        }
+        Err(SpendError::NotFound)
+    }
+
+    /// Whether a key is the one that asked, or took its place since. Another key may be another
+    /// agent's, and may do other things.
+    async fn succeeds(
+        &self,
+        key: Option<&KeyId>,
+        asked: Option<&KeyId>,
+    ) -> Result<bool, SpendError> {
+        let mut asked = asked.cloned();
+        for _ in 0..MOST_ROTATIONS {
+            if asked.as_ref() == key {
+                return Ok(true);
+            }
+            let (Some(_), Some(old)) = (key, asked) else { return Ok(false) };
+            let held: Option<Held<ApiKey>> = self.get(old.as_str()).await?;
+            asked = held.and_then(|held| held.value.rotated_to);
+            if asked.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
     }
 
     async fn running_session(

@@ -344,7 +344,8 @@ impl Gate {
         let user = &case.caller.user;
         let mut add = |what: &'static str, name: &str, rate| {
             if let Some(rate) = rate {
-                let key = format!("user:{user}:{what}:{name}");
+                // Names are the agent's own words, and keys are kept.
+                let key = format!("user:{user}:{what}:{}", redacted::text(name));
                 conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
             }
         };
@@ -417,9 +418,11 @@ impl Gate {
             batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
         }
         // A refused action is a step too, or an agent that is told no could try for ever.
-        if let (Some(session), false) =
-            (&case.session, matches!(violation, Some(Violation::MaxSteps)))
-        {
+        let counts = |session: &&Held<Session>| {
+            let over = matches!(violation, Some(Violation::MaxSteps));
+            case.owns(session) && session.value.is_alive() && !over
+        };
+        if let Some(session) = case.session.as_ref().filter(counts) {
             let most = session.value.most_steps().map_or(u64::MAX, u64::from);
             batch
                 .counts
@@ -429,7 +432,8 @@ impl Gate {
             Ok(_) => {}
             // Out of steps while being refused: that ends the session.
             Err(CommitError::Full { .. }) => {
-                self.respond(case, Violation::MaxSteps).await?;
+                let why = Why::Violation(Violation::MaxSteps);
+                return Box::pin(self.refuse(case, why, judgement)).await;
             }
             Err(error) => return Err(failed(error)),
         }
@@ -441,7 +445,7 @@ impl Gate {
 
     async fn respond(&self, case: &Case<'_>, violation: Violation) -> Result<(), GateError> {
         let Some(session) = &case.session else { return Ok(()) };
-        if session.value.user != case.caller.user {
+        if !case.owns(session) {
             return Ok(());
         }
         match violation.response() {
@@ -535,12 +539,17 @@ impl Case<'_> {
         }
     }
 
+    /// A session of somebody else is none.
+    fn owns(&self, session: &Held<Session>) -> bool {
+        session.value.user == self.caller.user && session.value.workspace == self.caller.workspace
+    }
+
     /// The scope the key would need, if it does not have it.
     fn missing_scope(&self) -> Option<String> {
         let key = self.caller.key.as_ref()?;
         let needed = scope::needed(&self.proposal.action);
         let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
-        (!covered).then_some(needed)
+        (!covered).then(|| redacted::text(&needed))
     }
 }
 
@@ -562,11 +571,7 @@ fn standing(case: &Case<'_>) -> Option<Why> {
         return Some(Why::Halted);
     }
     case.proposal.session.as_ref()?;
-    // A session of somebody else is none.
-    let mine = |session: &&Held<Session>| {
-        session.value.user == case.caller.user && session.value.workspace == case.caller.workspace
-    };
-    let Some(session) = case.session.as_ref().filter(mine) else {
+    let Some(session) = case.session.as_ref().filter(|session| case.owns(session)) else {
         return Some(Why::NoSession);
     };
     match session.value.state {
