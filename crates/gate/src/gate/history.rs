@@ -92,7 +92,8 @@ async fn audit_report(
 ) -> Result<Report, StoreError> {
     let chain = store.chain().await?;
     // What is recorded while we walk is not part of what we verify.
-    let end = chain.end().number;
+    // Without a signed end, everything is walked, to find that out.
+    let end = chain.head.as_ref().map_or(u64::MAX, |head| head.number);
     let mut verifier = Verifier::new(chain, key);
     let mut query = RecordQuery::default();
     loop {
@@ -100,7 +101,17 @@ async fn audit_report(
         records.iter().filter(|record| record.number <= end).for_each(|it| verifier.next(it));
         match records.last() {
             Some(last) if last.number < end => query.after = last.number,
-            Some(_) | None => return Ok(verifier.finish()),
+            Some(_) | None => break,
         }
     }
+    let mut report = verifier.finish();
+    // What came meanwhile is signed by now; a record past the signed end is none of ours.
+    let after = RecordQuery { after: end, limit: 1, ..RecordQuery::default() };
+    if let Some(record) = store.records(&after).await?.first() {
+        let signed = store.chain().await?.end().number;
+        if record.number > signed {
+            report.damage.push(audit::Damage::End { found: record.number, signed });
+        }
+    }
+    Ok(report)
 }

@@ -2,5 +2,7 @@
 
 mod approvals;
 mod defects;
+mod identity;
+mod sessions;
 mod tamper;
 mod world;
