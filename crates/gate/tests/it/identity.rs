@@ -148,12 +148,10 @@ fn a_rotated_key_works_on_for_a_while_and_its_heir_uses_its_answers() {
     // A key that has nothing to do with it does not get what another asked for.
     let other = make(&world, new_key(&world, &["email.send"]));
     let other = authenticate(&world, &other.secret).unwrap();
+    let assistant = world.owner.assistant(&world.workspace).unwrap();
     let spend = |caller| block_on(world.gate.spend(caller, &waiting.approval, &shell(RISKY)));
     assert!(matches!(spend(&other), Err(SpendError::NotFound)));
-    assert!(matches!(
-        spend(&world.owner.assistant(&world.workspace).unwrap()),
-        Err(SpendError::NotFound)
-    ));
+    assert!(matches!(spend(&assistant), Err(SpendError::NotFound)));
     let heir = authenticate(&world, &new.secret).unwrap();
     assert!(spend(&heir).is_ok());
     assert_eq!(

@@ -1,6 +1,7 @@
 //! The gate from outside: what an agent, a person and a clock can do, over real stores.
 
 mod approvals;
+mod audit;
 mod defects;
 mod identity;
 mod sessions;
