@@ -222,16 +222,18 @@ impl Approval {
         serde_json::from_slice(&plain).map_err(|_| TamperedError)
     }
 
-    /// Checks the signature on the request, and on the decision if one fell.
+    /// Checks the signatures on the request, on every vote, and on the decision if one fell.
     ///
     /// # Errors
     /// One of them is not the server's.
     pub fn check(&self, key: &PublicKey) -> Result<(), TamperedError> {
         let request_holds =
             key.verifies(Purpose::Request, &self.request.to_bytes(), &self.signature.0);
-        let decision_holds =
-            self.state.decision().is_none_or(|decision| decision.is_signed(&self.signature, key));
-        if request_holds && decision_holds { Ok(()) } else { Err(TamperedError) }
+        if request_holds && self.state.is_signed(&self.signature, key) {
+            Ok(())
+        } else {
+            Err(TamperedError)
+        }
     }
 
     /// What it may be answered with on a device, drawn again from what only the server knows.

@@ -28,6 +28,7 @@ use crate::clock::{ChanceError, Clock, random};
 #[expect(missing_docs, reason = "each variant is what it is for")]
 pub enum Purpose {
     Request,
+    Vote,
     Decision,
     Head,
     Checkpoint,
@@ -40,6 +41,7 @@ impl Purpose {
     const fn as_bytes(self) -> &'static [u8] {
         match self {
             Self::Request => b"countersign request v1\0",
+            Self::Vote => b"countersign vote v1\0",
             Self::Decision => b"countersign decision v1\0",
             Self::Head => b"countersign head v1\0",
             Self::Checkpoint => b"countersign checkpoint v1\0",

@@ -37,6 +37,8 @@ fn mask(value: &mut Value, name: Option<&str>) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, name)),
         Value::Object(fields) => {
             fields.iter_mut().for_each(|(name, field)| mask(field, Some(name)));
+            // Names are the agent's own words too, where they are not those of the action.
+            *fields = std::mem::take(fields).into_iter().map(|(k, v)| (text(&k), v)).collect();
         }
         Value::Null | Value::Bool(_) => {}
     }

@@ -50,24 +50,24 @@ pub(crate) fn describe(action: &Action) -> (String, Vec<String>) {
 fn plain(action: &Action) -> (String, Vec<String>) {
     match action {
         Action::Shell { command, cwd } => {
-            let mut lines: Vec<_> = command.lines().map(str::to_owned).collect();
+            let mut lines = lines_of(command);
+            let first = lines.first().cloned().unwrap_or_default();
             lines.extend(cwd.as_ref().map(|cwd| format!("in {cwd}")));
-            (format!("Run: {}", command.lines().next().unwrap_or_default()), lines)
+            (format!("Run: {first}"), lines)
         }
         Action::Code { language, source, .. } => {
-            (format!("Run {language:?} code"), source.lines().map(str::to_owned).collect())
+            (format!("Run {language:?} code"), lines_of(source))
         }
         Action::FileRead { path } => (format!("Read {path}"), Vec::new()),
         Action::FileWrite { path, content } => {
-            let lines = content.as_deref().unwrap_or_default().lines();
-            (format!("Write {path}"), lines.map(str::to_owned).collect())
+            (format!("Write {path}"), lines_of(content.as_deref().unwrap_or_default()))
         }
         Action::FileDelete { path } => (format!("Delete {path}"), Vec::new()),
         Action::FileList { path } => (format!("List {path}"), Vec::new()),
         Action::Navigate { url } => (format!("Open {url}"), Vec::new()),
         Action::HttpRequest { method, url, body } => {
-            let lines = body.as_deref().unwrap_or_default().lines();
-            (format!("Send {method} to {url}"), lines.map(str::to_owned).collect())
+            let lines = lines_of(body.as_deref().unwrap_or_default());
+            (format!("Send {method} to {url}"), lines)
         }
         Action::Ui { .. }
         | Action::Screenshot {}
@@ -106,9 +106,7 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
         Action::Login { site } => (format!("Sign in to {site}"), Vec::new()),
         Action::Notify { channel } => (format!("Send a notification by {channel}"), Vec::new()),
         Action::Skill { skill, params } => (format!("Use {skill}"), pairs(params)),
-        Action::Applescript { script } => {
-            ("Run an AppleScript".to_owned(), script.lines().map(str::to_owned).collect())
-        }
+        Action::Applescript { script } => ("Run an AppleScript".to_owned(), lines_of(script)),
         Action::Tool { server, tool, arguments, .. } => {
             (format!("Call {tool} of {server}"), pairs(arguments))
         }
@@ -124,6 +122,11 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
         | Action::Navigate { .. }
         | Action::HttpRequest { .. } => ("Read the page".to_owned(), Vec::new()),
     }
+}
+
+/// Redacted as a whole before it is cut into lines: a private key is only known by its frame.
+fn lines_of(text: &str) -> Vec<String> {
+    redacted::text(text).lines().map(str::to_owned).collect()
 }
 
 fn pairs(params: &std::collections::BTreeMap<String, Value>) -> Vec<String> {

@@ -84,6 +84,9 @@ pub struct Vote {
     pub device: Option<DeviceId>,
     /// When.
     pub at: Timestamp,
+    /// The server's signature over all of it and the request's signature: a yes that waits for
+    /// others must not be one that somebody wrote into the database.
+    signature: Sign,
 }
 
 /// What was decided, signed.
@@ -270,6 +273,26 @@ impl State {
         }
     }
 
+    /// Whether everything in it that a person said is what the server signed, and the state is the
+    /// one that follows from it.
+    pub(crate) fn is_signed(&self, request: &Sign, key: &PublicKey) -> bool {
+        let say = match self {
+            Self::Pending { votes } => {
+                return votes.iter().all(|vote| vote.is_signed(request, key));
+            }
+            Self::Expired { .. } | Self::Cancelled { .. } => return true,
+            Self::Rejected { .. } => Say::Reject,
+            Self::Approved { .. }
+            | Self::Started { .. }
+            | Self::Done { .. }
+            | Self::Failed { .. }
+            | Self::Unknown { .. } => Say::Approve,
+        };
+        // A signed no must not become a yes by the name of the state it stands in.
+        self.decision()
+            .is_some_and(|decision| decision.say == say && decision.is_signed(request, key))
+    }
+
     /// When something must be done about it; none once it is over.
     pub(crate) fn due(&self, request: &Request, escalated: bool) -> Option<Timestamp> {
         match self {
@@ -296,6 +319,29 @@ pub enum Outcome {
     Done,
     /// It failed.
     Failed,
+}
+
+impl Vote {
+    /// One person's word on a request.
+    pub(crate) fn sign(
+        by: UserId,
+        device: Option<DeviceId>,
+        at: Timestamp,
+        request: &Sign,
+        keyring: &Keyring,
+    ) -> Self {
+        let mut vote = Self { by, device, at, signature: Sign([0; 64]) };
+        vote.signature = Sign(keyring.sign(Purpose::Vote, &vote.to_bytes(request)));
+        vote
+    }
+
+    fn is_signed(&self, request: &Sign, key: &PublicKey) -> bool {
+        key.verifies(Purpose::Vote, &self.to_bytes(request), &self.signature.0)
+    }
+
+    fn to_bytes(&self, request: &Sign) -> Vec<u8> {
+        canonical(&(request, &self.by, &self.device, self.at))
+    }
 }
 
 impl Decision {

@@ -193,9 +193,19 @@ pub async fn verify(store: &dyn Store, mut verifier: Verifier) -> Result<Report,
         records.iter().filter(|record| record.number <= end).for_each(|it| verifier.next(it));
         match records.last() {
             Some(last) if last.number < end => query.after = last.number,
-            Some(_) | None => return Ok(verifier.finish()),
+            Some(_) | None => break,
         }
     }
+    let mut report = verifier.finish();
+    // What came meanwhile is signed by now; a record past the signed end is none of ours.
+    let after = RecordQuery { after: end, limit: 1, ..RecordQuery::default() };
+    if let Some(record) = store.records(&after).await?.first() {
+        let signed = store.chain().await?.end().number;
+        if record.number > signed {
+            report.damage.push(Damage::End { found: record.number, signed });
+        }
+    }
+    Ok(report)
 }
 
 #[cfg(test)]

@@ -61,7 +61,12 @@ impl Gate {
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(failed(error)),
         }
-        if self.config.enabled { Ok(()) } else { self.switch(None, true).await }
+        if self.config.enabled {
+            return Ok(());
+        }
+        self.switch(None, true).await?;
+        let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
+        self.cancel_all(open, Cancel::Halted).await
     }
 
     async fn switch(&self, person: Option<&Person>, halted: bool) -> Result<(), GateError> {

@@ -332,9 +332,13 @@ impl Gate {
         has_credentials: bool,
     ) -> Result<Session, StartError> {
         let name = plan.profile.as_deref();
-        let unknown = || StartError::Profile(name.unwrap_or_default().to_owned());
+        let unknown = || StartError::Profile(redacted::text(name.unwrap_or_default()));
         let limits = tightest(self.policy().limits(name).ok_or_else(unknown)?, plan.limits);
         plan.task = plan.task.as_deref().map(redacted::text);
+        plan.flow = plan.flow.as_deref().map(redacted::text);
+        for origin in plan.allowed_origins.iter_mut().flatten() {
+            *origin = redacted::text(origin);
+        }
         let started_at = self.now();
         let deadline = limits
             .session_seconds

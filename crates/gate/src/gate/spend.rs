@@ -205,7 +205,11 @@ impl Gate {
             let now = self.now();
             let patience = session.as_ref().and_then(|session| session.patience(&proposal.action));
             let report_by = now.after(patience.unwrap_or_else(|| self.config.report_within()));
+            // Until when a yes holds is not signed, but when it was said is.
+            let said = approval.state.decision().map(|decision| decision.at);
+            let over = said.is_some_and(|said| now >= said.after(self.config.spend_within()));
             let next = match approval.state.clone().spend(now, report_by) {
+                Ok(_) if over => return Err(SpendError::Settled("expired")),
                 Ok(state) => approval.with(state),
                 Err(_) if approval.state.is_pending() && now < approval.request.expires_at => {
                     return Err(SpendError::Pending);

@@ -4,5 +4,10 @@
 
 mod announce;
 mod approvals;
+mod audit;
+mod defects;
+mod identity;
 mod model;
+mod sessions;
+mod tamper;
 mod world;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use countersign_core::{Action, Policy};
 use countersign_gate::approval::Say;
+use countersign_gate::audit::Record;
 use countersign_gate::clock::{Fake, Timestamp};
-use countersign_gate::gate::{Answered, Consent, Reply};
+use countersign_gate::gate::{AnswerError, Answered, Consent, Reply};
 use countersign_gate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::keyring::Keyring;
@@ -16,7 +17,7 @@ use countersign_gate::process;
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::session::Plan;
-use countersign_gate::store::{Memory, Sqlite, Store};
+use countersign_gate::store::{Kind, Memory, Query, RecordQuery, Sqlite, Store};
 use countersign_gate::user::Membership;
 use countersign_gate::{Caller, Config, Gate, Parts, Permit, Person, Proposal, Submitted};
 use pollster::block_on;
@@ -163,6 +164,55 @@ impl World {
 
     pub(crate) fn verify(&self) {
         assert_eq!(block_on(self.gate.verify()).unwrap().damage, []);
+    }
+
+    /// Somebody in another workspace, signed in.
+    pub(crate) fn person_in(
+        &self,
+        name: &str,
+        workspace: &WorkspaceId,
+        membership: Membership,
+    ) -> Person {
+        let added = self.gate.add_user(&self.owner, name, workspace, membership);
+        let (_, link) = block_on(added).unwrap();
+        let device = block_on(self.gate.accept(&link, "phone")).unwrap();
+        block_on(self.gate.sign_in(&device)).unwrap()
+    }
+
+    /// What becomes of somebody's plain answer.
+    pub(crate) fn say_as(
+        &self,
+        person: &Person,
+        approval: &ApprovalId,
+        say: Say,
+    ) -> Result<Answered, AnswerError> {
+        block_on(self.gate.answer(person, Reply::plain(approval.clone(), say)))
+    }
+
+    /// Everything on record.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        block_on(self.gate.store().records(&RecordQuery::default())).unwrap()
+    }
+
+    /// The approvals in a state.
+    pub(crate) fn approvals(&self, state: &'static str) -> Vec<ApprovalId> {
+        let query = Query { states: vec![state], ..Query::of(Kind::Approval) };
+        let found = block_on(self.gate.store().find(&query)).unwrap();
+        found.iter().map(|stored| ApprovalId::parse(&stored.doc.id).unwrap()).collect()
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    /// The database, opened by somebody who is not the gate.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder().join("gate.db")).unwrap()
+    }
+
+    /// Changes the database behind the gate's back.
+    pub(crate) fn sql(&self, statement: &str) {
+        self.database().execute_batch(statement).unwrap();
     }
 }
 
