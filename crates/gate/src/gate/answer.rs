@@ -9,8 +9,8 @@ use countersign_core::{Action, Verdict, judge};
 use serde_json::json;
 
 use crate::approval::{
-    self, Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError, Vote,
-    Word,
+    self, Approval, Cancel, Details, Question, Requester, Say, Scope, Shown, State, TamperedError,
+    Vote, Word,
 };
 use crate::audit::{self, Draft, Subject};
 use crate::caller::Person;

@@ -225,8 +225,7 @@ fn an_answer_comes_in_time_or_is_too_late_and_never_both() {
     explore(|| {
         let world = World::new();
         let approval = world.ask(None);
-        let (answerer, sweeper, asked) =
-            (Arc::clone(&world), Arc::clone(&world), approval.clone());
+        let (answerer, sweeper, asked) = (Arc::clone(&world), Arc::clone(&world), approval.clone());
         let expires_at = ready(world.gate.card(&world.owner, &approval)).unwrap().expires_at;
         let (answered, swept) = both(
             move || answerer.say(&asked, Say::Approve),

@@ -19,7 +19,11 @@ impl Trace {
         let person = self.dice.below(PEOPLE);
         let mut all: Vec<Said> = Vec::new();
         for _ in 0..many {
-            let Some(said) = self.any_said(person) else { return };
+            let Some(mut said) = self.any_said(person) else { return };
+            // Of two new questions nobody could tell which is whose.
+            if all.iter().any(|other| other.edited.is_some()) {
+                said.edited = None;
+            }
             // The same one twice is another race, with one winner; here it would hide which.
             if all.iter().all(|other| other.approval != said.approval) {
                 all.push(said);

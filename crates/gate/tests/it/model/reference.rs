@@ -285,9 +285,9 @@ impl Model {
         if judgement.verdict == Verdict::Confirm && self.said_no(action, session).is_none() {
             let places = [None, session.cloned()];
             let places = &places[..1 + usize::from(session.is_some())];
-            let answers = places.iter().filter_map(|place| {
-                self.remembered.get(&(agent.user, place.clone(), action))
-            });
+            let answers = places
+                .iter()
+                .filter_map(|place| self.remembered.get(&(agent.user, place.clone(), action)));
             let answers: Vec<_> = answers
                 .filter(|answer| self.now < answer.expires_at)
                 .map(|answer| policy::Remembered {
@@ -396,11 +396,11 @@ impl Model {
             if risky || named {
                 need = need.max(row.need);
                 let sooner = row.escalate_after;
-                after = after.map_or(sooner, |one: u32| Some(sooner.map_or(one, |two| one.min(two))));
+                after =
+                    after.map_or(sooner, |one: u32| Some(sooner.map_or(one, |two| one.min(two))));
             }
         }
-        let escalate_at =
-            after.map(|seconds| self.now.after(Duration::from_secs(seconds.into())));
+        let escalate_at = after.map(|seconds| self.now.after(Duration::from_secs(seconds.into())));
         (need.unwrap_or(1), need.is_some(), escalate_at)
     }
 

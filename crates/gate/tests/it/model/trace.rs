@@ -20,9 +20,7 @@ use pollster::block_on;
 use crate::model::brittle::Fate;
 use crate::model::dice::Dice;
 use crate::model::pool::pool;
-use crate::model::reference::{
-    ADMIN, Expect, Model, OWNER, PEOPLE, STRANGER, Session, lives_with,
-};
+use crate::model::reference::{ADMIN, Expect, Model, OWNER, PEOPLE, STRANGER, Session, lives_with};
 use crate::model::stage::{Ending, Place, Stage, config};
 use crate::world::BEGIN;
 
@@ -222,11 +220,8 @@ impl Trace {
         let slot = self.slot_near(&id);
         let agent = self.stage.agents[slot].agent;
         let approved = self.model.approvals[&id].action;
-        let action = if self.dice.once_in(5) {
-            self.dice.below(self.model.pool.len())
-        } else {
-            approved
-        };
+        let action =
+            if self.dice.once_in(5) { self.dice.below(self.model.pool.len()) } else { approved };
         let mut proposal = Proposal::of(self.model.pool[action].clone());
         let with_script = self.dice.once_in(20);
         if with_script {
@@ -369,9 +364,8 @@ impl Trace {
             Ok(session) => {
                 assert!(!self.model.halted && agent.user != STRANGER);
                 let deadline = limits.session_seconds;
-                let deadline = deadline.map(|seconds| {
-                    self.model.now.after(Duration::from_secs(seconds.into()))
-                });
+                let deadline = deadline
+                    .map(|seconds| self.model.now.after(Duration::from_secs(seconds.into())));
                 assert_eq!(session.deadline, deadline);
                 let held = Session {
                     user: agent.user,
@@ -549,9 +543,8 @@ impl Trace {
         let answers = block_on(self.stage.gate().remembered_answers(by)).unwrap();
         let now = self.model.now;
         let known = self.model.remembered.iter();
-        let known = known
-            .filter(|((user, ..), answer)| *user == person && now < answer.expires_at)
-            .count();
+        let known =
+            known.filter(|((user, ..), answer)| *user == person && now < answer.expires_at).count();
         assert_eq!(answers.len(), known, "remembered");
         let Some(answer) = answers.first() else { return };
         let action = self.model.approvals[&answer.approval].action;
