@@ -94,13 +94,13 @@ fn work(store: &Sqlite, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
             open.get(chosen).cloned()
         };
         let (operation, id, batch) = match id {
-            Some(id) => match advance(store, &id) {
-                Some((operation, batch)) => (operation, id, batch),
-                None => {
+            Some(id) => {
+                let Some((operation, batch)) = advance(store, &id) else {
                     open.lock().unwrap().retain(|other| *other != id);
                     continue;
-                }
-            },
+                };
+                (operation, id, batch)
+            }
             None if dice.below(40) == 0 => ("noise", String::new(), noise(&mut dice)),
             None => {
                 let id = format!("{name}-{number}");
