@@ -1,22 +1,139 @@
-//! The property tests, for as long as somebody likes to wait.
+//! What CI tries a little of, for as long as somebody likes to wait: properties, random traces of
+//! the gate against its model, and processes that are killed.
+
+use std::time::Instant;
 
 use crate::Result;
 use crate::process::{PROFILE, cargo, run as run_command};
 
-/// CI tries 256.
-const CASES: &str = "100000";
+const HELP: &str = "\
+cargo xtask soak [PART…] [OPTIONS]
 
-/// Runs the property tests with many more cases than CI does.
+Parts; all of them, if none is named:
+  properties       the property tests of every crate
+  traces           random traces of the gate against its reference model
+  kills            processes that use the store and the gate, killed at random moments
+
+  --cases N        cases for each property                 (100000; CI tries 256)
+  --steps N        steps of the traces in memory           (1000000; CI takes 12000)
+  --disk-steps N   steps of the traces on SQLite           (200000; CI takes 3000)
+  --kills N        kills of each process                   (300; CI does 60 and 30)
+  --seed N         repeats a trace or the moments of the kills
+";
+
+/// The options, by name, with what the tests call them and what they stand at.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("--cases", "PROPTEST_CASES", "100000"),
+    ("--steps", "TRACE_STEPS", "1000000"),
+    ("--disk-steps", "TRACE_STEPS_DISK", "200000"),
+    ("--kills", "KILLS", "300"),
+];
+
+const PARTS: &[(&str, &[&str])] = &[
+    ("properties", &["--workspace", "--tests", "--no-fail-fast"]),
+    ("traces", &["--package", "countersign-gate", "--test", "it"]),
+    ("kills", &["--package", "countersign-gate", "--test", "kill"]),
+];
+
+/// Runs the parts that are asked for, with many more tries than CI does.
 ///
 /// # Errors
-/// A property does not hold; its smallest counterexample has been printed.
+/// Something does not hold: the smallest counterexample, or the seed and the last steps of the
+/// trace, have been printed.
 pub(crate) fn run(args: &[&str]) -> Result {
-    let cases = match args {
-        [] => CASES,
-        ["--cases", cases] => cases,
-        other => return Err(format!("unknown option `{}`", other.join(" ")).into()),
+    let Some(plan) = parse(args)? else {
+        println!("{HELP}");
+        return Ok(());
     };
-    println!("soaking with {cases} cases for each property");
-    let words = ["test", "--workspace", "--profile", PROFILE, "--tests", "--no-fail-fast"];
-    run_command(cargo(&words).env("PROPTEST_CASES", cases))
+    for (at, (name, words)) in plan.parts.iter().enumerate() {
+        let began = Instant::now();
+        println!("\n=== {}/{} {name}: {} ===", at + 1, plan.parts.len(), plan.told(name));
+        let mut command = cargo(&["test", "--profile", PROFILE]);
+        command.args(*words);
+        command.envs(plan.numbers_of(name).map(|(variable, number)| (*variable, number.as_str())));
+        if *name != "properties" {
+            command.args(["--", "--nocapture", if *name == "traces" { "model::" } else { "" }]);
+        }
+        run_command(&mut command)?;
+        println!("--- {name}: ok in {:.0?}", began.elapsed());
+    }
+    Ok(())
+}
+
+/// What is to be run.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    parts: Vec<(&'static str, &'static [&'static str])>,
+    /// What the tests read, and how many of it.
+    numbers: Vec<(&'static str, String)>,
+}
+
+impl Plan {
+    /// The tests of every crate are among the properties; only their cases are many there.
+    fn numbers_of(&self, part: &str) -> impl Iterator<Item = &(&'static str, String)> {
+        let wanted: &[&str] = match part {
+            "properties" => &["PROPTEST_CASES"],
+            "traces" => &["TRACE_STEPS", "TRACE_STEPS_DISK", "TRACE_SEED"],
+            _ => &["KILLS", "KILL_SEED"],
+        };
+        self.numbers.iter().filter(move |(variable, _)| wanted.contains(variable))
+    }
+
+    fn told(&self, part: &str) -> String {
+        let numbers =
+            self.numbers_of(part).map(|(variable, number)| format!("{variable}={number}"));
+        numbers.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Nothing when only help is wanted.
+fn parse(args: &[&str]) -> Result<Option<Plan>> {
+    let mut plan = Plan { parts: Vec::new(), numbers: Vec::new() };
+    plan.numbers
+        .extend(OPTIONS.iter().map(|(_, variable, usual)| (*variable, (*usual).to_owned())));
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if ["--help", "-h"].contains(arg) {
+            return Ok(None);
+        }
+        if let Some(part) = PARTS.iter().find(|(name, _)| name == arg) {
+            plan.parts.push(*part);
+            continue;
+        }
+        let variables: &[&'static str] = match OPTIONS.iter().find(|(name, ..)| name == arg) {
+            Some((_, variable, _)) => std::slice::from_ref(variable),
+            None if *arg == "--seed" => &["TRACE_SEED", "KILL_SEED"],
+            None => return Err(format!("unknown option `{arg}`\n\n{HELP}").into()),
+        };
+        let number: u64 = args.next().ok_or_else(|| format!("`{arg}` needs a number"))?.parse()?;
+        plan.numbers.retain(|(known, _)| !variables.contains(known));
+        plan.numbers.extend(variables.iter().map(|variable| (*variable, number.to_string())));
+    }
+    if plan.parts.is_empty() {
+        plan.parts = PARTS.to_vec();
+    }
+    Ok(Some(plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_run_unless_parts_are_named() {
+        let plan = parse(&[]).unwrap().unwrap();
+        assert_eq!(plan.parts.len(), PARTS.len());
+        let plan = parse(&["kills", "--kills", "7", "--seed", "3"]).unwrap().unwrap();
+        assert_eq!(plan.parts, [PARTS[2]]);
+        assert_eq!(plan.told("kills"), "KILLS=7 KILL_SEED=3");
+        assert_eq!(plan.told("traces"), "TRACE_STEPS=1000000 TRACE_STEPS_DISK=200000 TRACE_SEED=3");
+    }
+
+    #[test]
+    fn what_is_no_option_or_no_number_is_refused() {
+        assert!(parse(&["--help"]).unwrap().is_none());
+        for bad in [&["--steps"][..], &["--steps", "many"], &["--fast"]] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+    }
 }

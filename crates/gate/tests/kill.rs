@@ -88,18 +88,20 @@ fn work(store: &Sqlite, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
             let chosen = usize::try_from(dice.below(2 * MOST_PENDING)).unwrap();
             open.get(chosen).cloned()
         };
-        let (operation, id, batch) = if let Some(id) = id {
-            let Some((operation, batch)) = advance(store, &id) else {
-                open.lock().unwrap().retain(|other| *other != id);
-                continue;
-            };
-            (operation, id, batch)
-        } else if dice.below(40) == 0 {
-            ("noise", String::new(), noise(&mut dice))
-        } else {
-            let id = format!("{name}-{number}");
-            let batch = step("ask", Write::Insert(doc(&id, "pending")), Some(UP));
-            ("ask", id, batch)
+        let (operation, id, batch) = match id {
+            Some(id) => {
+                let Some((operation, batch)) = advance(store, &id) else {
+                    open.lock().unwrap().retain(|other| *other != id);
+                    continue;
+                };
+                (operation, id, batch)
+            }
+            None if dice.below(40) == 0 => ("noise", String::new(), noise(&mut dice)),
+            None => {
+                let id = format!("{name}-{number}");
+                let batch = step("ask", Write::Insert(doc(&id, "pending")), Some(UP));
+                ("ask", id, batch)
+            }
         };
         match block_on(store.commit(batch)) {
             Ok(_) => say(&format!("ack {operation} {id}")),

@@ -225,10 +225,10 @@ fn an_answer_comes_in_time_or_is_too_late_and_never_both() {
     explore(|| {
         let world = World::new();
         let approval = world.ask(None);
-        let (answerer, sweeper, asked) = (Arc::clone(&world), Arc::clone(&world), approval.clone());
+        let (person, sweeper, asked) = (Arc::clone(&world), Arc::clone(&world), approval.clone());
         let expires_at = ready(world.gate.card(&world.owner, &approval)).unwrap().expires_at;
         let (answered, swept) = both(
-            move || answerer.say(&asked, Say::Approve),
+            move || person.say(&asked, Say::Approve),
             move || {
                 sweeper.clock.set(expires_at);
                 ready(sweeper.gate.sweep()).map(drop)
@@ -296,9 +296,9 @@ fn submit_against(
     world: &Arc<World>,
     stop: impl FnOnce(&World) + Send + 'static,
 ) {
-    let (submitter, stopper) = (Arc::clone(world), Arc::clone(world));
+    let (agent, stopper) = (Arc::clone(world), Arc::clone(world));
     let ((late, submitted), ()) = both(
-        move || (submitter.is_confirmed(), submitter.submit(command, session.as_ref())),
+        move || (agent.is_confirmed(), agent.submit(command, session.as_ref())),
         move || {
             stop(&stopper);
             stopper.confirm();
@@ -364,14 +364,14 @@ fn an_edit_leaves_nothing_open_behind_a_stop() {
         let world = World::new();
         let session = world.session();
         let approval = world.ask(Some(&session));
-        let (editor, stopper) = (Arc::clone(&world), Arc::clone(&world));
+        let (editor, owner) = (Arc::clone(&world), Arc::clone(&world));
         let (_, stopped) = both(
             move || {
                 let edited = Some(shell("git push --force origin prod").action);
                 let reply = Reply { edited, ..Reply::plain(approval, Say::Approve) };
                 ready(editor.gate.answer(&editor.owner, reply))
             },
-            move || ready(stopper.gate.stop(&stopper.owner, &session)),
+            move || ready(owner.gate.stop(&owner.owner, &session)),
         );
         stopped.unwrap();
         assert_eq!(world.open_approvals(), 0);

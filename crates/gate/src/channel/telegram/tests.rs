@@ -29,7 +29,7 @@ fn token() -> String {
 }
 
 fn settings(api: &str) -> Settings {
-    let user = UserId::draw(&Fake::at(Timestamp(0))).unwrap();
+    let user = notice().user;
     Settings {
         token: token().into(),
         chat: CHAT,

@@ -9,7 +9,7 @@ use countersign_gate::secret::{Secret, SecretKind};
 use pollster::block_on;
 
 use crate::model::brittle::Fate;
-use crate::model::reference::{Against, Came, OWNER, PEOPLE, Said};
+use crate::model::reference::{Against, Came, Model, OWNER, PEOPLE, Said};
 use crate::model::trace::Trace;
 
 impl Trace {
@@ -19,7 +19,11 @@ impl Trace {
         let person = self.dice.below(PEOPLE);
         let mut all: Vec<Said> = Vec::new();
         for _ in 0..many {
-            let Some(said) = self.any_said(person) else { return };
+            let Some(mut said) = self.any_said(person) else { return };
+            // Of two new questions nobody could tell which is whose.
+            if all.iter().any(|other| other.edited.is_some()) {
+                said.edited = None;
+            }
             // The same one twice is another race, with one winner; here it would hide which.
             if all.iter().all(|other| other.approval != said.approval) {
                 all.push(said);
@@ -35,7 +39,7 @@ impl Trace {
         let approval = self.any_approval()?;
         // Mostly somebody who has something to do with it.
         let called: Vec<_> = (0..PEOPLE)
-            .filter(|person| self.model.is_called(*person, &self.model.approvals[&approval]))
+            .filter(|person| Model::is_called(*person, &self.model.approvals[&approval]))
             .collect();
         let person = if self.dice.once_in(4) { person } else { *self.dice.pick(&called) };
         Some(Said {
@@ -70,7 +74,7 @@ impl Trace {
     fn answer_one(&mut self, said: &Said) {
         let against = self.model.against_answer(said);
         let state = self.model.approvals[&said.approval].state;
-        self.note(format!("answer {said:?} ({state}), against it {against:?}"));
+        self.note(&format!("answer {said:?} ({state}), against it {against:?}"));
         let reply = self.reply(said);
         let plain = said.edited.is_none() || said.say == Say::Reject;
         let fate = self.doomed().then(|| {
@@ -95,7 +99,7 @@ impl Trace {
 
     fn answer_group(&mut self, person: usize, all: &[Said]) {
         let all: Vec<_> = all.iter().map(|said| Said { person, ..said.clone() }).collect();
-        self.note(format!("answer all {all:?}"));
+        self.note(&format!("answer all {all:?}"));
         let replies: Vec<_> = all.iter().map(|said| self.reply(said)).collect();
         let gate = self.stage.gate();
         let got = block_on(gate.answer_all(&self.stage.people[person], replies)).unwrap();

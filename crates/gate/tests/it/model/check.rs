@@ -9,7 +9,7 @@ use countersign_gate::store::{Kind, Query, RecordQuery, Store as _, Stored};
 use pollster::block_on;
 use serde_json::Value;
 
-use crate::model::reference::PEOPLE;
+use crate::model::reference::{Model, PEOPLE};
 use crate::model::stage::Stage;
 use crate::model::trace::Trace;
 
@@ -81,7 +81,7 @@ impl Trace {
             for (id, approval) in &self.model.approvals {
                 let open = approval.state == "pending" && self.model.now < approval.expires_at;
                 let own = approval.agent.user == person;
-                let sees = self.model.sees(person, approval);
+                let sees = Model::sees(person, approval);
                 assert!(waiting.contains(id) || !(open && own), "{person} is not asked about {id}");
                 assert!(!waiting.contains(id) || (open && sees), "{person} is asked about {id}");
             }
@@ -102,8 +102,8 @@ impl Trace {
                 ("files", known.files),
             ];
             for (what, count) in counted {
-                let counter = block_on(self.stage.store.counter(&session.counter(what))).unwrap();
-                assert_eq!(counter, u64::from(count), "{what} of {}", session.id);
+                let stored = block_on(self.stage.store.counter(&session.counter(what))).unwrap();
+                assert_eq!(stored, u64::from(count), "{what} of {}", session.id);
             }
         }
     }

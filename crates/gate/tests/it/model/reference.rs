@@ -29,7 +29,7 @@ pub(super) const ADMIN: usize = 2;
 pub(super) const STRANGER: usize = 3;
 pub(super) const PEOPLE: usize = 4;
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 /// An agent: whoever takes its key's place by rotation is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,15 +234,15 @@ impl Model {
         if agent.only_shell && act.kind() != "shell" {
             return refuse(Why::Scope(scope::needed(act)));
         }
-        let mut limits = self.limits_hit(held, act);
+        let mut limits = Self::limits_hit(held, act);
         match judgement.verdict {
             Verdict::Block => return refuse(Why::Blocked),
             Verdict::Allow | Verdict::Warn if limits.is_empty() => return Expect::Permit,
             Verdict::Allow | Verdict::Warn => return Expect::Refuse(limits),
             Verdict::Confirm => {}
         }
-        if let Some(feedback) = self.said_no(action, session) {
-            return refuse(Why::Declined(feedback));
+        if let Some(no) = self.said_no(action, session) {
+            return refuse(no);
         }
         if let Some(same) = self.same_question(agent, action, session) {
             return Expect::Same(same);
@@ -284,7 +284,7 @@ impl Model {
         let mut judgement = judge(act, &policy, &context);
         if judgement.verdict == Verdict::Confirm && self.said_no(action, session).is_none() {
             let places = [None, session.cloned()];
-            let places = &places[..1 + usize::from(session.is_some())];
+            let places = &places[..=usize::from(session.is_some())];
             let answers = places
                 .iter()
                 .filter_map(|place| self.remembered.get(&(agent.user, place.clone(), action)));
@@ -300,9 +300,10 @@ impl Model {
         (judgement, context, policy)
     }
 
-    fn said_no(&self, action: usize, session: Option<&SessionId>) -> Option<Option<String>> {
+    /// Why not, if a person said no to it in this session.
+    fn said_no(&self, action: usize, session: Option<&SessionId>) -> Option<Why> {
         let (feedback, until) = self.declined.get(&(session?.clone(), action))?;
-        (self.now < *until).then(|| feedback.clone())
+        (self.now < *until).then(|| Why::Declined(feedback.clone()))
     }
 
     fn same_question(
@@ -322,7 +323,7 @@ impl Model {
         self.approvals.iter().find(|(_, one)| same(one)).map(|(id, _)| id.clone())
     }
 
-    fn limits_hit(&self, session: Option<&Session>, action: &Action) -> Vec<Why> {
+    fn limits_hit(session: Option<&Session>, action: &Action) -> Vec<Why> {
         let Some(session) = session else { return Vec::new() };
         let over = |used: u32, most: Option<u32>| most.is_some_and(|most| used > most);
         let Limits { steps, screenshots, files: most_files, .. } = session.limits;
@@ -414,15 +415,22 @@ impl Model {
         session.files += files(action);
     }
 
+    /// Whether a session that is theirs and goes on has no step left.
+    pub(super) fn out_of_steps(&self, agent: &Agent, session: Option<&SessionId>) -> bool {
+        let held = session.and_then(|id| self.own_session(agent, id));
+        held.is_some_and(|held| {
+            held.ended.is_none() && held.limits.steps.is_some_and(|most| held.steps >= most)
+        })
+    }
+
     /// A refusal is a step too, of a session that is theirs and goes on.
     pub(super) fn refused(&mut self, agent: &Agent, session: Option<&SessionId>, why: &Why) {
         self.planned += 1;
         let Some(id) = session else { return };
-        let Some(held) = self.own_session(agent, id).filter(|held| held.ended.is_none()) else {
+        if self.own_session(agent, id).is_none_or(|held| held.ended.is_some()) {
             return;
-        };
-        let full = held.limits.steps.is_some_and(|most| held.steps >= most);
-        if full {
+        }
+        if self.out_of_steps(agent, Some(id)) {
             self.end(id, End::MaxSteps);
             return;
         }
@@ -442,7 +450,7 @@ impl Model {
     // Answers.
 
     /// Whether they have anything to do with a question: to see it, or to answer it.
-    pub(super) fn is_called(&self, person: usize, approval: &Approval) -> bool {
+    pub(super) fn is_called(person: usize, approval: &Approval) -> bool {
         let here = lives_with(person, approval.agent.user);
         person == approval.agent.user
             || person == OWNER
@@ -450,9 +458,9 @@ impl Model {
             || (here && person == ADMIN && approval.escalated)
     }
 
-    pub(super) fn sees(&self, person: usize, approval: &Approval) -> bool {
+    pub(super) fn sees(person: usize, approval: &Approval) -> bool {
         let here = lives_with(person, approval.agent.user);
-        self.is_called(person, approval) || (here && person == ADMIN)
+        Self::is_called(person, approval) || (here && person == ADMIN)
     }
 
     pub(super) fn against_answer(&self, said: &Said) -> BTreeSet<Against> {
@@ -461,7 +469,7 @@ impl Model {
             against.insert(Against::Halted);
         }
         let approval = self.approvals.get(&said.approval);
-        let Some(approval) = approval.filter(|one| self.is_called(said.person, one)) else {
+        let Some(approval) = approval.filter(|one| Self::is_called(said.person, one)) else {
             against.insert(Against::NotFound);
             return against;
         };
@@ -480,10 +488,10 @@ impl Model {
         } else if self.now >= approval.expires_at {
             against.insert(Against::Settled("expired"));
         }
-        if let (Some(edited), true) = (said.edited, yes) {
-            if self.judged_again(approval, edited).verdict == Verdict::Block {
-                against.insert(Against::Blocked);
-            }
+        let edited = said.edited.filter(|_| yes);
+        let blocked = |edited| self.judged_again(approval, edited).verdict == Verdict::Block;
+        if edited.is_some_and(blocked) {
+            against.insert(Against::Blocked);
         }
         against
     }

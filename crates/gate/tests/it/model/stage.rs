@@ -102,13 +102,11 @@ impl Stage {
 
     /// Who comes with an agent's key, if it still works.
     pub(super) fn caller(&self, slot: usize) -> Option<Caller> {
-        match &self.agents[slot].key {
-            Some((_, secret)) => block_on(self.gate().authenticate(secret, None)).ok(),
-            None => {
-                let owner = &self.people[OWNER];
-                owner.assistant(owner.user().workspaces.keys().next().unwrap())
-            }
+        if let Some((_, secret)) = &self.agents[slot].key {
+            return block_on(self.gate().authenticate(secret, None)).ok();
         }
+        let owner = &self.people[OWNER];
+        owner.assistant(owner.user().workspaces.keys().next().unwrap())
     }
 
     /// The key is revoked: it no longer works, and another agent comes in its place.
@@ -128,7 +126,7 @@ impl Stage {
         let Slot { agent, key } = &self.agents[slot];
         let Some((id, _)) = key else { return };
         let person = &self.people[agent.user];
-        let overlap = std::time::Duration::from_secs(60);
+        let overlap = std::time::Duration::from_mins(1);
         let made = block_on(self.gate().rotate_key(person, id, overlap)).unwrap();
         self.agents[slot].key = Some((made.key.id, made.secret));
     }

@@ -117,7 +117,7 @@ impl Trace {
         }
     }
 
-    pub(super) fn note(&mut self, text: String) {
+    pub(super) fn note(&mut self, text: &str) {
         if self.log.len() == 20 {
             self.log.pop_front();
         }
@@ -148,7 +148,7 @@ impl Trace {
     /// Sometimes the process is to die in the middle.
     pub(super) fn doom(&mut self, fate: Fate) {
         self.tally.crashes += 1;
-        self.note(format!("… and dies {fate:?}"));
+        self.note(&format!("… and dies {fate:?}"));
         self.stage.store.doom(fate);
     }
 
@@ -163,7 +163,7 @@ impl Trace {
         let agent = self.stage.agents[slot].agent;
         let expected = self.model.expect(&agent, action, session.as_ref());
         let act = &self.model.pool[action];
-        self.note(format!("submit by {slot} of {act:?} in {session:?}, expecting {expected:?}"));
+        self.note(&format!("submit by {slot} of {act:?} in {session:?}, expecting {expected:?}"));
         let mut proposal = Proposal::of(self.model.pool[action].clone());
         proposal.session.clone_from(&session);
         let fate = self.doomed().then(|| match expected {
@@ -202,7 +202,9 @@ impl Trace {
                 self.tally.asked += 1;
             }
             (Ok(Submitted::Refused(refusal)), Expect::Refuse(whys)) => {
-                assert!(whys.contains(&refusal.why), "refused for {:?}", refusal.why);
+                // Whatever speaks against it, an agent that is out of steps is told that.
+                let told = whys.contains(&refusal.why) || self.model.out_of_steps(&agent, session);
+                assert!(told, "refused for {:?}", refusal.why);
                 self.model.refused(&agent, session, &refusal.why);
                 self.tally.refused += 1;
             }
@@ -230,10 +232,10 @@ impl Trace {
         let named = (!with_script).then_some(action);
         let against = self.model.against_spend(&agent, &id, named);
         let state = self.model.approvals[&id].state;
-        self.note(format!("spend by {slot} of {id} ({state}), against it {against:?}"));
-        let fate = self.doomed().then(|| match against.is_empty() && self.dice.once_in(2) {
-            true => Fate::After,
-            false => Fate::Before(0),
+        self.note(&format!("spend by {slot} of {id} ({state}), against it {against:?}"));
+        let fate = self.doomed().then(|| {
+            let after = against.is_empty() && self.dice.once_in(2);
+            if after { Fate::After } else { Fate::Before(0) }
         });
         if let Some(fate) = fate {
             self.doom(fate);
@@ -282,7 +284,7 @@ impl Trace {
             let (action, session, slot) = self.dice.pick(&self.direct).clone();
             let number = self.stage.agents[slot].agent.user;
             let Some(caller) = self.stage.caller(slot) else { return };
-            self.note(format!("report {outcome:?} of {action} by {slot} of {number}"));
+            self.note(&format!("report {outcome:?} of {action} by {slot} of {number}"));
             let gate = self.stage.gate();
             block_on(gate.report(&caller, &action, session.as_ref(), outcome, None)).unwrap();
             self.model.report_in(session.as_ref(), outcome);
@@ -294,7 +296,7 @@ impl Trace {
         let approval = &self.model.approvals[&id];
         let own = self.model.of_agent(&self.stage.agents[slot].agent, &id).is_some();
         let runs = ["started", "unknown"].contains(&approval.state);
-        self.note(format!("report {outcome:?} of {id} by {slot}: own {own}, runs {runs}"));
+        self.note(&format!("report {outcome:?} of {id} by {slot}: own {own}, runs {runs}"));
         let action = ActionId::of(&id);
         let got = block_on(self.stage.gate().report(&caller, &action, None, outcome, None));
         assert_eq!(got.is_ok(), own && runs, "{got:?}");
@@ -308,7 +310,7 @@ impl Trace {
         let slot = self.slot_near(&id);
         let approval = self.model.of_agent(&self.stage.agents[slot].agent, &id);
         let possible = approval.is_some_and(super::reference::Approval::is_open);
-        self.note(format!("withdraw {id} by {slot}: possible {possible}"));
+        self.note(&format!("withdraw {id} by {slot}: possible {possible}"));
         let fate = self.doomed().then(|| *self.dice.pick(&[Fate::After, Fate::Before(0)]));
         if let Some(fate) = fate {
             self.doom(fate);
@@ -349,7 +351,7 @@ impl Trace {
         let credentials = self.dice.once_in(6);
         let auto_confirm = self.dice.once_in(6);
         let plan = Plan { auto_confirm, process, limits, ..Plan::default() };
-        self.note(format!("start by {slot} with {plan:?}"));
+        self.note(&format!("start by {slot} with {plan:?}"));
         let caller = self.stage.caller(slot).unwrap();
         let given = credentials.then(|| SiteCredential {
             site: "https://example.com".to_owned(),
@@ -393,7 +395,7 @@ impl Trace {
 
     fn stop(&mut self) {
         if self.dice.once_in(20) {
-            self.note("stop all by the owner".to_owned());
+            self.note("stop all by the owner");
             block_on(self.stage.gate().stop_all(&self.stage.people[OWNER])).unwrap();
             let alive = self.model.sessions.iter().filter(|(_, one)| one.ended.is_none());
             let alive: Vec<_> = alive.map(|(id, _)| id.clone()).collect();
@@ -405,7 +407,7 @@ impl Trace {
         let Some(id) = self.any_session() else { return };
         let person = self.dice.below(PEOPLE);
         let may = self.may_stop(person, &id);
-        self.note(format!("stop of {id} by {person}: {may}"));
+        self.note(&format!("stop of {id} by {person}: {may}"));
         let alive = self.model.sessions[&id].ended.is_none();
         let fate = (self.doomed() && alive).then(|| u32::try_from(self.dice.below(4)).unwrap());
         if let Some(commits) = fate {
@@ -428,7 +430,7 @@ impl Trace {
         let Some(id) = self.any_session() else { return };
         let slot = self.dice.below(self.stage.agents.len());
         let may = self.stage.agents[slot].agent.user == self.model.sessions[&id].user;
-        self.note(format!("complete {id} by {slot}: {may}"));
+        self.note(&format!("complete {id} by {slot}: {may}"));
         let caller = self.stage.caller(slot).unwrap();
         let got = block_on(self.stage.gate().complete(&caller, &id));
         assert_eq!(got.is_ok(), may, "{got:?}");
@@ -441,7 +443,7 @@ impl Trace {
         let Some(id) = self.any_session() else { return };
         let person = self.dice.below(PEOPLE);
         let may = self.may_stop(person, &id);
-        self.note(format!("resume of {id} by {person}: {may}"));
+        self.note(&format!("resume of {id} by {person}: {may}"));
         let person = &self.stage.people[person];
         let got = block_on(self.stage.gate().resume_session(person, &id));
         assert_eq!(got.is_ok(), may, "{got:?}");
@@ -452,7 +454,7 @@ impl Trace {
 
     fn halt(&mut self) {
         let person = self.dice.below(PEOPLE);
-        self.note(format!("halt by {person}"));
+        self.note(&format!("halt by {person}"));
         let fate = self.dice.once_in(4).then(|| u32::try_from(self.dice.below(5)).unwrap());
         if let Some(commits) = fate {
             self.doom(Fate::Before(commits));
@@ -472,7 +474,7 @@ impl Trace {
 
     fn resume(&mut self) {
         let person = if self.dice.once_in(3) { self.dice.below(PEOPLE) } else { OWNER };
-        self.note(format!("resume by {person}"));
+        self.note(&format!("resume by {person}"));
         let got = block_on(self.stage.gate().resume(&self.stage.people[person]));
         assert_eq!(got.is_ok(), person == OWNER, "{got:?}");
         if person == OWNER {
@@ -481,7 +483,7 @@ impl Trace {
     }
 
     fn sweep(&mut self) {
-        self.note("sweep".to_owned());
+        self.note("sweep");
         block_on(self.stage.gate().sweep()).unwrap();
         self.model.sweep();
     }
@@ -492,20 +494,20 @@ impl Trace {
         let now = countersign_gate::clock::Clock::now(&**clock);
         let seconds = *self.dice.pick(&[1, 5, 20, 41, 60, 121, 301, 601, 3_600]);
         let to = match self.dice.below(40) {
-            0 => now.after(Duration::from_secs(2 * 86_400)),
-            1 => now.after(Duration::from_secs(32 * 86_400)),
+            0 => now.after(Duration::from_hours(48)),
+            1 => now.after(Duration::from_hours(32 * 24)),
             2..10 => now.before(Duration::from_secs(seconds * 3)),
             _ => now.after(Duration::from_secs(seconds)),
         };
         clock.set(Timestamp(to.0.max(BEGIN.0 - 1_000_000)));
-        self.note(format!("the clock is set from {now} to {to}"));
+        self.note(&format!("the clock is set from {now} to {to}"));
         let before = self.model.now;
         self.model.now = self.stage.gate().now();
         assert_eq!(self.model.now, before.max(to), "time in the gate");
     }
 
     fn restart(&mut self) {
-        self.note("restart".to_owned());
+        self.note("restart");
         self.reopen();
     }
 
@@ -513,10 +515,8 @@ impl Trace {
     pub(super) fn reopen(&mut self) {
         let last = block_on(self.stage.store.chain()).unwrap().end().at;
         let leave = self.place == Place::Disk && self.dice.once_in(8);
-        let how = match leave && LEFT.fetch_add(1, Ordering::Relaxed) < MOST_LEFT {
-            true => Ending::Left,
-            false => Ending::Closed,
-        };
+        let leave = leave && LEFT.fetch_add(1, Ordering::Relaxed) < MOST_LEFT;
+        let how = if leave { Ending::Left } else { Ending::Closed };
         self.stage.restart(how);
         let clock = countersign_gate::clock::Clock::now(&*self.stage.clock);
         assert_eq!(self.stage.gate().now(), clock.max(last), "time goes on from the last record");
@@ -527,10 +527,10 @@ impl Trace {
     fn change_key(&mut self) {
         let slot = self.dice.below(self.stage.agents.len());
         if self.dice.once_in(2) {
-            self.note(format!("the key of {slot} is rotated"));
+            self.note(&format!("the key of {slot} is rotated"));
             self.stage.rotate(slot);
         } else {
-            self.note(format!("the key of {slot} is revoked"));
+            self.note(&format!("the key of {slot} is revoked"));
             self.stage.replace_agent(slot);
             self.direct.retain(|(_, _, other)| *other != slot);
         }
@@ -538,7 +538,7 @@ impl Trace {
 
     fn forget(&mut self) {
         let person = self.dice.below(PEOPLE);
-        self.note(format!("{person} takes a remembered answer back"));
+        self.note(&format!("{person} takes a remembered answer back"));
         let by = &self.stage.people[person];
         let answers = block_on(self.stage.gate().remembered_answers(by)).unwrap();
         let now = self.model.now;
@@ -564,7 +564,7 @@ impl Trace {
             return;
         }
         let pid = *self.dice.pick(&alive);
-        self.note(format!("the agent's process {pid} ends"));
+        self.note(&format!("the agent's process {pid} ends"));
         self.stage.processes.end(pid);
         self.model.alive.remove(&pid);
     }
