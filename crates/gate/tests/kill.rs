@@ -4,7 +4,7 @@
 //! The test binary runs itself as that process. `KILLS` says how many times it is killed, and
 //! `KILL_SEED` repeats the moments of an earlier run.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "the whole file is a test")]
+#![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
