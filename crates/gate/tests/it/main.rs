@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod canary;
 mod defects;
 mod identity;
 mod sessions;
