@@ -1,12 +1,52 @@
 //! Redaction before anything is kept or sent.
 
-use countersign_core::Action;
 use countersign_core::redact::redact;
+use countersign_core::{Action, Judgement};
 use serde_json::Value;
 
-/// A text with secrets and personal data masked.
+mod code;
+
+/// A text with secrets, personal data and announced codes masked.
 pub(crate) fn text(text: &str) -> String {
-    redact(text).text
+    code::mask(&redact(text).text)
+}
+
+/// What was found, without what it was found in: reasons quote the action.
+pub(crate) fn judgement(mut judgement: Judgement) -> Judgement {
+    let findings = judgement.findings.iter_mut().map(|finding| &mut finding.reason);
+    let steps = judgement.trace.iter_mut().map(|step| &mut step.because);
+    for told in findings.chain(steps).chain([&mut judgement.reason]) {
+        *told = text(told);
+    }
+    judgement
+}
+
+/// The name of a scope, whose parts are escaped: `tool.a%3Db`.
+pub(crate) fn scope(name: &str) -> String {
+    let part = |part: &str| {
+        let plain = unescaped(part);
+        let masked = text(&plain);
+        if masked == plain { part.to_owned() } else { masked }
+    };
+    name.split('.').map(part).collect::<Vec<_>>().join(".")
+}
+
+fn unescaped(part: &str) -> String {
+    let mut pieces = part.split('%');
+    let mut plain = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let byte = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        plain.extend(byte);
+        plain.extend(piece.bytes().skip(if byte.is_some() { 2 } else { 0 }));
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// A named value with secrets and personal data masked.
+pub(crate) fn value(name: &str, value: &Value) -> Value {
+    let mut masked = value.clone();
+    mask(&mut masked, Some(name));
+    masked
 }
 
 /// An action as JSON with secrets and personal data masked.

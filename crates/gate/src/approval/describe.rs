@@ -14,7 +14,9 @@ const MOST_CHARACTERS: usize = 500;
 pub(crate) fn subject_of(action: &Action) -> String {
     match action {
         Action::Skill { skill, .. } => redacted::text(skill),
-        Action::Tool { server, tool, .. } => redacted::text(&format!("{server}.{tool}")),
+        Action::Tool { server, tool, .. } => {
+            format!("{}.{}", redacted::text(server), redacted::text(tool))
+        }
         Action::Named { name, .. } => redacted::text(name),
         Action::Shell { .. }
         | Action::Code { .. }
@@ -130,7 +132,7 @@ fn lines_of(text: &str) -> Vec<String> {
 }
 
 fn pairs(params: &std::collections::BTreeMap<String, Value>) -> Vec<String> {
-    let line = |(name, value): (&String, &Value)| match value {
+    let line = |(name, value): (&String, &Value)| match redacted::value(name, value) {
         Value::String(text) => format!("{name}: {text}"),
         other => format!("{name}: {other}"),
     };

@@ -118,7 +118,7 @@ impl Gate {
                 judgement = judge(action, &policy.clone().remembering(remembered), context);
             }
         }
-        Ok((judgement, digest))
+        Ok((redacted::judgement(judgement), digest))
     }
 
     pub(super) fn policy_for(&self, case: &Case<'_>) -> Policy {
@@ -205,7 +205,7 @@ impl Case<'_> {
         let key = self.caller.key.as_ref()?;
         let needed = scope::needed(&self.proposal.action);
         let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
-        (!covered).then(|| redacted::text(&needed))
+        (!covered).then(|| redacted::scope(&needed))
     }
 }
 

@@ -5,6 +5,7 @@
 mod announce;
 mod approvals;
 mod audit;
+mod canary;
 mod defects;
 mod identity;
 mod model;
