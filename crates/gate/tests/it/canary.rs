@@ -3,14 +3,20 @@
 //! What nobody can know: a password or a code that stands in free text without a name or a form
 //! (`type 48291375`), and names that people give to their own devices and keys.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use countersign_core::Action;
 use countersign_core::action::{DownloadFile, Field, Language, Surface, UiOp};
+use countersign_gate::announce::{Announcer, Audience};
 use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::audit::Record;
+use countersign_gate::channel::{Channel, Dispatcher, Message, SendError};
 use countersign_gate::config::Rates;
 use countersign_gate::gate::{Consent, Reply, SiteCredential};
 use countersign_gate::id::{ApprovalId, SessionId};
@@ -289,7 +295,6 @@ fn push(
         }
     };
     heard.debug(block_on(world.gate.card(&world.owner, &approval)));
-    heard.debug(block_on(world.gate.notice(&approval)));
     settle(world, &approval, &proposal, turn, text, heard);
     heard.debug(block_on(world.gate.card(&world.owner, &approval)));
     heard.debug(block_on(world.gate.receipt(&world.owner, &approval)));
@@ -381,13 +386,23 @@ fn look_around(world: &World, heard: &mut Heard) {
     heard.debug(block_on(gate.keys(owner)));
     heard.debug(block_on(gate.devices(owner)));
     heard.debug(block_on(gate.remembered_answers(owner)));
+    all_records(world).iter().for_each(|record| heard.debug(record));
+}
+
+fn all_records(world: &World) -> Vec<Record> {
+    let mut all = Vec::new();
     let mut query = RecordQuery::default();
     loop {
-        let records = block_on(gate.records(owner, &query)).unwrap();
-        let Some(last) = records.last() else { break };
+        let records = block_on(world.gate.records(&world.owner, &query)).unwrap();
+        let Some(last) = records.last() else { return all };
         query.after = last.number;
-        heard.debug(&records);
+        all.extend(records);
     }
+}
+
+fn status_of(record: &Record) -> Option<String> {
+    let payload: Value = serde_json::from_str(&record.content.as_ref()?.payload).unwrap();
+    payload["status"].as_str().map(str::to_owned)
 }
 
 /// Each canary that stands in a text, with a little of what is around it.
@@ -453,7 +468,56 @@ fn no_secret_is_found_anywhere_afterwards() {
     found.extend(heard.0.iter().flat_map(|said| found_in("said", said, &canaries)));
     assert!(found.is_empty(), "{} times: {found:#?}", found.len());
     world.verify();
+    let statuses: BTreeSet<_> =
+        all_records(&world).iter().filter_map(|record| status_of(record)).collect();
+    for status in ["allowed", "waiting", "blocked", "started", "failed", "refused_scope"] {
+        assert!(statuses.contains(status), "{status} in {statuses:?}");
+    }
+    assert!(!statuses.contains("refused_no_session"), "the session went on: {statuses:?}");
     assert!(heard.0.len() > 1_000, "it was a long conversation: {}", heard.0.len());
+}
+
+/// A channel that keeps what it is told where the test can see it.
+#[derive(Debug)]
+struct Overheard(Sender<Message>);
+
+impl Channel for Overheard {
+    fn name(&self) -> &'static str {
+        "overheard"
+    }
+
+    fn send(&mut self, message: &Message) -> Result<(), SendError> {
+        self.0.send(message.clone()).unwrap();
+        Ok(())
+    }
+}
+
+#[test]
+fn channels_are_told_no_secret() {
+    let canaries = Canaries::new();
+    let world = World::new(Setup { on_disk: false, ..setup() });
+    let (told, hears) = channel();
+    let channels: Vec<Box<dyn Channel>> = vec![Box::new(Overheard(told))];
+    let dispatcher = Dispatcher::new(channels, world.clock.clone());
+    let audience = Audience { user: None, dispatcher };
+    let announcer = Announcer::start(&world.gate, vec![audience], None).unwrap();
+    let texts = canaries.texts();
+    let carried = texts.iter().flat_map(|text| carrying(text)).chain(placed(&canaries));
+    let mut heard = Heard::default();
+    for action in carried {
+        if let Submitted::Waiting(waiting) = world.submit(Proposal::of(action)) {
+            let reply = Reply::plain(waiting.approval, Say::Reject);
+            let asked = hears.recv_timeout(Duration::from_secs(10)).unwrap();
+            heard.debug(asked);
+            block_on(world.gate.answer(&world.owner, reply)).unwrap();
+            heard.debug(hears.recv_timeout(Duration::from_secs(10)).unwrap());
+        }
+    }
+    drop(world);
+    announcer.join();
+    let found = heard.0.iter().flat_map(|said| found_in("told", said, &canaries));
+    assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
+    assert!(heard.0.len() > 200, "{}", heard.0.len());
 }
 
 #[test]
