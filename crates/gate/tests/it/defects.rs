@@ -245,14 +245,14 @@ fn an_expiry_of_minutes_is_minutes() {
         let card = block_on(world.gate.card(&world.owner, &world.ask(proposal))).unwrap();
         card.expires_at.since(card.created_at)
     };
-    assert_eq!(asked(&world, shell(RISKY)), Duration::from_secs(120));
+    assert_eq!(asked(&world, shell(RISKY)), Duration::from_mins(2));
     let session = world.session(Plan { profile: Some("assistant".into()), ..Plan::default() });
     let reply = || Proposal::of(skill("email.reply")).within(&session);
-    assert_eq!(asked(&world, reply()), Duration::from_secs(1_800), "nobody is connected");
+    assert_eq!(asked(&world, reply()), Duration::from_mins(30), "nobody is connected");
     world.pass(2_000);
     world.sweep();
     world.gate.arrive(world.user());
-    assert_eq!(asked(&world, reply()), Duration::from_secs(300));
+    assert_eq!(asked(&world, reply()), Duration::from_mins(5));
 }
 
 fn skill(id: &str) -> Action {

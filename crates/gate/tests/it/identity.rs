@@ -122,7 +122,7 @@ fn a_key_does_what_its_scopes_say_and_nothing_else() {
 #[test]
 fn a_key_runs_out() {
     let world = world();
-    let expires_at = Some(world.gate.now().after(Duration::from_secs(60)));
+    let expires_at = Some(world.gate.now().after(Duration::from_mins(1)));
     let NewSecret { secret, .. } = make(&world, NewKey { expires_at, ..new_key(&world, &["*"]) });
     assert!(authenticate(&world, &secret).is_ok());
     world.pass(60);
@@ -135,7 +135,7 @@ fn a_rotated_key_works_on_for_a_while_and_its_heir_uses_its_answers() {
     let old = make(&world, new_key(&world, &["*"]));
     let asker = authenticate(&world, &old.secret).unwrap();
     let Submitted::Waiting(waiting) = submit(&world, &asker, shell(RISKY).action) else { panic!() };
-    let rotate = || world.gate.rotate_key(&world.owner, &old.key.id, Duration::from_secs(60));
+    let rotate = || world.gate.rotate_key(&world.owner, &old.key.id, Duration::from_mins(1));
     let new = block_on(rotate()).unwrap();
     assert!(block_on(rotate()).is_err(), "once is enough");
     assert_eq!(new.key.scopes, old.key.scopes);
