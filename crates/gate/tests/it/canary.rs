@@ -3,18 +3,26 @@
 //! What nobody can know: a password or a code that stands in free text without a name or a form
 //! (`type 48291375`), and names that people give to their own devices and keys.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use countersign_core::Action;
 use countersign_core::action::{DownloadFile, Field, Language, Surface, UiOp};
+use countersign_core::context::PathFacts;
+use countersign_core::{Action, Context};
+use countersign_gate::announce::{Announcer, Audience};
 use countersign_gate::approval::{Outcome, Say, Scope};
+use countersign_gate::audit::Record;
+use countersign_gate::channel::{Channel, Dispatcher, Message, SendError};
 use countersign_gate::config::Rates;
 use countersign_gate::gate::{Consent, Reply, SiteCredential};
 use countersign_gate::id::{ApprovalId, SessionId};
 use countersign_gate::key::Access;
+use countersign_gate::proposal::Script;
 use countersign_gate::rate::Rate;
 use countersign_gate::session::Plan;
 use countersign_gate::settings::Logging;
@@ -107,7 +115,7 @@ fn spellings(text: &str) -> Vec<String> {
     for offset in 0..3 {
         let padded = [&[0; 2][..offset], text.as_bytes()].concat();
         let whole = STANDARD_NO_PAD.encode(padded);
-        spellings.push(whole[4.min(offset * 4)..whole.len() - 2].to_owned());
+        spellings.push(whole.get(4.min(offset * 4)..whole.len() - 2).unwrap().to_owned());
     }
     spellings
 }
@@ -145,38 +153,13 @@ fn ui(op: UiOp) -> Action {
 
 /// Every action that can carry a text.
 fn carrying(text: &str) -> Vec<Action> {
-    let label = || Some(text.to_owned());
-    let mut labelled = ui(UiOp::Click);
-    let mut described = ui(UiOp::Submit);
-    let mut typed = ui(UiOp::Type);
-    if let Action::Ui { label: on, url, .. } = &mut labelled {
-        *on = label();
-        *url = Some(format!("https://shop.example/?q={text}"));
-    }
-    if let Action::Ui { field, label: on, .. } = &mut described {
-        *on = Some("Send".into());
-        let (name, placeholder, title) = (label(), label(), label());
-        let nearby = label();
-        *field = Some(Box::new(Field { name, placeholder, title, nearby, ..Field::default() }));
-    }
-    if let Action::Ui { text: what, .. } = &mut typed {
-        *what = label();
-    }
+    [programs(text), files(text), addresses(text), calls(text), pages(text)].concat()
+}
+
+fn programs(text: &str) -> Vec<Action> {
     let line = text.replace('"', "\\\"");
-    let file = DownloadFile {
-        url: format!("https://files.example/a?x={text}"),
-        name: Some(text.to_owned()),
-        bytes: Some(1),
-    };
-    let mut files = vec![file; 6];
-    files[0].url = text.to_owned();
     let run = |command: String| Action::Shell { command, cwd: None };
     let code = |language, source| Action::Code { language, source, dialect: None };
-    let send = |url: String, body: Option<String>| Action::HttpRequest {
-        method: "POST".into(),
-        url,
-        body,
-    };
     vec![
         run(format!("git push --force origin main # {text}")),
         run(format!("curl -d '{text}' https://x.example")),
@@ -186,20 +169,47 @@ fn carrying(text: &str) -> Vec<Action> {
         Action::Shell { command: "ls".into(), cwd: Some(format!("/work/{text}")) },
         code(Language::Python, format!("import os\n# {text}\nos.system(\"rm -rf src\")")),
         code(Language::Sql, format!("DROP TABLE a; -- {text}")),
-        Action::FileRead { path: format!("/work/{text}") },
+        Action::Applescript { script: format!("tell app \"Finder\" to empty trash -- {text}") },
+        Action::Applescript { script: format!("do shell script \"echo {line} > ~/.zshrc\"") },
+    ]
+}
+
+fn files(text: &str) -> Vec<Action> {
+    let path = || format!("/work/{text}");
+    vec![
+        Action::FileRead { path: path() },
         Action::FileWrite { path: "/work/.bashrc".into(), content: Some(format!("a\n{text}\nb")) },
         Action::FileWrite { path: format!("/etc/{text}"), content: None },
-        Action::FileDelete { path: format!("/work/{text}") },
-        Action::FileList { path: format!("/work/{text}") },
+        Action::FileDelete { path: path() },
+        Action::FileList { path: path() },
+    ]
+}
+
+fn addresses(text: &str) -> Vec<Action> {
+    let file = DownloadFile {
+        url: format!("https://files.example/a?x={text}"),
+        name: Some(text.to_owned()),
+        bytes: Some(1),
+    };
+    let mut files = vec![file; 6];
+    files[0].url = text.to_owned();
+    let send = |url: String, body: Option<String>| {
+        let method = "POST".into();
+        Action::HttpRequest { method, url, body }
+    };
+    vec![
         Action::Navigate { url: format!("https://x.example/?q={text}") },
         Action::Navigate { url: text.to_owned() },
         send(format!("https://x.example/?{text}"), None),
         send("https://x.example/".into(), Some(text.to_owned())),
         Action::Login { site: format!("https://x.example/?{text}") },
         Action::Notify { channel: text.to_owned() },
-        Action::Applescript { script: format!("tell app \"Finder\" to empty trash -- {text}") },
-        Action::Applescript { script: format!("do shell script \"echo {line} > ~/.zshrc\"") },
         Action::Download { files },
+    ]
+}
+
+fn calls(text: &str) -> Vec<Action> {
+    vec![
         skill(json!({"body": text, "list": [text, {"deep": text}], text: "as a name"})),
         Action::Skill { skill: format!("email.{text}"), params: [].into() },
         tool(json!({"path": "/work/a", "content": text, "nested": {"more": [text]}})),
@@ -213,9 +223,29 @@ fn carrying(text: &str) -> Vec<Action> {
         },
         Action::Named { name: format!("delete {text}"), params: [].into() },
         Action::Named { name: "deletePost".into(), params: [("note".into(), json!(text))].into() },
-        labelled,
-        described,
-        typed,
+    ]
+}
+
+fn pages(text: &str) -> Vec<Action> {
+    let told = || Some(text.to_owned());
+    let field = Field {
+        name: told(),
+        placeholder: told(),
+        title: told(),
+        nearby: told(),
+        label: told(),
+        ..Field::default()
+    };
+    let on = |op, label: Option<String>, field: Option<Field>, text: Option<String>| {
+        let url = Some(format!("https://x.example/?q={}", told().unwrap()));
+        Action::Ui { surface: Surface::Browser, op, label, field: field.map(Box::new), text, url }
+    };
+    vec![
+        on(UiOp::Click, told(), None, None),
+        on(UiOp::Click, Some(format!("Delete {text}")), None, None),
+        on(UiOp::Submit, Some("Send".into()), Some(field), None),
+        on(UiOp::Type, None, None, told()),
+        on(UiOp::Select, None, None, told()),
     ]
 }
 
@@ -265,12 +295,23 @@ fn placed(canaries: &Canaries) -> Vec<Action> {
 fn push(
     world: &World,
     session: &SessionId,
-    action: Action,
+    action: &Action,
     turn: usize,
     text: &str,
     heard: &mut Heard,
 ) {
+    let context = Context {
+        home: Some(format!("/home/{text}")),
+        workspace: Some("/work".into()),
+        base_url: Some(format!("https://x.example/?{text}")),
+        sensitive_paths: vec![text.to_owned()],
+        paths: [(text.to_owned(), PathFacts::default())].into(),
+        addresses: [(text.to_owned(), vec![text.to_owned()])].into(),
+        ..Context::default()
+    };
     let proposal = Proposal {
+        context,
+        scripts: vec![Script::new(text, text.as_bytes())],
         reasoning: Some(text.to_owned()),
         model: Some(text.to_owned()),
         ..Proposal::of(action.clone()).within(session)
@@ -381,13 +422,25 @@ fn look_around(world: &World, heard: &mut Heard) {
     heard.debug(block_on(gate.keys(owner)));
     heard.debug(block_on(gate.devices(owner)));
     heard.debug(block_on(gate.remembered_answers(owner)));
+    for record in all_records(world) {
+        heard.debug(record);
+    }
+}
+
+fn all_records(world: &World) -> Vec<Record> {
+    let mut all = Vec::new();
     let mut query = RecordQuery::default();
     loop {
-        let records = block_on(gate.records(owner, &query)).unwrap();
-        let Some(last) = records.last() else { break };
+        let records = block_on(world.gate.records(&world.owner, &query)).unwrap();
+        let Some(last) = records.last() else { return all };
         query.after = last.number;
-        heard.debug(&records);
+        all.extend(records);
     }
+}
+
+fn status_of(record: &Record) -> Option<String> {
+    let payload: Value = serde_json::from_str(&record.content.as_ref()?.payload).unwrap();
+    payload["status"].as_str().map(str::to_owned)
 }
 
 /// Each canary that stands in a text, with a little of what is around it.
@@ -426,7 +479,7 @@ fn no_secret_is_found_anywhere_afterwards() {
     let mut turn = 0;
     for text in canaries.texts() {
         for action in carrying(&text) {
-            push(&world, &id, action.clone(), turn, &text, &mut heard);
+            push(&world, &id, &action, turn, &text, &mut heard);
             let proposal = Proposal::of(action);
             let submitted = block_on(world.gate.submit(&scoped, proposal)).unwrap();
             if let Submitted::Refused(refusal) = &submitted {
@@ -441,7 +494,7 @@ fn no_secret_is_found_anywhere_afterwards() {
         }
     }
     for action in placed(&canaries) {
-        push(&world, &id, action, turn, "", &mut heard);
+        push(&world, &id, &action, turn, "", &mut heard);
         turn += 1;
     }
     look_around(&world, &mut heard);
@@ -450,10 +503,57 @@ fn no_secret_is_found_anywhere_afterwards() {
     world.sweep();
     look_around(&world, &mut heard);
     found.extend(found_in_files(world.folder(), &canaries));
-    found.extend(heard.0.iter().flat_map(|said| found_in("said", said, &canaries)));
+    found.extend(found_in("said", &heard.0.join("\n"), &canaries));
     assert!(found.is_empty(), "{} times: {found:#?}", found.len());
     world.verify();
+    let statuses: BTreeSet<_> = all_records(&world).iter().filter_map(status_of).collect();
+    for status in ["allowed", "waiting", "blocked", "started", "failed", "refused_scope"] {
+        assert!(statuses.contains(status), "{status} in {statuses:?}");
+    }
+    assert!(!statuses.contains("refused_no_session"), "the session went on: {statuses:?}");
     assert!(heard.0.len() > 1_000, "it was a long conversation: {}", heard.0.len());
+}
+
+/// A channel that keeps what it is told where the test can see it.
+#[derive(Debug)]
+struct Overheard(Sender<Message>);
+
+impl Channel for Overheard {
+    fn name(&self) -> &'static str {
+        "overheard"
+    }
+
+    fn send(&mut self, message: &Message) -> Result<(), SendError> {
+        self.0.send(message.clone()).unwrap();
+        Ok(())
+    }
+}
+
+#[test]
+fn channels_are_told_no_secret() {
+    let canaries = Canaries::new();
+    let world = World::new(Setup { on_disk: false, ..setup() });
+    let (sender, receiver) = channel();
+    let channels: Vec<Box<dyn Channel>> = vec![Box::new(Overheard(sender))];
+    let dispatcher = Dispatcher::new(channels, world.clock.clone());
+    let audience = Audience { user: None, dispatcher };
+    let announcer = Announcer::start(&world.gate, vec![audience], None).unwrap();
+    let texts = canaries.texts();
+    let carried = texts.iter().flat_map(|text| carrying(text)).chain(placed(&canaries));
+    let mut heard = Heard::default();
+    for action in carried {
+        if let Submitted::Waiting(waiting) = world.submit(Proposal::of(action)) {
+            let reply = Reply::plain(waiting.approval, Say::Reject);
+            let asked = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+            heard.debug(asked);
+            block_on(world.gate.answer(&world.owner, reply)).unwrap();
+            heard.debug(receiver.recv_timeout(Duration::from_secs(10)).unwrap());
+        }
+    }
+    drop(world);
+    announcer.join();
+    assert_eq!(found_in("told", &heard.0.join("\n"), &canaries), Vec::<String>::new());
+    assert!(heard.0.len() > 200, "{}", heard.0.len());
 }
 
 #[test]
@@ -470,6 +570,30 @@ fn a_private_key_in_a_file_is_masked_line_by_line_too() {
     for line in &body {
         assert!(!told.contains(line.as_str()), "{line}");
     }
+}
+
+#[test]
+fn every_action_that_can_carry_a_text_is_tried() {
+    let kinds = [
+        "shell",
+        "code",
+        "file_read",
+        "file_write",
+        "file_delete",
+        "file_list",
+        "navigate",
+        "http_request",
+        "ui",
+        "download",
+        "login",
+        "notify",
+        "skill",
+        "applescript",
+        "tool",
+        "named",
+    ];
+    let tried: BTreeSet<_> = carrying("x").iter().map(Action::kind).collect();
+    assert_eq!(tried, BTreeSet::from(kinds));
 }
 
 #[test]
