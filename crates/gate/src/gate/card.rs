@@ -105,7 +105,7 @@ impl Gate {
     ///
     /// # Errors
     /// There is none, or the store failed.
-    pub(crate) async fn notice(
+    pub async fn notice(
         &self,
         id: &ApprovalId,
         link: Option<String>,

@@ -289,13 +289,18 @@ impl Gate {
 
     /// Cancels every open approval a query finds.
     pub(super) async fn cancel_all(&self, query: Query, why: Cancel) -> Result<(), GateError> {
-        for _ in 0..TRIES {
+        let mut tries = 0;
+        while tries < TRIES {
             let open = document::find::<Approval>(&*self.store, &query).await?;
             if open.is_empty() {
                 return Ok(());
             }
+            // However many there are: only a round in which nothing went is one too many.
+            tries += 1;
             for done in join(open.iter().map(|held| self.cancel(held, why))).await {
-                let _: Cancelled = done?;
+                if done? == Cancelled::Now {
+                    tries = 0;
+                }
             }
         }
         Err(GateError::Busy)

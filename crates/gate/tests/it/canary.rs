@@ -330,6 +330,7 @@ fn push(
         }
     };
     heard.debug(block_on(world.gate.card(&world.owner, &approval)));
+    heard.debug(block_on(world.gate.notice(&approval, None)));
     settle(world, &approval, &proposal, turn, text, heard);
     heard.debug(block_on(world.gate.card(&world.owner, &approval)));
     heard.debug(block_on(world.gate.receipt(&world.owner, &approval)));

@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod canary;
 mod defects;
+mod found;
 mod identity;
 mod model;
 mod sessions;

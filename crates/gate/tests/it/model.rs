@@ -5,15 +5,6 @@
 //! `TRACE_STEPS` says how many steps are taken in memory, `TRACE_STEPS_DISK` how many on disk, and
 //! `TRACE_SEED` repeats an earlier run.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "all of this is a test, which says how far it has come"
-)]
-
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
