@@ -23,6 +23,7 @@ use crate::clock::{ChanceError, Clock, Timestamp};
 use crate::document::{Document, Marks};
 use crate::id::{ActionId, ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::keyring::{Keyring, PublicKey, Purpose, SealError};
+use crate::proposal::Script;
 use crate::secret::{Secret, SecretHash, SecretKind};
 use crate::store::Kind;
 
@@ -110,6 +111,9 @@ pub struct Details {
     pub context: Context,
     /// Why the agent wants it, in its own words.
     pub reasoning: Option<String>,
+    /// The files it runs, by what is in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<Script>,
     /// Opens the commitment.
     pub salt: [u8; 16],
     /// Draws the token again when a device comes back.
@@ -125,6 +129,7 @@ pub(crate) struct Question<'a> {
     pub(crate) key: Option<KeyId>,
     pub(crate) action: &'a Action,
     pub(crate) digest: &'a str,
+    pub(crate) scripts: &'a [Script],
     pub(crate) risk: RiskLevel,
     pub(crate) created_at: Timestamp,
     pub(crate) expires_at: Timestamp,
@@ -307,6 +312,7 @@ impl Details {
             may_remember,
             context,
             reasoning: reasoning.as_deref().map(crate::redacted::text),
+            scripts: question.scripts.to_vec(),
             salt,
             nonce,
         }

@@ -578,6 +578,26 @@ fn the_script_that_changed_after_approval_does_not_run() {
 }
 
 #[test]
+fn the_script_may_not_change_behind_an_edit_either() {
+    let world = world();
+    let with = |command: &str, content: &[u8]| {
+        let scripts = vec![Script::new("/work/deploy.sh", content)];
+        Proposal { scripts, ..shell(command) }
+    };
+    let approval = world.ask(with("sh deploy.sh && git push --force origin a", b"echo fine"));
+    let wanted = "sh deploy.sh && git push --force origin b";
+    let reply = edited(&approval, shell(wanted).action);
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    let approved = world.approvals("approved");
+    let [new] = approved.as_slice() else { panic!("{approved:?}") };
+    for changed in [shell(wanted), with(wanted, b"echo evil")] {
+        let error = world.spend(new, &changed).unwrap_err();
+        assert_eq!(error, "this is not the action that was approved");
+    }
+    assert!(world.spend(new, &with(wanted, b"echo fine")).is_ok());
+}
+
+#[test]
 fn another_device_is_not_denied_early() {
     let world = world();
     let link = block_on(world.gate.invite(&world.owner)).unwrap();

@@ -12,6 +12,7 @@ use crate::gate::answer::{AnswerError, Answered, Reply, event_of, late, subject_
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, is_conflict};
 use crate::id::ApprovalId;
+use crate::proposal::binding;
 use crate::redacted;
 use crate::store::{Batch, Unchanged};
 
@@ -96,7 +97,9 @@ impl Gate {
             session: old.request.session.clone(),
             key: old.request.key.clone(),
             action: edited,
-            digest: &judgement.digest,
+            // The scripts are still the ones that were looked at.
+            digest: &binding(&judgement.digest, &details.scripts),
+            scripts: &details.scripts,
             risk: judgement.risk.level,
             created_at: now,
             expires_at: old.request.expires_at,

@@ -90,6 +90,7 @@ impl Gate {
             key: case.caller.key_id().cloned(),
             action,
             digest,
+            scripts: &case.proposal.scripts,
             risk: judgement.risk.level,
             created_at: case.now,
             expires_at: case.now.after(self.patience(case, policy, &context)),
