@@ -37,7 +37,7 @@ pub(crate) use quorum::quorum;
 pub use quorum::{Quorum, QuorumRow, Requester};
 pub use receipt::{Receipt, ReceiptError};
 pub use state::{Cancel, Decision, Outcome, Say, Scope, SettledError, State, Vote};
-pub(crate) use state::{OPEN, Word};
+pub(crate) use state::{OPEN, OVER, Word};
 
 /// One question to a person.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -114,6 +114,9 @@ pub struct Details {
     /// The files it runs, by what is in them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<Script>,
+    /// The question in whose place it came, when a person wanted the action otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<ApprovalId>,
     /// Opens the commitment.
     pub salt: [u8; 16],
     /// Draws the token again when a device comes back.
@@ -130,6 +133,7 @@ pub(crate) struct Question<'a> {
     pub(crate) action: &'a Action,
     pub(crate) digest: &'a str,
     pub(crate) scripts: &'a [Script],
+    pub(crate) replaces: Option<ApprovalId>,
     pub(crate) risk: RiskLevel,
     pub(crate) created_at: Timestamp,
     pub(crate) expires_at: Timestamp,
@@ -313,9 +317,17 @@ impl Details {
             context,
             reasoning: reasoning.as_deref().map(crate::redacted::text),
             scripts: question.scripts.to_vec(),
+            replaces: question.replaces.clone(),
             salt,
             nonce,
         }
+    }
+
+    /// The action as a person wants it, where they have edited it.
+    #[must_use]
+    pub fn edited(&self) -> Option<Action> {
+        self.replaces.as_ref()?;
+        serde_json::from_value(self.action.clone()).ok()
     }
 
     fn to_bytes(&self) -> Vec<u8> {

@@ -3,8 +3,12 @@
 //! A [`Caller`] comes from an API key, or from a person whose assistant works for them. A
 //! [`Person`] comes from a signed-in device or a channel that is bound to them, never from a key.
 
+use countersign_core::Action;
+
 use crate::id::{DeviceId, KeyId, UserId, WorkspaceId};
 use crate::key::{Access, ApiKey};
+use crate::redacted;
+use crate::scope;
 use crate::user::{Role, User};
 
 /// Who proposes an action.
@@ -32,6 +36,15 @@ impl Caller {
     #[must_use]
     pub fn key_id(&self) -> Option<&KeyId> {
         self.key.as_ref().map(|key| &key.id)
+    }
+
+    /// The scope its key would need for an action, if it does not have it. Redacted: names are the
+    /// agent's own words.
+    pub(crate) fn missing_scope(&self, action: &Action) -> Option<String> {
+        let key = self.key.as_ref()?;
+        let needed = scope::needed(action);
+        let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
+        (!covered).then(|| redacted::scope(&needed))
     }
 
     pub(crate) fn is_program(&self) -> bool {

@@ -42,6 +42,7 @@ mod join;
 mod key;
 mod people;
 mod remember;
+mod report;
 mod session;
 mod settings;
 mod spend;
@@ -54,8 +55,9 @@ pub use history::ReadError;
 pub use key::{AuthError, NewSecret, Usage};
 pub use people::PeopleError;
 pub use remember::Remembered;
+pub use report::ReportError;
 pub use session::{Consent, SiteCredential, StartError};
-pub use spend::{ReportError, SpendError};
+pub use spend::SpendError;
 pub use sweep::Swept;
 
 /// The control plane.

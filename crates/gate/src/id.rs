@@ -1,4 +1,7 @@
-//! Ids: a word for what it is, and 128 random bits nobody can guess.
+//! Ids: a word for what it is, the moment it was made, and 80 random bits nobody can guess.
+//!
+//! The moment comes first, so that what is made later sorts later and a store appends instead of
+//! writing all over its files. What follows from a secret (a key, a device) has no moment.
 //!
 //! `apr_` and 26 letters and digits of an alphabet without look-alikes (Crockford's base 32). A
 //! text of another shape is no id: it is refused before anything looks it up.
@@ -33,7 +36,7 @@ macro_rules! ids {
             /// # Errors
             /// The machine has no randomness to give.
             pub fn draw(clock: &dyn Clock) -> Result<Self, ChanceError> {
-                Ok(Self(format!("{}{}", $prefix, letters(random(clock)?))))
+                Ok(Self::from_bytes(drawn(clock)?))
             }
 
             /// The one that follows from bytes that are unique already, such as a hash.
@@ -109,6 +112,13 @@ impl ActionId {
     }
 }
 
+/// 48 bits of time, 80 bits of chance.
+fn drawn(clock: &dyn Clock) -> Result<[u8; 16], ChanceError> {
+    let chance = u128::from_be_bytes(random(clock)?) & (u128::MAX >> 48);
+    let moment = u128::try_from(clock.now().0).unwrap_or(0) & (u128::MAX >> 80);
+    Ok(((moment << 80) | chance).to_be_bytes())
+}
+
 fn letters(bytes: [u8; 16]) -> String {
     let mut bits = u128::from_be_bytes(bytes);
     let mut text = [b'0'; LENGTH];
@@ -137,6 +147,14 @@ mod tests {
             assert_eq!(ApprovalId::parse(id.as_str()).as_ref(), Ok(id));
             assert_eq!(ids.iter().filter(|other| *other == id).count(), 1);
         }
+    }
+
+    #[test]
+    fn what_is_made_later_sorts_later() {
+        let clock = Fake::at(Timestamp(1_767_225_600_000));
+        let earlier = SessionId::draw(&clock).unwrap();
+        clock.pass(std::time::Duration::from_millis(1));
+        assert!(earlier < SessionId::draw(&clock).unwrap());
     }
 
     #[test]

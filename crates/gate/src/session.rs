@@ -103,8 +103,6 @@ pub enum End {
     Timeout,
     /// Too much went wrong.
     Errors,
-    /// The kill switch.
-    Halted,
     /// The agent's process is gone.
     ProcessGone,
     /// The server was started again, and the credentials were in its memory.
@@ -121,7 +119,6 @@ impl End {
             Self::MaxSteps => "max_steps",
             Self::Timeout => "timeout",
             Self::Errors => "errors",
-            Self::Halted => "halted",
             Self::ProcessGone => "process_gone",
             Self::CredentialsGone => "credentials_gone",
         }

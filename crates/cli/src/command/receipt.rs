@@ -10,6 +10,7 @@ use countersign_core::{Action, Context};
 use countersign_gate::approval::{self, Approval};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::keyring::PublicKey;
+use countersign_gate::proposal::Script;
 use countersign_gate::store::{Kind, Store as _};
 use pollster::block_on;
 
@@ -46,6 +47,9 @@ struct Verify {
     /// Where the action ran, where its JSON does not say
     #[arg(long, value_name = "FOLDER", requires = "action")]
     cwd: Option<String>,
+    /// A script the action ran, as it was then; named as it was in the proposal
+    #[arg(long, value_name = "FILE", requires = "action")]
+    script: Vec<PathBuf>,
     #[command(flatten)]
     data: Data,
 }
@@ -90,7 +94,9 @@ impl Verify {
             let action: Action =
                 serde_json::from_str(&read(file)?).context("not an action as JSON")?;
             let context = Context { cwd: self.cwd.clone(), ..Context::default() };
-            checked = receipt.verify_action(&action, &context);
+            let scripts: Vec<_> =
+                self.script.iter().map(|path| script(path)).collect::<Result<_>>()?;
+            checked = receipt.verify_action(&action, &context, &scripts);
         }
         let mut out = io::stdout().lock();
         match checked {
@@ -147,6 +153,12 @@ fn told(receipt: &approval::Receipt) -> String {
         by.join(", "),
         decision.at
     )
+}
+
+fn script(path: &Path) -> Result<Script> {
+    let content = fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let name = path.to_str().ok_or_else(|| anyhow!("`{}` is not UTF-8", path.display()))?;
+    Ok(Script::new(name, &content))
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{Approval, Decision, Request, TamperedError, canonical, commitment};
 use crate::bytes::{Hash, Sign};
 use crate::keyring::{Keyring, PublicKey, Purpose};
+use crate::proposal::{Script, binding};
 
 /// What was asked and what was decided, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,12 +76,18 @@ impl Receipt {
         Ok(())
     }
 
-    /// Checks that it is about this action, there.
+    /// Checks that it is about this action, there, running scripts with this content.
     ///
     /// # Errors
     /// It is about another one.
-    pub fn verify_action(&self, action: &Action, context: &Context) -> Result<(), ReceiptError> {
-        let found: Hash = commitment(self.salt, &digest(action, context));
+    pub fn verify_action(
+        &self,
+        action: &Action,
+        context: &Context,
+        scripts: &[Script],
+    ) -> Result<(), ReceiptError> {
+        let bound = binding(&digest(action, context), scripts);
+        let found: Hash = commitment(self.salt, &bound);
         if found == self.request.commitment { Ok(()) } else { Err(ReceiptError::Action) }
     }
 }

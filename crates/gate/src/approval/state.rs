@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{Request, canonical};
 use crate::bytes::Sign;
 use crate::clock::Timestamp;
-use crate::id::{DeviceId, UserId};
+use crate::id::{ApprovalId, DeviceId, UserId};
 use crate::keyring::{Keyring, PublicKey, Purpose};
 
 /// What became of an approval.
@@ -39,7 +39,7 @@ pub enum State {
 }
 
 /// Why an approval is no longer wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancel {
     /// The session ended.
@@ -48,8 +48,11 @@ pub enum Cancel {
     Halted,
     /// The agent no longer wants it.
     Withdrawn,
-    /// A person edited the action so that it has to be asked about anew.
-    Replaced,
+    /// A person wanted the action otherwise.
+    Replaced {
+        /// The question about the action as they want it.
+        by: ApprovalId,
+    },
 }
 
 /// Yes or no.
@@ -373,6 +376,9 @@ impl Decision {
 fn distinct(votes: &[Vote]) -> usize {
     votes.iter().map(|vote| &vote.by).collect::<BTreeSet<_>>().len()
 }
+
+/// The names of states in which nothing happens any more.
+pub(crate) const OVER: &[&str] = &["rejected", "expired", "cancelled", "done", "failed", "unknown"];
 
 /// The names of states in which something may still happen by itself.
 pub(crate) const OPEN: [&str; 2] = ["pending", "approved"];

@@ -2,19 +2,21 @@
 
 use serde_json::json;
 
+use crate::approval::OVER as APPROVALS_OVER;
 use crate::audit::{Draft, Event, Subject};
 use crate::clock::{Clock, random};
 use crate::gate::GateError;
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError, Unchanged, Write};
 
-/// Takes the content of every record about a user away, and their settled approvals with what
-/// those were about. Says how many records lost their content.
+/// Takes the content of every record about a user away, and their settled approvals and ended
+/// sessions with what those were about. Says how many records lost their content.
 ///
 /// # Errors
 /// The store failed; what was done until then stays done.
 pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Result<u64, GateError> {
-    forget_settled(store, user).await?;
+    forget(store, user, Kind::Approval, APPROVALS_OVER).await?;
+    forget(store, user, Kind::Session, &["ended"]).await?;
     // On record without a name: that something was erased, not whose it was.
     let record = Draft {
         at: clock.now(),
@@ -32,10 +34,14 @@ pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Resul
     Ok(store.commit(batch).await.map_err(failed)?.erased)
 }
 
-async fn forget_settled(store: &dyn Store, user: &UserId) -> Result<(), GateError> {
-    let states = vec!["rejected", "expired", "cancelled", "done", "failed", "unknown"];
+async fn forget(
+    store: &dyn Store,
+    user: &UserId,
+    kind: Kind,
+    states: &[&'static str],
+) -> Result<(), GateError> {
     let owner = Some(user.to_string());
-    let mut query = Query { owner, states, limit: 100, ..Query::of(Kind::Approval) };
+    let mut query = Query { owner, states: states.to_vec(), limit: 100, ..Query::of(kind) };
     loop {
         let settled = store.find(&query).await?;
         let Some(last) = settled.last() else { return Ok(()) };

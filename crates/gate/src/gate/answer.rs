@@ -93,6 +93,9 @@ pub enum AnswerError {
     /// The edited action is one that never runs.
     #[error("the edited action never runs: {0}")]
     EditedIsBlocked(String),
+    /// The edited action holds what is never kept.
+    #[error("an edited action cannot hold secrets, personal data or typed text: it is kept")]
+    EditedHasSecrets,
     /// No approval was named.
     #[error("name at least one approval")]
     NoneNamed,

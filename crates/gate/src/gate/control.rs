@@ -28,7 +28,7 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn halt(&self, person: &Person) -> Result<(), GateError> {
-        self.switch(Some(person), true).await?;
+        self.switch(person, true).await?;
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });
         let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
         self.cancel_all(open, Cancel::Halted).await
@@ -42,17 +42,24 @@ impl Gate {
         if !person.user().super_admin {
             return Err(PeopleError::NotAllowed);
         }
-        self.switch(Some(person), false).await?;
+        if !self.config.enabled {
+            return Err(PeopleError::SwitchedOff);
+        }
+        self.switch(person, false).await?;
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Resumed });
         Ok(())
     }
 
     pub(super) async fn control(&self) -> Result<Held<Control>, StoreError> {
-        let control = self.get(Control::ID).await?;
-        control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))
+        let control: Option<Held<Control>> = self.get(Control::ID).await?;
+        let mut control =
+            control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
+        // Switched off by configuration, until it says otherwise.
+        control.value.halted |= !self.config.enabled;
+        Ok(control)
     }
 
-    /// Makes the kill switch on the first start, and throws it if the configuration says so.
+    /// Makes the kill switch on the first start, and records that the configuration has thrown it.
     pub(super) async fn set_up_control(&self) -> Result<(), GateError> {
         let control = Control { halted: false, by: None, at: self.now() };
         let batch = Batch { writes: vec![document::insert(&control)?], ..Batch::default() };
@@ -64,18 +71,19 @@ impl Gate {
         if self.config.enabled {
             return Ok(());
         }
-        self.switch(None, true).await?;
-        let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
-        self.cancel_all(open, Cancel::Halted).await
+        let payload = json!({"by": "configuration"});
+        let record = self.record(audit::Event::Halted, audit::Subject::default(), payload)?;
+        let batch = Batch { records: vec![record], ..Batch::default() };
+        self.commit(batch).await.map(drop).map_err(failed)
     }
 
-    async fn switch(&self, person: Option<&Person>, halted: bool) -> Result<(), GateError> {
+    async fn switch(&self, person: &Person, halted: bool) -> Result<(), GateError> {
         let event = if halted { audit::Event::Halted } else { audit::Event::Resumed };
         for _ in 0..TRIES {
             let control = self.control().await?;
-            let by = person.map(|person| person.user().id.clone());
+            let by = person.user().id.clone();
             let payload = json!({"by": by});
-            let next = Control { halted, by, at: self.now() };
+            let next = Control { halted, by: Some(by), at: self.now() };
             let batch = Batch {
                 writes: vec![control.replace(&next)?],
                 records: vec![self.record(event, audit::Subject::default(), payload)?],

@@ -29,6 +29,9 @@ pub enum PeopleError {
     /// They may not do this.
     #[error("you may not do this")]
     NotAllowed,
+    /// The configuration has thrown the kill switch.
+    #[error("switched off by configuration: only whoever runs the gate can switch it on")]
+    SwitchedOff,
     /// The link was used, has run out, or never was.
     #[error("this link does not work: it was used already or has run out")]
     Link,
@@ -118,6 +121,90 @@ impl Gate {
         let writes = vec![document::insert(&user)?, document::insert(&invitation)?];
         self.change_people(writes, audit::Event::UserChanged, &user.id, payload).await?;
         Ok((user.id, link))
+    }
+
+    /// Makes a workspace, which its maker looks after.
+    ///
+    /// # Errors
+    /// The person may not, or the store failed.
+    pub async fn add_workspace(
+        &self,
+        person: &Person,
+        name: &str,
+    ) -> Result<WorkspaceId, PeopleError> {
+        if !person.user().super_admin {
+            return Err(PeopleError::NotAllowed);
+        }
+        let id = WorkspaceId::draw(&self.clock)?;
+        let workspace = Workspace { id, name: name.to_owned(), created_at: self.now() };
+        let payload = json!({"workspace": workspace.id, "by": person.user().id});
+        let writes = vec![document::insert(&workspace)?];
+        let owner = &person.user().id;
+        self.change_people(writes, audit::Event::UserChanged, owner, payload).await?;
+        let member = Some(Membership::Admin);
+        self.change_membership(person, owner, &workspace.id, member).await?;
+        Ok(workspace.id)
+    }
+
+    /// Makes somebody a member or an admin of a workspace, or neither.
+    ///
+    /// # Errors
+    /// The person may not, there is no such user, or the store failed.
+    pub async fn change_membership(
+        &self,
+        person: &Person,
+        user: &UserId,
+        workspace: &WorkspaceId,
+        membership: Option<Membership>,
+    ) -> Result<(), PeopleError> {
+        if person.role_in(workspace) < Role::WorkspaceAdmin {
+            return Err(PeopleError::NotAllowed);
+        }
+        self.change_user(person, user, |user| {
+            match membership {
+                Some(membership) => user.workspaces.insert(workspace.clone(), membership),
+                None => user.workspaces.remove(workspace),
+            };
+        })
+        .await
+    }
+
+    /// Lets somebody no longer in: their devices and keys stop working at once.
+    ///
+    /// # Errors
+    /// The person may not, there is no such user, or the store failed.
+    pub async fn disable_user(&self, person: &Person, user: &UserId) -> Result<(), PeopleError> {
+        // Nobody locks everybody out by mistake.
+        if !person.user().super_admin || person.user().id == *user {
+            return Err(PeopleError::NotAllowed);
+        }
+        let at = self.now();
+        self.change_user(person, user, |user| user.disabled_at = Some(at)).await
+    }
+
+    async fn change_user(
+        &self,
+        person: &Person,
+        id: &UserId,
+        change: impl Fn(&mut User),
+    ) -> Result<(), PeopleError> {
+        for _ in 0..TRIES {
+            let held = self.active_user(id).await?;
+            let mut next = held.value.clone();
+            change(&mut next);
+            let payload = json!({
+                "changed": id,
+                "by": person.user().id,
+                "workspaces": next.workspaces,
+                "disabled": next.disabled_at.is_some(),
+            });
+            let writes = vec![held.replace(&next)?];
+            match self.change_people(writes, audit::Event::UserChanged, id, payload).await {
+                Err(GateError::Busy) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(GateError::Busy.into())
     }
 
     /// A new link for a person's next device, from one that is signed in.

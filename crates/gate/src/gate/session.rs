@@ -297,7 +297,7 @@ impl Gate {
             }
             // However many there are: only a round in which nothing went is one too many.
             tries += 1;
-            for done in join(open.iter().map(|held| self.cancel(held, why))).await {
+            for done in join(open.iter().map(|held| self.cancel(held, why.clone()))).await {
                 if done? == Cancelled::Now {
                     tries = 0;
                 }

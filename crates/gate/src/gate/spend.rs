@@ -1,9 +1,10 @@
 //! A yes is used: once, by the agent that asked, on the very action that was agreed to.
 
+use countersign_core::Action;
 use countersign_core::digest::digest;
 use serde_json::json;
 
-use crate::approval::{Approval, Cancel, Outcome, State, TamperedError};
+use crate::approval::{Approval, Cancel, State, TamperedError};
 use crate::audit::{self, Draft};
 use crate::caller::Caller;
 use crate::document::Held;
@@ -11,12 +12,11 @@ use crate::event::What;
 use crate::gate::answer::{event_of, settled_count, subject_of};
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
-use crate::id::{ActionId, ApprovalId, SessionId};
+use crate::id::ApprovalId;
 use crate::permit::Permit;
 use crate::proposal::{Proposal, binding};
-use crate::redacted;
-use crate::session::{End, Session, SessionState};
-use crate::store::{Batch, Count, CountStep};
+use crate::session::{Session, SessionState};
+use crate::store::Batch;
 
 /// Why a yes cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,9 @@ pub enum SpendError {
     /// This is not the action that was agreed to.
     #[error("this is not the action that was approved")]
     OtherAction,
+    /// The key may not do this.
+    #[error("this key may not do `{0}`")]
+    Scope(String),
     /// The session does not run.
     #[error("the session does not run any more")]
     Session,
@@ -48,26 +51,6 @@ pub enum SpendError {
 }
 
 impl From<crate::store::StoreError> for SpendError {
-    fn from(error: crate::store::StoreError) -> Self {
-        Self::Gate(error.into())
-    }
-}
-
-/// Why a report changes nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// There is no such action of theirs.
-    #[error("there is no such action")]
-    NotFound,
-    /// It was reported already, or never started.
-    #[error("not running: {0}")]
-    NotRunning(&'static str),
-    /// Something else went wrong.
-    #[error(transparent)]
-    Gate(#[from] GateError),
-}
-
-impl From<crate::store::StoreError> for ReportError {
     fn from(error: crate::store::StoreError) -> Self {
         Self::Gate(error.into())
     }
@@ -116,49 +99,18 @@ impl Gate {
         }
     }
 
-    /// Says how a permitted action went.
+    /// The action as a person wants it, if this is the question that came in another's place: the
+    /// agent spends the yes on that.
     ///
     /// # Errors
-    /// There is no such action of theirs, or it is not running.
-    pub async fn report(
+    /// There is no such approval of theirs, or the store failed.
+    pub async fn edited(
         &self,
         caller: &Caller,
-        action: &ActionId,
-        session: Option<&SessionId>,
-        outcome: Outcome,
-        error: Option<&str>,
-    ) -> Result<(), ReportError> {
-        for _ in 0..TRIES {
-            let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
-            let mut batch = Batch::default();
-            let mut of = session.cloned();
-            if let Some(held) = held {
-                if !self.is_theirs(caller, &held.value.request).await? {
-                    return Err(ReportError::NotFound);
-                }
-                let standing = held.value.state.as_str();
-                let state = held.value.state.clone().report(outcome, self.now());
-                let state = state.map_err(|_| ReportError::NotRunning(standing))?;
-                of.clone_from(&held.value.request.session);
-                batch.writes.push(held.replace(&held.value.with(state))?);
-            }
-            let session = self.session_of(caller, of.as_ref()).await?;
-            batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
-            let alive = session.as_ref().filter(|session| session.is_alive());
-            if let (Outcome::Failed, Some(session)) = (outcome, alive) {
-                let step = CountStep::Up { most: u64::MAX };
-                batch.counts.push(Count { key: session.counter("errors"), step });
-            }
-            match self.commit(batch).await {
-                Ok(_) => {
-                    self.tell_report(caller, action, outcome);
-                    return Ok(self.end_after_errors(session).await?);
-                }
-                Err(error) if is_conflict(&error) => {}
-                Err(error) => return Err(failed(error).into()),
-            }
-        }
-        Err(GateError::Busy.into())
+        approval: &ApprovalId,
+    ) -> Result<Option<Action>, SpendError> {
+        let held = self.of_caller(caller, approval).await?;
+        Ok(held.value.open(&self.keyring)?.edited())
     }
 
     /// Takes a question back.
@@ -199,6 +151,9 @@ impl Gate {
             let bound = binding(&digest(&proposal.action, &context), &proposal.scripts);
             if !approval.is_about(&self.keyring, &bound) {
                 return Err(SpendError::OtherAction);
+            }
+            if let Some(needed) = caller.missing_scope(&proposal.action) {
+                return Err(SpendError::Scope(needed));
             }
             let mut batch = Batch { unchanged: vec![control.unchanged()], ..Batch::default() };
             let session = self.running_session(approval, &mut batch).await?;
@@ -268,28 +223,6 @@ impl Gate {
         Ok(Some(held.value))
     }
 
-    async fn session_of(
-        &self,
-        caller: &Caller,
-        id: Option<&SessionId>,
-    ) -> Result<Option<Session>, ReportError> {
-        let Some(id) = id else { return Ok(None) };
-        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
-        if held.value.user != caller.user {
-            return Err(ReportError::NotFound);
-        }
-        Ok(Some(held.value))
-    }
-
-    async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
-        let Some(session) = session.filter(Session::is_alive) else { return Ok(()) };
-        let Some(most) = session.limits.errors else { return Ok(()) };
-        if self.store.counter(&session.counter("errors")).await? >= u64::from(most) {
-            self.end(&session.id, End::Errors).await?;
-        }
-        Ok(())
-    }
-
     /// Cancels one approval, unless it is too late or somebody else was faster.
     pub(super) async fn cancel(
         &self,
@@ -343,42 +276,6 @@ impl Gate {
             "status": "started",
         });
         Ok(self.record(audit::Event::ActionExecuted, subject_of(approval), payload)?)
-    }
-
-    fn report_records(
-        &self,
-        caller: &Caller,
-        action: &ActionId,
-        session: Option<SessionId>,
-        outcome: Outcome,
-        error: Option<&str>,
-    ) -> Result<Vec<Draft>, GateError> {
-        let subject = audit::Subject {
-            owner: Some(caller.user.to_string()),
-            workspace: Some(caller.workspace.to_string()),
-            session: session.map(|session| session.to_string()),
-        };
-        let payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
-        let mut records =
-            vec![self.record(audit::Event::ActionExecuted, subject.clone(), payload)?];
-        if let Some(error) = error {
-            let payload = json!({"id": action, "message": redacted::text(error)});
-            records.push(self.record(audit::Event::Error, subject, payload)?);
-        }
-        Ok(records)
-    }
-
-    fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
-        let state = match outcome {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-        };
-        self.bus.tell(crate::event::Event {
-            user: Some(caller.user.clone()),
-            workspace: Some(caller.workspace.clone()),
-            session: None,
-            what: What::ActionReported { action: action.clone(), state },
-        });
     }
 
     async fn record_spend_refusal(

@@ -22,7 +22,6 @@ use crate::id::{ActionId, UserId};
 use crate::permit::Permit;
 use crate::proposal::{Proposal, Submitted, Why, binding};
 use crate::redacted;
-use crate::scope;
 use crate::session::{Session, SessionState, Violation};
 use crate::settings::Settings;
 
@@ -83,7 +82,7 @@ impl Gate {
         let policy = self.policy_for(case);
         let context = self.context_for(case).await?;
         let (judgement, digest) = self.judged(case, &policy, &context).await?;
-        if let Some(needed) = case.missing_scope() {
+        if let Some(needed) = case.caller.missing_scope(&case.proposal.action) {
             return self.refuse(case, Why::Scope(needed), Some(judgement)).await;
         }
         match judgement.verdict {
@@ -160,7 +159,7 @@ impl Gate {
     ) -> Result<Option<Submitted>, GateError> {
         let id = ActionId::draw(&self.clock)?;
         let mut conditions = self.conditions(case, policy, &judgement);
-        let status = if is_auto_confirmed(&judgement) { "auto_confirmed" } else { "allowed" };
+        let status = status_of(&judgement);
         conditions.batch.records.push(self.planned(case, status, Some(&judgement), Some(&id))?);
         match self.commit(std::mem::take(&mut conditions.batch)).await {
             Ok(_) => {
@@ -199,14 +198,6 @@ impl Case<'_> {
                 && session.value.workspace == self.caller.workspace
         })
     }
-
-    /// The scope the key would need, if it does not have it.
-    fn missing_scope(&self) -> Option<String> {
-        let key = self.caller.key.as_ref()?;
-        let needed = scope::needed(&self.proposal.action);
-        let covered = key.scopes.iter().any(|scope| scope.allows(&needed));
-        (!covered).then(|| redacted::scope(&needed))
-    }
 }
 
 /// Why nothing at all may happen right now.
@@ -228,16 +219,21 @@ fn standing(case: &Case<'_>) -> Option<Why> {
     }
 }
 
-/// Whether a confirmation was given without asking.
-fn is_auto_confirmed(judgement: &Judgement) -> bool {
+/// The word on record for an action that was let through: a person's confirmation may have been
+/// left out by the session or given earlier.
+fn status_of(judgement: &Judgement) -> &'static str {
     let mut before = Verdict::Allow;
     for step in &judgement.trace {
         if before == Verdict::Confirm && step.said < Verdict::Confirm {
-            return true;
+            match step.layer.as_str() {
+                "session" => return "auto_confirmed",
+                "remembered" => return "remembered",
+                _ => {}
+            }
         }
         before = step.said;
     }
-    false
+    "allowed"
 }
 
 fn blocked_by_origin(judgement: &Judgement) -> bool {

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::approval::{Approval, State};
+use crate::approval::{Approval, OVER, State};
 use crate::audit::{self, Subject};
 use crate::clock::Timestamp;
 use crate::config::days;
@@ -14,7 +14,7 @@ use crate::gate::control::failed;
 use crate::gate::join::join;
 use crate::gate::remember::{Declined, Remembered};
 use crate::gate::{Gate, GateError, is_conflict};
-use crate::session::End;
+use crate::session::{End, Session};
 use crate::settings::Settings;
 use crate::store::{Batch, Erase, Kind, Query, RecordQuery};
 use crate::user::Invitation;
@@ -69,7 +69,8 @@ impl Gate {
             }
         }
         self.cut_before(cut).await?;
-        self.forget_settled(cut).await
+        self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
+        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await
     }
 
     async fn erase_before(&self, erase: Erase) -> Result<(), GateError> {
@@ -90,17 +91,18 @@ impl Gate {
         Ok(())
     }
 
-    /// Settled approvals are history, and go with it.
-    async fn forget_settled(&self, before: Timestamp) -> Result<(), GateError> {
-        let states = vec!["rejected", "expired", "cancelled", "done", "failed", "unknown"];
-        let mut query = Query { states, ..Query::of(Kind::Approval) };
+    /// Settled approvals and ended sessions are history, and go with it.
+    async fn forget_old<T: Document>(
+        &self,
+        states: &[&'static str],
+        is_old: impl Fn(&T) -> bool,
+    ) -> Result<(), GateError> {
+        let mut query = Query { states: states.to_vec(), ..Query::of(T::KIND) };
         loop {
-            let settled = document::find::<Approval>(&*self.store, &query).await?;
-            let Some(last) = settled.last() else { return Ok(()) };
-            query.after = Some(last.value.request.id.to_string());
-            let old: Vec<_> =
-                settled.iter().filter(|held| held.value.request.created_at < before).collect();
-            self.delete(old).await?;
+            let over = document::find::<T>(&*self.store, &query).await?;
+            let Some(last) = over.last() else { return Ok(()) };
+            query.after = Some(last.value.id().to_owned());
+            self.delete(over.iter().filter(|held| is_old(&held.value)).collect()).await?;
         }
     }
 

@@ -1,9 +1,9 @@
 //! The life of an approval.
 
 use countersign_core::Action;
-use countersign_gate::approval::{Outcome, Receipt, Say, Scope};
+use countersign_gate::approval::{Cancel, Outcome, Receipt, Say, Scope, State};
 use countersign_gate::gate::{AnswerError, Answered, Reply};
-use countersign_gate::proposal::Why;
+use countersign_gate::proposal::{Script, Why};
 use countersign_gate::session::Plan;
 use countersign_gate::{Proposal, Submitted};
 use pollster::block_on;
@@ -145,9 +145,9 @@ fn a_receipt_verifies_offline_and_only_as_it_is() {
     let receipt: Receipt = serde_json::from_str(&written).unwrap();
     let (key, proposal) = (keyring().public(), shell(RISKY));
     receipt.verify(&key).unwrap();
-    receipt.verify_action(&proposal.action, &proposal.context).unwrap();
+    receipt.verify_action(&proposal.action, &proposal.context, &[]).unwrap();
     let other = shell("git push --force origin prod");
-    assert!(receipt.verify_action(&other.action, &other.context).is_err());
+    assert!(receipt.verify_action(&other.action, &other.context, &[]).is_err());
     let mut changed = receipt.clone();
     changed.decision.say = Say::Reject;
     assert!(changed.verify(&key).is_err());
@@ -166,4 +166,44 @@ fn an_approval_survives_a_restart() {
     let world = world.restart(setup);
     assert!(world.spend(&approval, &shell(RISKY)).is_ok());
     world.verify();
+}
+
+#[test]
+fn an_edited_action_reaches_the_agent_and_is_what_runs() {
+    let world = world();
+    let asked = world.ask(shell(RISKY));
+    let wanted = shell("git push --force origin feature").action;
+    let reply = Reply { edited: Some(wanted.clone()), ..Reply::plain(asked.clone(), Say::Approve) };
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    let State::Cancelled { why: Cancel::Replaced { by }, .. } =
+        block_on(world.gate.settled(&world.agent, &asked)).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(block_on(world.gate.edited(&world.agent, &asked)).unwrap(), None);
+    let edited = block_on(world.gate.edited(&world.agent, &by)).unwrap().unwrap();
+    assert_eq!(edited, wanted);
+    assert!(world.spend(&by, &shell(RISKY)).is_err());
+    assert!(world.spend(&by, &Proposal::of(edited)).is_ok());
+
+    let other = world.ask(shell(RISKY));
+    let secret = format!("deploy --token ghp_{}", "Zq7Lm2Xw9Rt4Bv6Nc1Yh8Kd3Fs5Gj0PaUeIo");
+    let reply = Reply { edited: Some(shell(&secret).action), ..Reply::plain(other, Say::Approve) };
+    let error = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
+    assert!(matches!(error, AnswerError::EditedHasSecrets), "{error}");
+}
+
+#[test]
+fn a_receipt_for_a_script_holds_for_that_content() {
+    let world = world();
+    let scripts = vec![Script::new("/work/deploy.sh", b"git push --force")];
+    let proposal = Proposal { scripts, ..shell(RISKY) };
+    let approval = world.ask(proposal.clone());
+    world.say(&approval, Say::Approve);
+    let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
+    let verify =
+        |scripts: &[Script]| receipt.verify_action(&proposal.action, &proposal.context, scripts);
+    verify(&proposal.scripts).unwrap();
+    assert!(verify(&[Script::new("/work/deploy.sh", b"rm -rf /")]).is_err());
+    assert!(verify(&[]).is_err());
 }

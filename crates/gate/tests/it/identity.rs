@@ -398,3 +398,33 @@ fn admins_are_asked_when_a_question_escalates_and_not_before() {
     assert!(world.say_as(&member, &approval, Say::Approve).is_err());
     assert!(world.say_as(&admin, &approval, Say::Approve).is_ok());
 }
+
+#[test]
+fn a_user_who_is_let_go_can_neither_sign_in_nor_propose_nor_be_found() {
+    let world = world();
+    let bob = world.person("Bob", Membership::Member);
+    let link = block_on(world.gate.invite(&bob)).unwrap();
+    let device = block_on(world.gate.accept(&link, "tablet")).unwrap();
+    let bobs_id = bob.user().id.clone();
+    assert!(block_on(world.gate.disable_user(&bob, world.user())).is_err());
+    assert!(block_on(world.gate.disable_user(&world.owner, world.user())).is_err());
+    block_on(world.gate.disable_user(&world.owner, &bobs_id)).unwrap();
+    assert!(block_on(world.gate.sign_in(&device)).is_err());
+    assert!(block_on(world.gate.by_channel(&bobs_id)).is_err());
+}
+
+#[test]
+fn a_workspace_is_looked_after_by_its_maker_and_by_whom_they_name() {
+    let world = world();
+    let bob = world.person("Bob", Membership::Member);
+    assert!(block_on(world.gate.add_workspace(&bob, "own")).is_err());
+    let id = block_on(world.gate.add_workspace(&world.owner, "new")).unwrap();
+    let bobs_id = &bob.user().id;
+    let join = |person, role| block_on(world.gate.change_membership(person, bobs_id, &id, role));
+    assert!(join(&bob, Some(Membership::Admin)).is_err());
+    join(&world.owner, Some(Membership::Admin)).unwrap();
+    let role = || block_on(world.gate.by_channel(bobs_id)).unwrap().role_in(&id);
+    assert_eq!(role(), countersign_gate::user::Role::WorkspaceAdmin);
+    join(&world.owner, None).unwrap();
+    assert_eq!(role(), countersign_gate::user::Role::Stranger);
+}

@@ -34,12 +34,17 @@ impl Gate {
         if !old.state.is_pending() || now >= old.request.expires_at {
             return Err(late(old, now));
         }
+        // The agent must get back exactly what the person wrote, and no secret is ever kept.
+        let plain = serde_json::to_value(edited).map_err(|_| AnswerError::EditedHasSecrets)?;
+        if redacted::action(edited) != plain {
+            return Err(AnswerError::EditedHasSecrets);
+        }
         let policy = self.policy();
         let judgement = judge(edited, &policy, &details.context);
         if judgement.verdict == Verdict::Block {
             return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
         }
-        let new = self.edited(old, details, edited, &policy, &judgement)?;
+        let new = self.ask_about(old, details, edited, &policy, &judgement)?;
         let same_thing = new.request.action == old.request.action;
         let fresh = !same_thing
             || new.request.risk > old.request.risk
@@ -47,7 +52,7 @@ impl Gate {
         let cancelled = old
             .state
             .clone()
-            .cancel(Cancel::Replaced, now)
+            .cancel(Cancel::Replaced { by: new.request.id.clone() }, now)
             .map_err(|_| AnswerError::Settled(old.state.as_str()))?;
         let over = old.with(cancelled);
         // One question goes and one comes: as many wait as before.
@@ -78,7 +83,7 @@ impl Gate {
     }
 
     /// The question about the edited action. It waits no longer than the old one would have.
-    fn edited(
+    fn ask_about(
         &self,
         old: &Approval,
         details: &Details,
@@ -100,6 +105,7 @@ impl Gate {
             // The scripts are still the ones that were looked at.
             digest: &binding(&judgement.digest, &details.scripts),
             scripts: &details.scripts,
+            replaces: Some(old.request.id.clone()),
             risk: judgement.risk.level,
             created_at: now,
             expires_at: old.request.expires_at,

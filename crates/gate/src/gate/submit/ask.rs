@@ -91,6 +91,7 @@ impl Gate {
             action,
             digest,
             scripts: &case.proposal.scripts,
+            replaces: None,
             risk: judgement.risk.level,
             created_at: case.now,
             expires_at: case.now.after(self.patience(case, policy, &context)),

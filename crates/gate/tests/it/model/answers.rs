@@ -179,6 +179,7 @@ pub(super) fn spend_reason(error: &SpendError) -> Against {
         SpendError::Pending => Against::Pending,
         SpendError::Settled(state) => Against::Settled(state),
         SpendError::OtherAction => Against::OtherAction,
+        SpendError::Scope(_) => Against::Scope,
         SpendError::Session => Against::Session,
         SpendError::Halted => Against::Halted,
         other => panic!("{other}"),

@@ -135,7 +135,8 @@ impl Seen {
         match (event, word("status")) {
             ("action_planned", status) => {
                 self.planned += 1;
-                self.permitted += usize::from(["allowed", "auto_confirmed"].contains(&status));
+                self.permitted +=
+                    usize::from(["allowed", "auto_confirmed", "remembered"].contains(&status));
             }
             ("action_executed", "started") => {
                 assert!(self.started.insert(word("id").to_owned()), "started twice: {payload}");

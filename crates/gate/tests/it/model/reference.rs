@@ -133,6 +133,7 @@ pub(super) enum Against {
     NotForAlways,
     Blocked,
     OtherAction,
+    Scope,
     Session,
     Pending,
     Settled(&'static str),
@@ -593,6 +594,10 @@ impl Model {
         };
         if action != Some(approval.action) {
             against.insert(Against::OtherAction);
+        }
+        // A person may have edited it into what this key may not do.
+        if agent.only_shell && self.pool[approval.action].kind() != "shell" {
+            against.insert(Against::Scope);
         }
         let runs = |session: &SessionId| {
             let session = &self.sessions[session];

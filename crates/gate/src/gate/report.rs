@@ -1,0 +1,140 @@
+//! How a permitted action went, as its agent says.
+
+use serde_json::json;
+
+use crate::approval::{Approval, Outcome};
+use crate::audit::{self, Draft};
+use crate::caller::Caller;
+use crate::document::Held;
+use crate::event::{Event, What};
+use crate::gate::control::failed;
+use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::id::{ActionId, SessionId};
+use crate::redacted;
+use crate::session::{End, Session};
+use crate::store::{Batch, Count, CountStep};
+
+/// Why a report changes nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// There is no such action of theirs.
+    #[error("there is no such action")]
+    NotFound,
+    /// It was reported already, or never started.
+    #[error("not running: {0}")]
+    NotRunning(&'static str),
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<crate::store::StoreError> for ReportError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl Gate {
+    /// Says how a permitted action went.
+    ///
+    /// # Errors
+    /// There is no such action of theirs, or it is not running.
+    pub async fn report(
+        &self,
+        caller: &Caller,
+        action: &ActionId,
+        session: Option<&SessionId>,
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<(), ReportError> {
+        for _ in 0..TRIES {
+            let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
+            let mut batch = Batch::default();
+            let mut of = session.cloned();
+            if let Some(held) = held {
+                if !self.is_theirs(caller, &held.value.request).await? {
+                    return Err(ReportError::NotFound);
+                }
+                let standing = held.value.state.as_str();
+                let state = held.value.state.clone().report(outcome, self.now());
+                let state = state.map_err(|_| ReportError::NotRunning(standing))?;
+                of.clone_from(&held.value.request.session);
+                batch.writes.push(held.replace(&held.value.with(state))?);
+            }
+            let session = self.session_of(caller, of.as_ref()).await?;
+            batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
+            let alive = session.as_ref().filter(|session| session.is_alive());
+            if let (Outcome::Failed, Some(session)) = (outcome, alive) {
+                let step = CountStep::Up { most: u64::MAX };
+                batch.counts.push(Count { key: session.counter("errors"), step });
+            }
+            match self.commit(batch).await {
+                Ok(_) => {
+                    self.tell_report(caller, action, outcome);
+                    return Ok(self.end_after_errors(session).await?);
+                }
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error).into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    async fn session_of(
+        &self,
+        caller: &Caller,
+        id: Option<&SessionId>,
+    ) -> Result<Option<Session>, ReportError> {
+        let Some(id) = id else { return Ok(None) };
+        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
+        if held.value.user != caller.user {
+            return Err(ReportError::NotFound);
+        }
+        Ok(Some(held.value))
+    }
+
+    async fn end_after_errors(&self, session: Option<Session>) -> Result<(), GateError> {
+        let Some(session) = session.filter(Session::is_alive) else { return Ok(()) };
+        let Some(most) = session.limits.errors else { return Ok(()) };
+        if self.store.counter(&session.counter("errors")).await? >= u64::from(most) {
+            self.end(&session.id, End::Errors).await?;
+        }
+        Ok(())
+    }
+
+    fn report_records(
+        &self,
+        caller: &Caller,
+        action: &ActionId,
+        session: Option<SessionId>,
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<Vec<Draft>, GateError> {
+        let subject = audit::Subject {
+            owner: Some(caller.user.to_string()),
+            workspace: Some(caller.workspace.to_string()),
+            session: session.map(|session| session.to_string()),
+        };
+        let payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
+        let mut records =
+            vec![self.record(audit::Event::ActionExecuted, subject.clone(), payload)?];
+        if let Some(error) = error {
+            let payload = json!({"id": action, "message": redacted::text(error)});
+            records.push(self.record(audit::Event::Error, subject, payload)?);
+        }
+        Ok(records)
+    }
+
+    fn tell_report(&self, caller: &Caller, action: &ActionId, outcome: Outcome) {
+        let state = match outcome {
+            Outcome::Done => "done",
+            Outcome::Failed => "failed",
+        };
+        self.bus.tell(Event {
+            user: Some(caller.user.clone()),
+            workspace: Some(caller.workspace.clone()),
+            session: None,
+            what: What::ActionReported { action: action.clone(), state },
+        });
+    }
+}
