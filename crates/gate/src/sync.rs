@@ -11,6 +11,7 @@ use std::sync::{MutexGuard, PoisonError};
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
+    #[cfg(test)]
     pub(crate) const fn new(value: T) -> Self {
         Self(std::sync::Mutex::new(value))
     }

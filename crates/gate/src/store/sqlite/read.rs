@@ -1,6 +1,7 @@
 //! What is read, on connections that cannot write.
 
 use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params, params_from_iter};
@@ -10,20 +11,28 @@ use crate::clock::Timestamp;
 use crate::store::sqlite::chain::{self, End, RECORD};
 use crate::store::sqlite::{schema, signed, unsigned};
 use crate::store::{Chain, Doc, Kind, Query, RecordQuery, StoreError, Stored};
-use crate::sync::Mutex;
 
-/// How many connections are kept while nobody reads.
-const IDLE: usize = 4;
+/// How many read at the same time.
+const READERS: usize = 8;
 
-/// Connections to read with.
+/// Connections to read with. A few: opening one reads the whole schema, which costs far more than
+/// waiting for another reader, who is done in microseconds.
 pub(super) struct Readers {
     path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    pool: Mutex<Pool>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Pool {
+    idle: Vec<Connection>,
+    /// How many there are, used and idle.
+    open: usize,
 }
 
 impl Readers {
-    pub(super) const fn new(path: PathBuf) -> Self {
-        Self { path, idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, pool: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Reads with a connection of its own. One that failed is not used again.
@@ -31,22 +40,51 @@ impl Readers {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let idle = self.idle.lock().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => schema::reader(&self.path)?,
+        let connection = match self.take() {
+            Some(connection) => Ok(connection),
+            None => schema::reader(&self.path),
         };
-        let value = read(&connection)?;
-        let mut idle = self.idle.lock();
-        if idle.len() < IDLE {
-            idle.push(connection);
-        }
-        Ok(value)
+        let done = connection.and_then(|connection| Ok((read(&connection)?, connection)));
+        let mut pool = self.lock();
+        let value = match done {
+            Ok((value, connection)) => {
+                pool.idle.push(connection);
+                Ok(value)
+            }
+            Err(error) => {
+                pool.open -= 1;
+                Err(error)
+            }
+        };
+        drop(pool);
+        self.freed.notify_one();
+        value
     }
 
     /// Closes the connections that nobody uses.
     pub(super) fn close(&self) {
-        self.idle.lock().clear();
+        let mut pool = self.lock();
+        pool.open -= pool.idle.len();
+        pool.idle.clear();
+    }
+
+    /// A connection that is free, or nothing where one more may be opened.
+    fn take(&self) -> Option<Connection> {
+        let mut pool = self.lock();
+        loop {
+            if let Some(connection) = pool.idle.pop() {
+                return Some(connection);
+            }
+            if pool.open < READERS {
+                pool.open += 1;
+                return None;
+            }
+            pool = self.freed.wait(pool).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
