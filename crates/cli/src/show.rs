@@ -8,6 +8,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
+pub(crate) use countersign_core::visible::{one_line, visible};
 use countersign_core::{Finding, Judgement, Verdict};
 
 /// Whether colour is wanted.
@@ -89,16 +90,6 @@ fn summary(finding: &Finding, told: &str) -> String {
     line
 }
 
-/// The text on one line, everything invisible made visible.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    escaped(text, |_| false)
-}
-
-/// The text with its lines, everything else invisible made visible.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    escaped(text, |char| char == '\n')
-}
-
 /// The text, cut off after so many characters.
 pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
@@ -107,44 +98,9 @@ pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let hidden = |char: char| is_invisible(char) && !keep(char);
-    if !text.contains(hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for char in text.chars() {
-        if hidden(char) {
-            out.extend(char.escape_default());
-        } else {
-            out.push(char);
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Controls, zero-width characters, line separators, and whatever changes the order of others.
-fn is_invisible(char: char) -> bool {
-    char.is_control()
-        || matches!(char,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_that_could_fool_a_terminal_is_printed() {
-        assert_eq!(
-            one_line("a\x1b[2Kb\r\nc\u{202e}d\u{200b}"),
-            r"a\u{1b}[2Kb\r\nc\u{202e}d\u{200b}"
-        );
-        assert_eq!(visible("a\nb\x07"), "a\nb\\u{7}");
-        assert_eq!(one_line("größe 日本 🎉"), "größe 日本 🎉");
-    }
 
     #[test]
     fn a_long_text_is_cut_where_a_character_ends() {

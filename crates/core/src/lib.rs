@@ -30,6 +30,7 @@ pub mod rule;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod verdict;
+pub mod visible;
 
 pub use action::Action;
 pub use context::Context;

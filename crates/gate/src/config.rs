@@ -17,6 +17,10 @@ pub struct Config {
     pub enabled: bool,
     /// When more people than one must agree, or others are asked after a while.
     pub quorum: Vec<QuorumRow>,
+    /// Origins any session may open; every one, if none are named. A session may name fewer.
+    pub allowed_origins: Option<Vec<String>>,
+    /// Seconds until silence is a refusal, in place of the profile's.
+    pub approval_timeout: Option<u32>,
     /// Questions that may wait for one person.
     pub most_pending: u64,
     /// Questions one session may put at once; more pauses it.
@@ -52,6 +56,8 @@ impl Default for Config {
         Self {
             enabled: true,
             quorum: Vec::new(),
+            allowed_origins: None,
+            approval_timeout: None,
             most_pending: 100,
             prompts: PROMPTS,
             spend_within: 300,
@@ -64,7 +70,57 @@ impl Default for Config {
     }
 }
 
+/// A variable of the environment that says something impossible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{variable}` {problem}")]
+pub struct EnvironmentError {
+    /// Which one.
+    pub variable: &'static str,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
 impl Config {
+    /// The same, with what the environment says on top.
+    ///
+    /// # Errors
+    /// A variable says something impossible: the gate stays closed.
+    pub fn with_environment(
+        mut self,
+        read: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Self, EnvironmentError> {
+        let number = |variable: &'static str, most: u32| {
+            let problem = "is not a whole number in its range";
+            let wrong = EnvironmentError { variable, problem };
+            let parse = |text: String| match text.trim().parse() {
+                Ok(number) if (1..=most).contains(&number) => Ok(number),
+                _ => Err(wrong),
+            };
+            read(variable).map(parse).transpose()
+        };
+        if let Some(text) = read("AUTO_ACTION_ENABLED") {
+            self.enabled = match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "1" => true,
+                "false" | "0" => false,
+                _ => {
+                    let problem = "is neither `true` nor `false`";
+                    return Err(EnvironmentError { variable: "AUTO_ACTION_ENABLED", problem });
+                }
+            };
+        }
+        if let Some(days) = number("AUTO_ACTION_LOG_RETENTION_DAYS", 36_500)? {
+            self.retention_days = days;
+        }
+        if let Some(milliseconds) = number("CRITICAL_POINT_TIMEOUT", 86_400_000)? {
+            self.approval_timeout = Some(milliseconds.div_ceil(1_000));
+        }
+        if let Some(origins) = read("AUTO_ACTION_ALLOWED_ORIGINS") {
+            let named = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+            self.allowed_origins = Some(named.map(str::to_owned).collect());
+        }
+        Ok(self)
+    }
+
     pub(crate) fn spend_within(&self) -> Duration {
         Duration::from_secs(self.spend_within.into())
     }
@@ -84,4 +140,40 @@ impl Config {
 
 pub(crate) fn days(days: u32) -> Duration {
     Duration::from_secs(u64::from(days).saturating_mul(86_400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variable: &'static str, text: &str) -> Result<Config, EnvironmentError> {
+        Config::default().with_environment(|name| (name == variable).then(|| text.to_owned()))
+    }
+
+    #[test]
+    fn the_environment_says_what_the_configuration_does_not() {
+        assert!(!with("AUTO_ACTION_ENABLED", "false").unwrap().enabled);
+        assert!(with("AUTO_ACTION_ENABLED", " True ").unwrap().enabled);
+        assert_eq!(with("AUTO_ACTION_LOG_RETENTION_DAYS", "7").unwrap().retention_days, 7);
+        let timeout = |text| with("CRITICAL_POINT_TIMEOUT", text).unwrap().approval_timeout;
+        assert_eq!((timeout("300000"), timeout("1")), (Some(300), Some(1)));
+        let origins = with("AUTO_ACTION_ALLOWED_ORIGINS", "localhost, synthex.social,").unwrap();
+        assert_eq!(origins.allowed_origins.unwrap(), ["localhost", "synthex.social"]);
+        assert_eq!(Config::default().with_environment(|_| None).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_an_error_that_names_the_variable() {
+        for (variable, text) in [
+            ("AUTO_ACTION_ENABLED", "no"),
+            ("AUTO_ACTION_ENABLED", ""),
+            ("AUTO_ACTION_LOG_RETENTION_DAYS", "0"),
+            ("AUTO_ACTION_LOG_RETENTION_DAYS", "-1"),
+            ("CRITICAL_POINT_TIMEOUT", "5m"),
+            ("CRITICAL_POINT_TIMEOUT", "99999999999"),
+        ] {
+            let error = with(variable, text).unwrap_err();
+            assert_eq!(error.variable, variable, "{text}");
+        }
+    }
 }

@@ -87,6 +87,16 @@ impl Policy {
         shorter.map_or(own, |seconds| own.min(seconds))
     }
 
+    /// Whether somebody has set how long a question about this action waits, besides the profile.
+    #[must_use]
+    pub fn has_own_timeout(&self, action: &Action) -> bool {
+        let of_skill = match action {
+            Action::Skill { skill, .. } => self.skill(skill).and_then(|skill| skill.timeout),
+            _ => None,
+        };
+        of_skill.is_some() || self.layers.iter().any(|layer| layer.approval_timeout.is_some())
+    }
+
     /// The same when nobody is there to answer: longer, where the profile says so and nobody has
     /// set a time.
     #[must_use]

@@ -4,29 +4,22 @@
 //! bidirectional ones reorder them, on a phone as much as on a terminal.
 
 use countersign_core::redact::redact;
+use countersign_core::visible::one_line;
 
 use super::Notice;
+use crate::redacted;
 
 /// What is put where something was left out.
 pub(super) const MARK: char = '…';
 
 /// The text without secrets and personal data.
 pub(super) fn clean(text: &str) -> String {
-    redact(text).text
+    redacted::text(text)
 }
 
 /// The text for a person: clean, and on one line with everything invisible made visible.
 pub(super) fn line(text: &str) -> String {
-    let text = clean(text);
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
-        if is_invisible(char) {
-            out.extend(char.escape_default());
-        } else {
-            out.push(char);
-        }
-    }
-    out
+    one_line(&clean(text)).into_owned()
 }
 
 /// The text, cut off visibly after so many characters.
@@ -42,15 +35,6 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 /// The link, unless it carries something that must not be sent.
 pub(super) fn link(notice: &Notice) -> Option<&str> {
     notice.link.as_deref().filter(|link| redact(link).found.is_empty())
-}
-
-/// Controls, zero-width characters, line separators, and whatever changes the order of others.
-fn is_invisible(char: char) -> bool {
-    char.is_control()
-        || matches!(char,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -52,6 +52,9 @@ pub enum StartError {
     /// As many sessions run as may at the same time.
     #[error("a session is running already: stop it first")]
     Running,
+    /// The session asks for an origin that no session may open.
+    #[error("`{0}` is not among the allowed origins")]
+    Origin(String),
     /// A credential is for no web address.
     #[error(transparent)]
     Site(#[from] SiteError),
@@ -344,6 +347,7 @@ impl Gate {
         for origin in plan.allowed_origins.iter_mut().flatten() {
             *origin = redacted::text(origin);
         }
+        plan.allowed_origins = self.origins(plan.allowed_origins.take())?;
         let started_at = self.now();
         let deadline = limits
             .session_seconds
@@ -360,6 +364,17 @@ impl Gate {
             deadline,
             state: SessionState::Active,
         })
+    }
+
+    /// The origins a session may open: no more than any may.
+    fn origins(&self, asked: Option<Vec<String>>) -> Result<Option<Vec<String>>, StartError> {
+        let (Some(most), Some(asked)) = (&self.config.allowed_origins, &asked) else {
+            return Ok(asked.or_else(|| self.config.allowed_origins.clone()));
+        };
+        match asked.iter().find(|origin| !most.contains(origin)) {
+            Some(other) => Err(StartError::Origin(redacted::text(other))),
+            None => Ok(Some(asked.clone())),
+        }
     }
 
     async fn check_workspace(&self, user: &UserId, id: &WorkspaceId) -> Result<(), StartError> {

@@ -552,3 +552,29 @@ fn a_person_chooses_per_app_and_per_skill() {
     let theirs = block_on(world.gate.submit(&caller, Proposal::of(skill("email.send")))).unwrap();
     assert!(is_asked(theirs));
 }
+
+#[test]
+fn a_session_opens_no_origin_that_no_session_may() {
+    let allowed_origins = Some(vec!["https://a.example".to_owned(), "localhost".to_owned()]);
+    let config = Config { allowed_origins: allowed_origins.clone(), ..Config::default() };
+    let world = World::new(Setup { config, ..Setup::default() });
+    let start = |origins: Option<&[&str]>| {
+        let named = origins.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
+        let plan = Plan { allowed_origins: named, ..Plan::default() };
+        block_on(world.gate.start(&world.agent, plan, Consent::Given, Vec::new()))
+    };
+    assert_eq!(start(None).unwrap().plan.allowed_origins, allowed_origins);
+    assert_eq!(start(Some(&["localhost"])).unwrap().plan.allowed_origins.unwrap(), ["localhost"]);
+    let error = start(Some(&["localhost", "https://evil.example"])).unwrap_err();
+    assert_eq!(error.to_string(), "`https://evil.example` is not among the allowed origins");
+}
+
+#[test]
+fn a_timeout_that_was_set_holds_in_place_of_the_profiles() {
+    let config = Config { approval_timeout: Some(7), ..Config::default() };
+    let world = World::new(Setup { config, ..Setup::default() });
+    let approval = world.ask(shell(RISKY));
+    world.pass(7);
+    world.sweep();
+    assert_eq!(world.state(&approval), "expired");
+}

@@ -105,6 +105,10 @@ impl Gate {
     /// How long a person has: longer when they are away, unless somebody has set a time.
     fn patience(&self, case: &Case<'_>, policy: &Policy, context: &Context) -> Duration {
         let action = &case.proposal.action;
+        let set = self.config.approval_timeout;
+        if let (Some(seconds), false) = (set, policy.has_own_timeout(action)) {
+            return Duration::from_secs(seconds.into());
+        }
         let seconds = if self.is_present(&case.caller.user) || self.has_channel() {
             policy.approval_timeout(action, context)
         } else {

@@ -1,0 +1,56 @@
+//! Texts that an agent wrote, made safe to look at: nothing in them moves a cursor, hides or
+//! reorders what stands around them.
+
+use std::borrow::Cow;
+
+/// The text with its lines, everything else invisible made visible.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escape(text, |char| char == '\n')
+}
+
+/// The text on one line, with everything invisible made visible.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, |_| false)
+}
+
+fn escape(text: &str, keep: fn(char) -> bool) -> Cow<'_, str> {
+    let hidden = |char: char| is_invisible(char) && !keep(char);
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len().saturating_add(16));
+    for char in text.chars() {
+        if hidden(char) {
+            out.extend(char.escape_default());
+        } else {
+            out.push(char);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls, zero-width characters, line separators, and whatever changes the order of others.
+fn is_invisible(char: char) -> bool {
+    char.is_control()
+        || matches!(char,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_could_fool_a_reader_is_left() {
+        assert_eq!(
+            one_line("a\x1b[2Kb\r\nc\u{202e}d\u{200b}"),
+            r"a\u{1b}[2Kb\r\nc\u{202e}d\u{200b}"
+        );
+        assert_eq!(visible("a\nb\x07"), "a\nb\\u{7}");
+        assert_eq!(one_line("größe 日本 🎉"), "größe 日本 🎉");
+    }
+}
