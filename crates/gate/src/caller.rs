@@ -47,6 +47,11 @@ impl Caller {
         (!covered).then(|| redacted::scope(&needed))
     }
 
+    /// Whether a model decides what it does, with no person at its side.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.key.as_ref().is_some_and(|key| key.access == Access::Agent)
+    }
+
     pub(crate) fn is_program(&self) -> bool {
         self.key.as_ref().is_some_and(|key| key.access == Access::Program)
     }

@@ -40,6 +40,9 @@ pub enum StartError {
     /// Nobody asked the person.
     #[error("the person has not agreed that an agent works for them")]
     NoConsent,
+    /// A model's own key asks for what only people and their programs may choose.
+    #[error("an agent may not choose `{0}` for itself: a person starts such a session")]
+    NotForAgents(&'static str),
     /// The workspace is not one of theirs.
     #[error("there is no such workspace of theirs")]
     Workspace,
@@ -97,6 +100,7 @@ impl Gate {
         if consent == Consent::Missing {
             return Err(StartError::NoConsent);
         }
+        self.check_choices(caller, &plan)?;
         self.check_workspace(&caller.user, &caller.workspace).await?;
         if !credentials.iter().all(|credential| is_site(&credential.site)) {
             return Err(SiteError.into());
@@ -364,6 +368,21 @@ impl Gate {
             deadline,
             state: SessionState::Active,
         })
+    }
+
+    /// An agent that could choose would choose what asks least.
+    fn check_choices(&self, caller: &Caller, plan: &Plan) -> Result<(), StartError> {
+        if !caller.is_agent() {
+            return Ok(());
+        }
+        if plan.auto_confirm {
+            return Err(StartError::NotForAgents("auto_confirm"));
+        }
+        let own = self.policy();
+        match &plan.profile {
+            Some(name) if name != own.profile_name() => Err(StartError::NotForAgents("profile")),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The origins a session may open: no more than any may.

@@ -402,9 +402,10 @@ fn session(world: &World, canaries: &Canaries, text: &str, heard: &mut Heard) ->
         ..Plan::default()
     };
     let unknown = Plan { profile: Some(text.to_owned()), ..plan.clone() };
-    let refused = world.gate.start(&world.agent, unknown, Consent::Given, Vec::new());
+    let caller = world.assistant();
+    let refused = world.gate.start(&caller, unknown, Consent::Given, Vec::new());
     heard.0.push(block_on(refused).unwrap_err().to_string());
-    let started = world.gate.start(&world.agent, plan, Consent::Given, credentials);
+    let started = world.gate.start(&caller, plan, Consent::Given, credentials);
     let session = block_on(started).unwrap();
     heard.debug(&session);
     session.id

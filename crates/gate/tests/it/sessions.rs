@@ -40,7 +40,8 @@ fn ended(world: &World, id: &SessionId) -> Option<End> {
 }
 
 fn start(world: &World, plan: Plan) -> Result<SessionId, StartError> {
-    let started = world.gate.start(&world.agent, plan, Consent::Given, Vec::new());
+    let caller = world.assistant();
+    let started = world.gate.start(&caller, plan, Consent::Given, Vec::new());
     block_on(started).map(|session| session.id)
 }
 
@@ -238,7 +239,8 @@ fn ten_sessions_an_hour() {
 #[test]
 fn a_session_begins_only_when_everything_is_in_order() {
     let world = world();
-    let begin = |plan, consent| block_on(world.gate.start(&world.agent, plan, consent, Vec::new()));
+    let caller = world.assistant();
+    let begin = |plan, consent| block_on(world.gate.start(&caller, plan, consent, Vec::new()));
     let missing = begin(plan("computer-use"), Consent::Missing);
     assert!(matches!(missing, Err(StartError::NoConsent)));
     let unknown = begin(plan("unheard-of"), Consent::Given);
@@ -577,4 +579,20 @@ fn a_timeout_that_was_set_holds_in_place_of_the_profiles() {
     world.pass(7);
     world.sweep();
     assert_eq!(world.state(&approval), "expired");
+}
+
+#[test]
+fn an_agent_cannot_choose_for_itself_what_asks_less() {
+    let world = world();
+    let program = world.key(&world.owner, Access::Program, "*");
+    let assistant = world.assistant();
+    let start = |caller, plan| block_on(world.gate.start(caller, plan, Consent::Given, Vec::new()));
+    let relaxed = || Plan { auto_confirm: true, ..Plan::default() };
+    for (plan, what) in [(relaxed(), "auto_confirm"), (plan("assistant"), "profile")] {
+        let error = start(&world.agent, plan.clone()).unwrap_err();
+        assert!(matches!(error, StartError::NotForAgents(named) if named == what), "{error}");
+        assert!(start(&assistant, plan.clone()).is_ok());
+        assert!(start(&program, plan).is_ok());
+    }
+    assert!(start(&world.agent, plan("coding-agent")).is_ok());
 }

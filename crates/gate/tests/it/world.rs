@@ -112,8 +112,14 @@ impl World {
     }
 
     pub(crate) fn session(&self, plan: Plan) -> SessionId {
-        let started = self.gate.start(&self.agent, plan, Consent::Given, Vec::new());
+        let caller = self.assistant();
+        let started = self.gate.start(&caller, plan, Consent::Given, Vec::new());
         block_on(started).unwrap().id
+    }
+
+    /// The owner's own assistant: what a person may choose, it may.
+    pub(crate) fn assistant(&self) -> Caller {
+        self.owner.assistant(&self.workspace).unwrap()
     }
 
     pub(crate) fn submit(&self, proposal: Proposal) -> Submitted {

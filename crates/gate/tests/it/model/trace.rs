@@ -352,13 +352,19 @@ impl Trace {
         let auto_confirm = self.dice.once_in(6);
         let plan = Plan { auto_confirm, process, limits, ..Plan::default() };
         self.note(&format!("start by {slot} with {plan:?}"));
-        let caller = self.stage.caller(slot).unwrap();
+        let by_key = self.stage.caller(slot).unwrap();
+        let person = &self.stage.people[agent.user];
+        let present = self.dice.once_in(2).then(|| person.assistant(by_key.workspace())).flatten();
+        let caller = present.unwrap_or(by_key);
+        let has_key = caller.key_id().is_some();
         let given = credentials.then(|| SiteCredential {
             site: "https://example.com".to_owned(),
             credential: Credential::new([("name", "ann")]).unwrap(),
         });
         let given = given.into_iter().collect();
         match block_on(self.stage.gate().start(&caller, plan, Consent::Given, given)) {
+            // Only a person may choose that, and this one has a key.
+            Err(StartError::NotForAgents("auto_confirm")) => assert!(auto_confirm && has_key),
             Err(StartError::Halted) => assert!(self.model.halted),
             // A stranger's workspace was never made.
             Err(StartError::Workspace) => assert_eq!(agent.user, STRANGER),
