@@ -8,7 +8,9 @@
 use countersign_core::Action;
 use serde_json::json;
 
-use crate::approval::{Approval, Details, Requester, Say, Scope, State, TamperedError, Vote, Word};
+use crate::approval::{
+    Approval, Details, Quorum, Requester, Say, Scope, State, TamperedError, Vote, Word,
+};
 use crate::audit::{self, Draft, Subject};
 use crate::caller::Person;
 use crate::clock::Timestamp;
@@ -166,8 +168,7 @@ impl Gate {
             self.may_answer(person, &held.value, reply).await?;
             let details = held.value.open(&self.keyring)?;
             // A no is always welcome, whatever it says about other times.
-            let for_always = reply.say == Say::Approve && reply.scope == Scope::Always;
-            if for_always && !details.may_remember {
+            if reply.say == Say::Approve && !may_reach(reply.scope, &held.value, &details) {
                 return Err(AnswerError::NotForAlways);
             }
             let answered = match (&reply.edited, reply.say) {
@@ -346,6 +347,16 @@ impl Gate {
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())
+    }
+}
+
+/// Whether a yes may reach so far. What takes several people, or others than the one for whom the
+/// agent works, takes them each time: the last of them cannot speak for all.
+fn may_reach(scope: Scope, approval: &Approval, details: &Details) -> bool {
+    match scope {
+        Scope::Once => true,
+        Scope::Session => approval.request.quorum == Quorum::default(),
+        Scope::Always => approval.request.quorum == Quorum::default() && details.may_remember,
     }
 }
 

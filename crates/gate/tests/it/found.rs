@@ -97,3 +97,25 @@ fn editing_is_no_way_around_those_who_must_agree() {
     let max = world.person("Max", Membership::Member);
     block_on(world.gate.answer(&max, Reply::plain(again, Say::Approve))).unwrap();
 }
+
+#[test]
+fn the_last_of_several_people_cannot_say_always_for_all() {
+    let rows = vec![QuorumRow {
+        risk: Some(countersign_core::RiskLevel::Low),
+        rules: Vec::new(),
+        need: Some(2),
+        escalate_after: None,
+    }];
+    let config = Config { quorum: rows, ..Config::default() };
+    let world = World::new(Setup { config, ..Setup::default() });
+    let (bob, eve) = (world.person("B", Membership::Member), world.person("E", Membership::Member));
+    let approval = world.ask(shell(RISKY));
+    let say = |person, scope| {
+        let reply = Reply { scope, ..Reply::plain(approval.clone(), Say::Approve) };
+        block_on(world.gate.answer(person, reply))
+    };
+    assert!(say(&bob, Scope::Once).is_ok());
+    assert!(say(&eve, Scope::Always).is_err());
+    assert!(say(&eve, Scope::Session).is_err());
+    assert!(matches!(say(&eve, Scope::Once), Ok(Answered::Settled(_))));
+}

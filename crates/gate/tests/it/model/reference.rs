@@ -481,7 +481,14 @@ impl Model {
                 yes && approval.others && said.person == approval.agent.user,
                 Against::OthersMustAgree,
             ),
-            (yes && said.scope == Scope::Always && !approval.may_remember, Against::NotForAlways),
+            (
+                yes && match said.scope {
+                    Scope::Once => false,
+                    Scope::Session => approval.others,
+                    Scope::Always => approval.others || !approval.may_remember,
+                },
+                Against::NotForAlways,
+            ),
         ];
         against.extend(checks.into_iter().filter(|(holds, _)| *holds).map(|(_, why)| why));
         if approval.state != "pending" {
