@@ -331,15 +331,7 @@ impl Trace {
     fn start(&mut self) {
         let slot = self.dice.below(self.stage.agents.len());
         let agent = self.stage.agents[slot].agent;
-        let limits = Limits {
-            steps: Some(*self.dice.pick(&[3, 12, 40])),
-            errors: Some(2),
-            screenshots: Some(1),
-            files: Some(3),
-            session_seconds: *self.dice.pick(&[None, Some(200), Some(2_000)]),
-            step_seconds: *self.dice.pick(&[None, Some(30)]),
-            ..Limits::default()
-        };
+        let limits = self.any_limits();
         let process = self.dice.once_in(5).then(|| {
             let pid = 1_000 + u32::try_from(self.tally.steps % 1_000_000).unwrap();
             Process { pid, started: self.tally.steps }
@@ -391,6 +383,18 @@ impl Trace {
                 };
                 self.model.sessions.insert(session.id, held);
             }
+        }
+    }
+
+    fn any_limits(&mut self) -> Limits {
+        Limits {
+            steps: Some(*self.dice.pick(&[3, 12, 40])),
+            errors: Some(2),
+            screenshots: Some(1),
+            files: Some(3),
+            session_seconds: *self.dice.pick(&[None, Some(200), Some(2_000)]),
+            step_seconds: *self.dice.pick(&[None, Some(30)]),
+            ..Limits::default()
         }
     }
 
