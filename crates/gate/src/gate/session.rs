@@ -1,6 +1,4 @@
-//! Sessions begin, pause, go on and end.
-
-use std::time::Duration;
+//! Sessions pause, go on and end.
 
 use serde_json::json;
 
@@ -14,120 +12,16 @@ use crate::gate::join::join;
 use crate::gate::people::PeopleError;
 use crate::gate::spend::Cancelled;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
-use crate::id::{SessionId, UserId, WorkspaceId};
-use crate::rate::Rate;
-use crate::redacted;
-use crate::session::{End, Plan, Session, SessionState, tightest};
-use crate::store::{Batch, CommitError, Count, CountStep, Kind, Pace, Query, StoreError};
-use crate::user::{Role, User, Workspace};
-use crate::vault::{Credential, SiteError, is_site};
+use crate::id::SessionId;
+use crate::session::{End, Session, SessionState};
+use crate::store::{Batch, Count, CountStep, Kind, Query};
+use crate::user::Role;
 
-/// Whether the person for whom the agent works wants it to work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
-    /// They said so.
-    Given,
-    /// Nobody asked them.
-    Missing,
-}
+mod start;
 
-/// Why no session begins.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The kill switch.
-    #[error("everything is halted: no session begins")]
-    Halted,
-    /// Nobody asked the person.
-    #[error("the person has not agreed that an agent works for them")]
-    NoConsent,
-    /// A model's own key asks for what only people and their programs may choose.
-    #[error("an agent may not choose `{0}` for itself: a person starts such a session")]
-    NotForAgents(&'static str),
-    /// The workspace is not one of theirs.
-    #[error("there is no such workspace of theirs")]
-    Workspace,
-    /// There is no such profile.
-    #[error("unknown profile `{0}`")]
-    Profile(String),
-    /// Too many sessions in the last hour.
-    #[error("too many sessions in an hour: wait {} s", .0.as_secs().max(1))]
-    TooMany(Duration),
-    /// As many sessions run as may at the same time.
-    #[error("a session is running already: stop it first")]
-    Running,
-    /// The session asks for an origin that no session may open.
-    #[error("`{0}` is not among the allowed origins")]
-    Origin(String),
-    /// A credential is for no web address.
-    #[error(transparent)]
-    Site(#[from] SiteError),
-    /// Something else went wrong.
-    #[error(transparent)]
-    Gate(#[from] GateError),
-}
-
-/// What a session may sign in with at one site.
-#[derive(Debug)]
-pub struct SiteCredential {
-    /// Where.
-    pub site: String,
-    /// With what.
-    pub credential: Credential,
-}
-
-impl From<StoreError> for StartError {
-    fn from(error: StoreError) -> Self {
-        Self::Gate(error.into())
-    }
-}
+pub use start::{Consent, SiteCredential, StartError};
 
 impl Gate {
-    /// Begins a session. Credentials stay in memory, and go with it.
-    ///
-    /// # Errors
-    /// It may not begin, and why.
-    pub async fn start(
-        &self,
-        caller: &Caller,
-        plan: Plan,
-        consent: Consent,
-        credentials: Vec<SiteCredential>,
-    ) -> Result<Session, StartError> {
-        let control = self.control().await?;
-        if control.value.halted {
-            return Err(StartError::Halted);
-        }
-        if consent == Consent::Missing {
-            return Err(StartError::NoConsent);
-        }
-        self.check_choices(caller, &plan)?;
-        self.check_workspace(&caller.user, &caller.workspace).await?;
-        if !credentials.iter().all(|credential| is_site(&credential.site)) {
-            return Err(SiteError.into());
-        }
-        let session = self.planned_session(caller, plan, !credentials.is_empty())?;
-        let mut batch = Batch {
-            unchanged: vec![control.unchanged()],
-            writes: vec![document::insert(&session)?],
-            records: vec![self.start_record(&session)?],
-            ..Batch::default()
-        };
-        limit_sessions(&session, &mut batch);
-        match self.commit(batch).await {
-            Ok(_) => {}
-            Err(CommitError::Conflict { .. }) => return Err(StartError::Halted),
-            Err(CommitError::TooFast { wait, .. }) => return Err(StartError::TooMany(wait)),
-            Err(CommitError::Full { .. }) => return Err(StartError::Running),
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-        for SiteCredential { site, credential } in credentials {
-            // The sites were looked at before anything was committed.
-            self.vault.put(&session.id, &site, credential)?;
-        }
-        self.tell_session(&session, What::SessionStarted);
-        Ok(session)
-    }
-
     /// One session of a person, or of a workspace they look after.
     ///
     /// # Errors
@@ -337,85 +231,6 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    fn planned_session(
-        &self,
-        caller: &Caller,
-        mut plan: Plan,
-        has_credentials: bool,
-    ) -> Result<Session, StartError> {
-        let name = plan.profile.as_deref();
-        let unknown = || StartError::Profile(redacted::text(name.unwrap_or_default()));
-        let limits = tightest(self.policy().limits(name).ok_or_else(unknown)?, plan.limits);
-        plan.task = plan.task.as_deref().map(redacted::text);
-        plan.flow = plan.flow.as_deref().map(redacted::text);
-        for origin in plan.allowed_origins.iter_mut().flatten() {
-            *origin = redacted::text(origin);
-        }
-        plan.allowed_origins = self.origins(plan.allowed_origins.take())?;
-        let started_at = self.now();
-        let deadline = limits
-            .session_seconds
-            .map(|seconds| started_at.after(Duration::from_secs(seconds.into())));
-        Ok(Session {
-            id: SessionId::draw(&self.clock).map_err(GateError::from)?,
-            user: caller.user.clone(),
-            workspace: caller.workspace.clone(),
-            key: caller.key_id().cloned(),
-            plan,
-            limits,
-            has_credentials,
-            started_at,
-            deadline,
-            state: SessionState::Active,
-        })
-    }
-
-    /// An agent that could choose would choose what asks least.
-    fn check_choices(&self, caller: &Caller, plan: &Plan) -> Result<(), StartError> {
-        if !caller.is_agent() {
-            return Ok(());
-        }
-        if plan.auto_confirm {
-            return Err(StartError::NotForAgents("auto_confirm"));
-        }
-        let own = self.policy();
-        match &plan.profile {
-            Some(name) if name != own.profile_name() => Err(StartError::NotForAgents("profile")),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// The origins a session may open: no more than any may.
-    fn origins(&self, asked: Option<Vec<String>>) -> Result<Option<Vec<String>>, StartError> {
-        let (Some(most), Some(asked)) = (&self.config.allowed_origins, &asked) else {
-            return Ok(asked.or_else(|| self.config.allowed_origins.clone()));
-        };
-        match asked.iter().find(|origin| !most.contains(origin)) {
-            Some(other) => Err(StartError::Origin(redacted::text(other))),
-            None => Ok(Some(asked.clone())),
-        }
-    }
-
-    async fn check_workspace(&self, user: &UserId, id: &WorkspaceId) -> Result<(), StartError> {
-        let workspace: Option<Held<Workspace>> = self.get(id.as_str()).await?;
-        let user: Option<Held<User>> = self.get(user.as_str()).await?;
-        let belongs = user.is_some_and(|user| user.value.role_in(id) > Role::Stranger);
-        if workspace.is_some() && belongs { Ok(()) } else { Err(StartError::Workspace) }
-    }
-
-    fn start_record(&self, session: &Session) -> Result<audit::Draft, GateError> {
-        let plan = &session.plan;
-        let payload = json!({
-            "profile": plan.profile,
-            "mode": plan.mode,
-            "auto_confirm": plan.auto_confirm,
-            "flow_type": plan.flow,
-            "task": plan.task,
-            "consent": "given",
-        });
-        Ok(self.record(audit::Event::SessionStart, subject_of(session), payload)?)
-    }
-
     async fn end_record(
         &self,
         session: &Session,
@@ -458,16 +273,6 @@ fn subject_of(session: &Session) -> Subject {
         owner: Some(session.user.to_string()),
         workspace: Some(session.workspace.to_string()),
         session: Some(session.id.to_string()),
-    }
-}
-
-fn limit_sessions(session: &Session, batch: &mut Batch) {
-    if let Some(uses) = session.limits.sessions_per_hour {
-        let key = format!("user:{}:sessions", session.user);
-        batch.paces.push(Pace { key, rate: Rate::per_hour(uses), now: session.started_at });
-    }
-    if let Some(most) = session.limits.sessions_at_once {
-        batch.counts.extend(running_count(session, CountStep::Up { most: most.into() }));
     }
 }
 
