@@ -355,7 +355,7 @@ fn token(keyring: &Keyring, id: &ApprovalId, nonce: [u8; 16]) -> Secret {
 
 /// The bytes that are signed: the canonical JSON, so that a receipt can be checked by anybody who
 /// has read it back.
-fn canonical(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn canonical(value: &impl Serialize) -> Vec<u8> {
     // Our own types have text keys and finite numbers: there is nothing that JSON cannot say.
     let value = serde_json::to_value(value).unwrap_or_default();
     countersign_core::digest::canonical(&value).into_bytes()

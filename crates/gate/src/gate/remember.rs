@@ -8,9 +8,9 @@ use countersign_core::policy;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::approval::{Approval, Decision, Details, OPEN, Scope, fingerprint};
+use crate::approval::{Approval, Decision, Details, OPEN, Scope, canonical, fingerprint};
 use crate::audit::{self, Subject};
-use crate::bytes::Hash;
+use crate::bytes::{Hash, Sign};
 use crate::caller::Person;
 use crate::clock::Timestamp;
 use crate::config::days;
@@ -20,6 +20,7 @@ use crate::gate::people::PeopleError;
 use crate::gate::submit::Case;
 use crate::gate::{Gate, GateError};
 use crate::id::{ApprovalId, RememberedId, SessionId, UserId};
+use crate::keyring::{Keyring, Purpose};
 use crate::store::{Batch, Kind, Query, Write};
 
 /// A yes that is remembered.
@@ -43,6 +44,27 @@ pub struct Remembered {
     pub created_at: Timestamp,
     /// Until when.
     pub expires_at: Timestamp,
+    /// The server's signature over all of it: a yes must not be one that somebody wrote into the
+    /// database, where fingerprints can be copied from.
+    signature: Sign,
+}
+
+impl Remembered {
+    fn signed(self, keyring: &Keyring) -> Self {
+        let signature = Sign(keyring.sign(Purpose::Remembered, &self.to_bytes()));
+        Self { signature, ..self }
+    }
+
+    /// Whether it holds at a moment, and is what the server signed.
+    fn holds(&self, now: Timestamp, keyring: &Keyring) -> bool {
+        let signed =
+            || keyring.public().verifies(Purpose::Remembered, &self.to_bytes(), &self.signature.0);
+        now < self.expires_at && signed()
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        canonical(&Self { signature: Sign([0; 64]), ..self.clone() })
+    }
 }
 
 impl Document for Remembered {
@@ -126,7 +148,7 @@ impl Gate {
         let held = document::find::<Remembered>(&*self.store, &query).await?;
         let now = self.now();
         let answers = held.into_iter().map(|held| held.value);
-        Ok(answers.filter(|answer| now < answer.expires_at).collect())
+        Ok(answers.filter(|answer| answer.holds(now, &self.keyring)).collect())
     }
 
     /// What is remembered about this very action, for the core to weigh.
@@ -143,9 +165,9 @@ impl Gate {
         for session in [None, session].into_iter().take(1 + usize::from(session.is_some())) {
             let id = remembered_id(user, session, print);
             let held: Option<Held<Remembered>> = self.get(id.as_str()).await?;
-            answers.extend(held.filter(|held| case.now < held.value.expires_at).map(|held| {
-                policy::Remembered { digest: digest.to_owned(), rules: held.value.rules }
-            }));
+            answers.extend(held.filter(|held| held.value.holds(case.now, &self.keyring)).map(
+                |held| policy::Remembered { digest: digest.to_owned(), rules: held.value.rules },
+            ));
         }
         Ok(answers)
     }
@@ -174,7 +196,9 @@ impl Gate {
             approval: request.id.clone(),
             created_at: decision.at,
             expires_at,
-        };
+            signature: Sign([0; 64]),
+        }
+        .signed(&self.keyring);
         let before: Option<Held<Remembered>> = self.get(answer.id.as_str()).await?;
         Ok(Some(match before {
             Some(held) => held.replace(&answer)?,

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use countersign_gate::approval::{QuorumRow, Say};
+use countersign_gate::approval::{QuorumRow, Say, Scope};
 use countersign_gate::gate::{AnswerError, Answered, Reply};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::user::Membership;
-use countersign_gate::{Config, Proposal};
+use countersign_gate::{Config, Proposal, Submitted};
 use pollster::block_on;
 use serde_json::{Value, json};
 
@@ -257,4 +257,19 @@ fn a_record_that_was_changed_dropped_or_added_is_noticed() {
         world.sql(statement);
         assert!(!block_on(world.gate.verify()).unwrap().damage.is_empty(), "{statement}");
     }
+}
+
+#[test]
+fn a_remembered_yes_that_was_written_into_the_database_lets_nothing_through() {
+    let world = World::new(on_disk());
+    let approval = world.ask(shell(RISKY));
+    let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    assert!(matches!(world.submit(shell(RISKY)), Submitted::Permitted(..)));
+    world.sql(
+        "UPDATE docs SET body = json_set(body, '$.expires_at', 9999999999999)
+         WHERE kind = 'remembered'",
+    );
+    assert!(block_on(world.gate.remembered_answers(&world.owner)).unwrap().is_empty());
+    world.ask(shell(RISKY));
 }
