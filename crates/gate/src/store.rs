@@ -39,7 +39,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// One document.
     fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>>;
 
-    /// The documents a query asks for, by id, at most as many as it wants.
+    /// The documents a query asks for, by id in its order, at most as many as it wants.
     fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>>;
 
     /// How many documents a query would find without its limit.
@@ -51,7 +51,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Does all of a batch, durably, or nothing.
     fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
 
-    /// Records of the audit chain, oldest first, at most as many as the query wants.
+    /// Records of the audit chain, in the query's order, at most as many as it wants.
     fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>>;
 
     /// Where the chain begins, where it ends, and the signed marks between.
@@ -159,6 +159,16 @@ pub struct Stored {
     pub version: u64,
 }
 
+/// From which end a search begins. Ids and numbers grow with time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The smallest first.
+    #[default]
+    Oldest,
+    /// The largest first.
+    Newest,
+}
+
 /// Which documents. What is `None` does not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -174,7 +184,9 @@ pub struct Query {
     pub states: Vec<&'static str>,
     /// Due at this moment or before.
     pub due_by: Option<Timestamp>,
-    /// With an id after this one.
+    /// From which end.
+    pub order: Order,
+    /// Beyond this id: with one after it, or before it where the newest come first.
     pub after: Option<String>,
     /// At most so many.
     pub limit: usize,
@@ -191,6 +203,7 @@ impl Query {
             session: None,
             states: Vec::new(),
             due_by: None,
+            order: Order::Oldest,
             after: None,
             limit: 1_000,
         }
@@ -293,7 +306,16 @@ pub struct RecordQuery {
     pub workspace: Option<String>,
     /// This session's.
     pub session: Option<String>,
-    /// After this number.
+    /// About one of these events; any, if empty.
+    pub events: Vec<&'static str>,
+    /// From this moment on.
+    pub from: Option<Timestamp>,
+    /// From before this moment.
+    pub until: Option<Timestamp>,
+    /// From which end.
+    pub order: Order,
+    /// Beyond this number: after it, or before it where the newest come first; 0 begins at the end
+    /// that the order names.
     pub after: u64,
     /// At most so many.
     pub limit: usize,
@@ -301,7 +323,17 @@ pub struct RecordQuery {
 
 impl Default for RecordQuery {
     fn default() -> Self {
-        Self { owner: None, workspace: None, session: None, after: 0, limit: 1_000 }
+        Self {
+            owner: None,
+            workspace: None,
+            session: None,
+            events: Vec::new(),
+            from: None,
+            until: None,
+            order: Order::Oldest,
+            after: 0,
+            limit: 1_000,
+        }
     }
 }
 

@@ -38,10 +38,12 @@ macro_rules! conformance {
                 what_was_committed_is_seen_by_every_later_read
                 a_query_filters_by_everything_it_names
                 a_query_pages_by_id_in_byte_order
+                a_query_pages_backwards_from_the_newest
                 a_query_finds_what_is_due
                 a_count_has_no_limit
                 records_are_numbered_in_the_order_of_their_batches
                 records_are_found_by_whom_they_are_about
+                records_are_found_by_event_and_time_from_either_end
                 the_chain_verifies_after_work_from_many_sides
                 the_chain_is_checkpointed_as_it_grows
                 erasure_takes_content_and_leaves_the_chain
@@ -561,7 +563,10 @@ fn fits(query: &Query, doc: &Doc) -> bool {
         && same(&query.session, &doc.session)
         && (query.states.is_empty() || query.states.iter().any(|state| *state == doc.state))
         && due
-        && query.after.as_ref().is_none_or(|after| doc.id > *after)
+        && query.after.as_ref().is_none_or(|after| match query.order {
+            Order::Oldest => doc.id > *after,
+            Order::Newest => doc.id < *after,
+        })
 }
 
 fn a_query_pages_by_id_in_byte_order(made: &Made) {
@@ -592,6 +597,46 @@ fn a_query_pages_by_id_in_byte_order(made: &Made) {
             assert_eq!(paged, ids, "{query:?}");
         }
         assert_eq!(made.find(&Query { limit: 0, ..query }), [""; 0]);
+    }
+}
+
+fn a_query_pages_backwards_from_the_newest(made: &Made) {
+    let mut docs: Vec<_> = (0..23)
+        .map(|number: u32| {
+            let state = ["pending", "approved", "expired"][number as usize % 3];
+            let due = Some(Timestamp(number.into()));
+            Doc { due, ..doc_of(&format!("{number:02}"), "ann", "w", "s", state) }
+        })
+        .collect();
+    // Of a neighbouring kind, on either side: what comes first from the end must not be these.
+    let others = [Kind::Session, Kind::Control].map(|kind| Doc { kind, ..doc("11") });
+    made.write(docs.iter().cloned().chain(others).map(Write::Insert).collect()).unwrap();
+    docs.reverse();
+    let all = Query { order: Order::Newest, ..Query::of(Kind::Approval) };
+    let some = |text: &str| Some(text.to_owned());
+    for query in [
+        Query { states: vec!["approved", "pending"], ..all.clone() },
+        Query { owner: some("ann"), ..all.clone() },
+        Query { workspace: some("w"), states: vec!["expired"], ..all.clone() },
+        Query { session: some("s"), after: some("17"), ..all.clone() },
+        Query { due_by: Some(Timestamp(9)), ..all.clone() },
+        Query { after: some("00"), ..all.clone() },
+        all,
+    ] {
+        let wanted = docs.iter().filter(|doc| fits(&query, doc)).map(|doc| doc.id.clone());
+        let wanted: Vec<_> = wanted.collect();
+        assert_eq!(block_on(made.store.count(&query)), Ok(wanted.len() as u64));
+        for limit in [1, 2, 5, 100] {
+            let (mut paged, mut query) = (Vec::new(), Query { limit, ..query.clone() });
+            loop {
+                let page = made.find(&query);
+                assert!(page.len() <= limit);
+                let Some(last) = page.last() else { break };
+                query.after = Some(last.clone());
+                paged.extend(page);
+            }
+            assert_eq!(paged, wanted, "{query:?}");
+        }
     }
 }
 
@@ -673,6 +718,34 @@ fn records_are_found_by_whom_they_are_about(made: &Made) {
     assert_eq!(made.numbers(&RecordQuery { session: some("s1"), ..all }), [2, 6, 10]);
     let both = RecordQuery { session: some("s1"), owner: some("o1"), ..workspace };
     assert_eq!(made.numbers(&both), [6]);
+}
+
+fn records_are_found_by_event_and_time_from_either_end(made: &Made) {
+    let events = [Event::Approval, Event::Halted, Event::Violation];
+    let drafts = events.into_iter().cycle().zip(1..=12);
+    let drafts = drafts.map(|(event, at)| Draft { event, ..draft(at * 10, "ann") });
+    made.record(drafts.collect());
+    let all = RecordQuery { order: Order::Newest, ..RecordQuery::default() };
+    assert_eq!(made.numbers(&all), (1..=12).rev().collect::<Vec<_>>());
+    assert_eq!(made.numbers(&RecordQuery { after: 3, ..all.clone() }), [2, 1]);
+    assert_eq!(made.numbers(&RecordQuery { after: 1, ..all.clone() }), [0; 0]);
+    assert_eq!(made.numbers(&RecordQuery { after: u64::MAX, limit: 2, ..all.clone() }), [12, 11]);
+    let ann = RecordQuery { owner: Some("ann".to_owned()), ..all.clone() };
+    assert_eq!(made.numbers(&RecordQuery { after: 9, limit: 3, ..ann.clone() }), [8, 7, 6]);
+    let (from, until) = (Some(Timestamp(40)), Some(Timestamp(70)));
+    assert_eq!(made.numbers(&RecordQuery { from, until, ..all.clone() }), [6, 5, 4]);
+    let oldest = RecordQuery { order: Order::Oldest, ..ann.clone() };
+    assert_eq!(made.numbers(&RecordQuery { from, until, ..oldest.clone() }), [4, 5, 6]);
+    let halted = RecordQuery { events: vec!["halted"], ..ann };
+    assert_eq!(made.numbers(&halted), [11, 8, 5, 2]);
+    let some = RecordQuery { events: vec!["violation", "approval", "approval"], ..oldest };
+    assert_eq!(made.numbers(&RecordQuery { from, ..some.clone() }), [4, 6, 7, 9, 10, 12]);
+    assert_eq!(made.numbers(&RecordQuery { events: vec!["cut"], ..some }), [0; 0]);
+    // What was erased still says what it was and when, but no longer whose.
+    erase(made, Some("ann"), None);
+    assert_eq!(made.numbers(&halted), [0; 0]);
+    let erased = RecordQuery { events: vec!["halted"], until, ..all };
+    assert_eq!(made.numbers(&erased), [5, 2]);
 }
 
 fn the_chain_verifies_after_work_from_many_sides(made: &Made) {

@@ -10,7 +10,7 @@ use crate::audit::{CHECKPOINT_EVERY, Draft, Head, Record};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::store::{
-    Batch, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Pace, Query,
+    Batch, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Order, Pace, Query,
     RecordQuery, Soon, Store, StoreError, Stored, Unchanged, Write,
 };
 use crate::sync::Mutex;
@@ -43,7 +43,9 @@ impl Store for Memory {
 
     fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>> {
         Box::pin(async move {
-            Ok(self.state.lock().matching(query).take(query.limit).cloned().collect())
+            let state = self.state.lock();
+            let found = in_order(query.order, state.matching(query));
+            Ok(found.take(query.limit).cloned().collect())
         })
     }
 
@@ -62,9 +64,14 @@ impl Store for Memory {
     fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>> {
         Box::pin(async move {
             let state = self.state.lock();
-            let after = (Bound::Excluded(query.after), Bound::Unbounded);
-            let records = state.records.range(after).map(|(_, record)| record);
-            Ok(records.filter(|record| wants(query, record)).take(query.limit).cloned().collect())
+            let beyond = match (query.order, query.after) {
+                (Order::Oldest, after) => (Bound::Excluded(after), Bound::Unbounded),
+                (Order::Newest, 0) => (Bound::Unbounded, Bound::Unbounded),
+                (Order::Newest, before) => (Bound::Unbounded, Bound::Excluded(before)),
+            };
+            let records = state.records.range(beyond).map(|(_, record)| record);
+            let wanted = records.filter(|record| wants(query, record));
+            Ok(in_order(query.order, wanted).take(query.limit).cloned().collect())
         })
     }
 
@@ -244,21 +251,31 @@ impl State {
         head.number
     }
 
-    fn matching<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Stored> {
-        let from = match &query.after {
-            Some(after) => Bound::Excluded((query.kind, after.clone())),
-            None => Bound::Included((query.kind, String::new())),
-        };
-        self.docs
-            .range((from, Bound::Unbounded))
-            .take_while(|((kind, _), _)| *kind == query.kind)
-            .map(|(_, stored)| stored)
-            .filter(|stored| matches(query, &stored.doc))
+    fn matching<'a>(&'a self, query: &'a Query) -> impl DoubleEndedIterator<Item = &'a Stored> {
+        let next = Kind::ALL.iter().find(|kind| **kind > query.kind);
+        let end = next.map_or(Bound::Unbounded, |kind| Bound::Excluded((*kind, String::new())));
+        let of_kind = self.docs.range((Bound::Included((query.kind, String::new())), end));
+        of_kind.map(|(_, stored)| stored).filter(|stored| matches(query, &stored.doc))
+    }
+}
+
+fn in_order<'a, T>(
+    order: Order,
+    found: impl DoubleEndedIterator<Item = &'a T> + 'a,
+) -> Box<dyn Iterator<Item = &'a T> + 'a> {
+    match order {
+        Order::Oldest => Box::new(found),
+        Order::Newest => Box::new(found.rev()),
     }
 }
 
 fn matches(query: &Query, doc: &Doc) -> bool {
-    (query.owner.is_none() || query.owner == doc.owner)
+    let beyond = query.after.as_ref().is_none_or(|after| match query.order {
+        Order::Oldest => doc.id > *after,
+        Order::Newest => doc.id < *after,
+    });
+    beyond
+        && (query.owner.is_none() || query.owner == doc.owner)
         && (query.workspace.is_none() || query.workspace == doc.workspace)
         && (query.session.is_none() || query.session == doc.session)
         && (query.states.is_empty() || query.states.contains(&doc.state.as_str()))
@@ -267,7 +284,12 @@ fn matches(query: &Query, doc: &Doc) -> bool {
 
 /// An erased record is nobody's any more: only who asks for all of them gets it.
 fn wants(query: &RecordQuery, record: &Record) -> bool {
-    let RecordQuery { owner, workspace, session, .. } = query;
+    let RecordQuery { owner, workspace, session, events, from, until, .. } = query;
+    let in_time =
+        from.is_none_or(|from| record.at >= from) && until.is_none_or(|until| record.at < until);
+    if !in_time || !(events.is_empty() || events.contains(&record.event.as_str())) {
+        return false;
+    }
     match &record.content {
         Some(content) => {
             (owner.is_none() || *owner == content.subject.owner)

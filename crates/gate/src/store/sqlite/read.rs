@@ -1,16 +1,17 @@
 //! What is read, on connections that cannot write.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, Params, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, params_from_iter};
 
 use crate::audit::Record;
 use crate::clock::Timestamp;
 use crate::store::sqlite::chain::{self, End, RECORD};
 use crate::store::sqlite::{schema, signed, unsigned};
-use crate::store::{Chain, Doc, Kind, Query, RecordQuery, StoreError, Stored};
+use crate::store::{Chain, Doc, Kind, Order, Query, RecordQuery, StoreError, Stored};
 
 /// How many read at the same time.
 const READERS: usize = 8;
@@ -106,8 +107,9 @@ pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<V
     let search = Search::of(query);
     let sql = format!(
         "SELECT id, version, owner, workspace, session, state, due, body FROM docs
-         WHERE rowid IN (SELECT rowid {} ORDER BY id LIMIT ?8)",
-        search.clause(query)
+         WHERE rowid IN (SELECT rowid {} ORDER BY id {} LIMIT ?8)",
+        search.clause(query),
+        direction(query.order)
     );
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
@@ -120,7 +122,10 @@ pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<V
             .collect::<rusqlite::Result<Vec<_>>>()?;
         found.extend(rows);
     }
-    found.sort_unstable_by(|one, other| one.doc.id.cmp(&other.doc.id));
+    found.sort_unstable_by(|one, other| match query.order {
+        Order::Oldest => one.doc.id.cmp(&other.doc.id),
+        Order::Newest => other.doc.id.cmp(&one.doc.id),
+    });
     found.truncate(query.limit);
     Ok(found)
 }
@@ -151,26 +156,46 @@ pub(super) fn records(
     connection: &Connection,
     query: &RecordQuery,
 ) -> rusqlite::Result<Vec<Record>> {
-    let RecordQuery { owner, workspace, session, after, limit } = query;
+    let RecordQuery { owner, workspace, session, events, from, until, order, after, limit } = query;
     let index = match (session, owner, workspace) {
         (Some(_), _, _) => "INDEXED BY records_by_session",
         (None, Some(_), _) => "INDEXED BY records_by_owner",
         (None, None, Some(_)) => "INDEXED BY records_by_workspace",
         (None, None, None) => "",
     };
-    let mut sql = format!("SELECT {RECORD} FROM records {index} WHERE number > ?1");
+    let beyond = match (order, after) {
+        (Order::Oldest, _) => "number > ?1",
+        (Order::Newest, 0) => "?1 = 0",
+        (Order::Newest, _) => "number < ?1",
+    };
+    let mut sql = format!("SELECT {RECORD} FROM records {index} WHERE {beyond}");
     for (wanted, condition) in [
         (owner.is_some(), " AND owner = ?2"),
         (workspace.is_some(), " AND workspace = ?3"),
         (session.is_some(), " AND session = ?4"),
+        (from.is_some(), " AND at >= ?5"),
+        (until.is_some(), " AND at < ?6"),
     ] {
         sql.push_str(if wanted { condition } else { "" });
     }
-    sql.push_str(" ORDER BY number LIMIT ?5");
-    let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
+    if !events.is_empty() {
+        let numbers = (8..).take(events.len()).map(|number| format!("?{number}"));
+        let _ = write!(sql, " AND event IN ({})", numbers.collect::<Vec<_>>().join(", "));
+    }
+    let _ = write!(sql, " ORDER BY number {} LIMIT ?7", direction(*order));
+    let mut parameters = vec![
+        Value::Integer(signed(*after)),
+        text(owner.as_deref()),
+        text(workspace.as_deref()),
+        text(session.as_deref()),
+        moment(*from),
+        moment(*until),
+        Value::Integer(i64::try_from(*limit).unwrap_or(i64::MAX)),
+    ];
+    parameters.extend(events.iter().map(|event| text(Some(event))));
     connection
         .prepare_cached(&sql)?
-        .query_map(params![signed(*after), owner, workspace, session, limit], chain::record)?
+        .query_map(params_from_iter(parameters), chain::record)?
         .collect()
 }
 
@@ -229,10 +254,14 @@ impl Search {
             (query.workspace.is_some(), " AND workspace = ?4"),
             (query.session.is_some(), " AND session = ?5"),
             (query.due_by.is_some(), " AND due <= ?6"),
-            (query.after.is_some(), " AND id > ?7"),
         ] {
             sql.push_str(if wanted { condition } else { "" });
         }
+        sql.push_str(match (&query.after, query.order) {
+            (None, Order::Oldest | Order::Newest) => "",
+            (Some(_), Order::Oldest) => " AND id > ?7",
+            (Some(_), Order::Newest) => " AND id < ?7",
+        });
         sql
     }
 
@@ -285,17 +314,31 @@ impl Search {
 /// What the numbers in the searches above stand for.
 fn parameters(query: &Query, state: Option<&str>, limit: i64) -> impl Params {
     let Query { kind, owner, workspace, session, due_by, after, .. } = query;
-    let text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
     params_from_iter([
         text(Some(kind.as_str())),
         text(state),
         text(owner.as_deref()),
         text(workspace.as_deref()),
         text(session.as_deref()),
-        due_by.map_or(Value::Null, |by| Value::Integer(by.0)),
+        moment(*due_by),
         text(after.as_deref()),
         Value::Integer(limit),
     ])
+}
+
+const fn direction(order: Order) -> &'static str {
+    match order {
+        Order::Oldest => "ASC",
+        Order::Newest => "DESC",
+    }
+}
+
+fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, |text| Value::Text(text.to_owned()))
+}
+
+fn moment(moment: Option<Timestamp>) -> Value {
+    moment.map_or(Value::Null, |moment| Value::Integer(moment.0))
 }
 
 fn stored(kind: Kind, row: &Row<'_>) -> rusqlite::Result<Stored> {
@@ -335,7 +378,7 @@ mod tests {
         let path = folder.path().join("store.db");
         let _store = Sqlite::open(&path, Arc::new(Keyring::from_seed(&[5; 32]))).unwrap();
         let connection = schema::reader(&path).unwrap();
-        for bits in 0_u32..64 {
+        for bits in 0_u32..128 {
             let some = |bit: u32| (bits >> bit & 1 == 1).then(|| "x".to_owned());
             let query = Query {
                 owner: some(0),
@@ -344,10 +387,15 @@ mod tests {
                 states: some(3).map_or(Vec::new(), |_| vec!["pending"]),
                 due_by: some(4).map(|_| Timestamp(1)),
                 after: some(5),
+                order: if bits < 64 { Order::Oldest } else { Order::Newest },
                 ..Query::of(Kind::Approval)
             };
             let search = Search::of(&query);
-            let sql = format!("SELECT rowid {} ORDER BY id LIMIT ?8", search.clause(&query));
+            let sql = format!(
+                "SELECT rowid {} ORDER BY id {} LIMIT ?8",
+                search.clause(&query),
+                direction(query.order)
+            );
             let plan = plan(&connection, &sql, &query);
             let expected = format!("SEARCH docs USING COVERING INDEX {} (kind=?", search.index());
             let filtered = expected.replace("COVERING ", "");
@@ -355,7 +403,7 @@ mod tests {
             // Only what is due has to be sorted: it is in the order of its time.
             let sorted = plan.contains("TEMP B-TREE");
             assert_eq!(sorted, matches!(search, Search::Due), "{sql}: {plan}");
-            if bits.count_ones() <= 1 {
+            if (bits % 64).count_ones() <= 1 {
                 assert!(plan.starts_with(&expected), "{sql}: {plan}");
             }
         }
