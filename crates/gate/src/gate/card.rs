@@ -1,15 +1,18 @@
 //! What a person is shown of a question.
 
 use countersign_core::RiskLevel;
+use serde_json::Value;
 
-use crate::approval::{Approval, Receipt, Requester, State};
+use crate::approval::{Approval, Details, Receipt, Requester, Say, State};
 use crate::caller::Person;
 use crate::channel::Notice;
 use crate::clock::Timestamp;
 use crate::document::{self, Held};
 use crate::gate::Gate;
 use crate::gate::people::PeopleError;
-use crate::id::{ApprovalId, SessionId, UserId};
+use crate::id::{ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
+use crate::proposal::Script;
+use crate::redacted;
 use crate::secret::Secret;
 use crate::store::{Kind, Query};
 use crate::user::Role;
@@ -21,14 +24,28 @@ pub struct Card {
     pub approval: ApprovalId,
     /// For whom the agent works.
     pub user: UserId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
     /// In which session.
     pub session: Option<SessionId>,
+    /// With which key the agent asked.
+    pub key: Option<KeyId>,
     /// What kind of action, or which skill or tool.
     pub action: String,
     /// One line: what would happen.
     pub description: String,
     /// More lines.
     pub details: Vec<String>,
+    /// The action, with secrets and personal data masked.
+    pub action_json: Value,
+    /// Where it would run, redacted.
+    pub cwd: Option<String>,
+    /// Why the agent wants it, in its own words, redacted.
+    pub reasoning: Option<String>,
+    /// The files it runs, by what is in them.
+    pub scripts: Vec<Script>,
+    /// The question in whose place it came.
+    pub replaces: Option<ApprovalId>,
     /// How bad it would be.
     pub risk: RiskLevel,
     /// Why it is asked.
@@ -47,6 +64,12 @@ pub struct Card {
     pub state: State,
     /// How many must agree.
     pub need: u8,
+    /// How many have.
+    pub have: usize,
+    /// Whether others than the one for whom the agent works must agree.
+    pub requester_excluded: bool,
+    /// Whether a wider circle has been asked.
+    pub escalated: bool,
     /// What to answer with, while it can be answered.
     pub token: Option<Secret>,
 }
@@ -144,7 +167,7 @@ impl Gate {
         Ok((others || held.value.escalated) && may_see(&person, &held.value).is_ok())
     }
 
-    fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
+    pub(super) fn card_of(&self, approval: &Approval) -> Result<Card, PeopleError> {
         let details = approval.open(&self.keyring).map_err(tampered)?;
         let request = approval.request.clone();
         let token = match approval.state {
@@ -152,12 +175,19 @@ impl Gate {
             _ => None,
         };
         Ok(Card {
+            cwd: cwd(&details),
             approval: request.id,
             user: request.user,
+            workspace: request.workspace,
             session: request.session,
+            key: request.key,
             action: request.action,
             description: details.description,
             details: details.details,
+            action_json: details.action,
+            reasoning: details.reasoning,
+            scripts: details.scripts,
+            replaces: details.replaces,
             risk: request.risk,
             reason: details.reason,
             instead: details.instead,
@@ -167,8 +197,28 @@ impl Gate {
             expires_at: request.expires_at,
             state: approval.state.clone(),
             need: request.quorum.need,
+            have: agreed(&approval.state),
+            requester_excluded: request.quorum.requester == Requester::Excluded,
+            escalated: approval.escalated,
             token,
         })
+    }
+}
+
+/// Where it would run: what the action says, or else what is true around it.
+fn cwd(details: &Details) -> Option<String> {
+    let said = details.action.get("cwd").and_then(Value::as_str);
+    said.or(details.context.cwd.as_deref()).map(redacted::text)
+}
+
+/// How many have said yes.
+fn agreed(state: &State) -> usize {
+    match state {
+        State::Pending { votes } => votes.len(),
+        state => match state.decision() {
+            Some(decision) if decision.say == Say::Approve => decision.votes.len(),
+            Some(_) | None => 0,
+        },
     }
 }
 

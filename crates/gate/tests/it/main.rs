@@ -9,6 +9,7 @@ mod canary;
 mod defects;
 mod found;
 mod identity;
+mod lists;
 mod model;
 mod sessions;
 mod tamper;

@@ -1,0 +1,312 @@
+//! What there is, page by page, as far as whoever asks may see it.
+//!
+//! A person sees their own, an admin what is their workspace's, a super admin everything. A caller
+//! sees what it started or asked itself, and never what a question is answered with.
+
+use crate::approval::Approval;
+use crate::caller::{Caller, Person};
+use crate::clock::Timestamp;
+use crate::document::{self, Document, Held};
+use crate::gate::card::Card;
+use crate::gate::people::PeopleError;
+use crate::gate::{Gate, GateError};
+use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
+use crate::session::Session;
+use crate::store::{Kind, Order, Query};
+use crate::user::{Role, User, Workspace};
+
+/// Which part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Beyond the item with this id; from the beginning, if none is named.
+    pub after: Option<String>,
+    /// So many at most; never more than [`Page::MOST`], and at least one.
+    pub limit: usize,
+}
+
+impl Page {
+    /// The most items on one page.
+    pub const MOST: usize = 200;
+
+    fn limit(&self) -> usize {
+        self.limit.clamp(1, Self::MOST)
+    }
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: 50 }
+    }
+}
+
+/// One part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paged<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// What the next page begins after, if there is one.
+    pub next: Option<String>,
+}
+
+/// Whose things a person wants to see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Whose {
+    /// Their own.
+    #[default]
+    Mine,
+    /// Those of a workspace they look after.
+    Workspace(WorkspaceId),
+    /// Everybody's.
+    All,
+}
+
+/// How far a session has come, against what it may use up. A session that is over has given its
+/// counters back: all of them stand at 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Steps it took, refused ones too.
+    pub steps: u64,
+    /// Steps it may take.
+    pub most_steps: Option<u32>,
+    /// Screenshots it took.
+    pub screenshots: u64,
+    /// Screenshots it may take.
+    pub most_screenshots: Option<u32>,
+    /// Files it moved.
+    pub files: u64,
+    /// Files it may move.
+    pub most_files: Option<u32>,
+    /// Actions that failed.
+    pub errors: u64,
+    /// At so many it ends.
+    pub most_errors: Option<u32>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ends at the latest.
+    pub deadline: Option<Timestamp>,
+}
+
+impl Gate {
+    /// Sessions in one of these states (any, if none is named), newest first.
+    ///
+    /// # Errors
+    /// The person may not see so much, or the store failed.
+    pub async fn sessions(
+        &self,
+        person: &Person,
+        whose: &Whose,
+        states: &[&'static str],
+        page: &Page,
+    ) -> Result<Paged<Session>, PeopleError> {
+        let query = Query { states: states.to_vec(), ..newest(person, whose, Kind::Session)? };
+        self.page(query, page).await
+    }
+
+    /// Questions in one of these states (any, if none is named), of one session or of all, newest
+    /// first.
+    ///
+    /// # Errors
+    /// The person may not see so much, or the store failed.
+    pub async fn approvals(
+        &self,
+        person: &Person,
+        whose: &Whose,
+        states: &[&'static str],
+        session: Option<&SessionId>,
+        page: &Page,
+    ) -> Result<Paged<Card>, PeopleError> {
+        let query = Query {
+            states: states.to_vec(),
+            session: session.map(ToString::to_string),
+            ..newest(person, whose, Kind::Approval)?
+        };
+        let Paged { items, next } = self.page::<Approval>(query, page).await?;
+        let items = items.iter().map(|approval| self.card_of(approval)).collect::<Result<_, _>>();
+        Ok(Paged { items: items?, next })
+    }
+
+    /// Users, those who were added first first: the person themselves, those of a workspace they
+    /// look after, or all.
+    ///
+    /// # Errors
+    /// The person may not see so much, or the store failed.
+    pub async fn users(
+        &self,
+        person: &Person,
+        whose: &Whose,
+        page: &Page,
+    ) -> Result<Paged<User>, PeopleError> {
+        let mut query = Query::of(Kind::User);
+        let workspace = match whose {
+            Whose::Mine => {
+                query.owner = Some(person.user().id.to_string());
+                None
+            }
+            Whose::Workspace(id) => Some(looks_after(person, id)?),
+            Whose::All => {
+                sees_all(person)?;
+                None
+            }
+        };
+        let Some(workspace) = workspace else { return self.page(query, page).await };
+        // A user belongs to any number of workspaces: there is no one mark to find them by.
+        query.after.clone_from(&page.after);
+        let mut items = Vec::new();
+        while let Some(users) = self.more::<User>(&mut query).await? {
+            items.extend(users.into_iter().filter(|user| user.workspaces.contains_key(workspace)));
+            if items.len() > page.limit() {
+                break;
+            }
+        }
+        Ok(paged(items, page))
+    }
+
+    /// The workspaces a person belongs to; all, for a super admin.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn workspaces(&self, person: &Person) -> Result<Vec<Workspace>, PeopleError> {
+        let mut workspaces = Vec::new();
+        if person.user().super_admin {
+            let mut query = Query::of(Kind::Workspace);
+            while let Some(more) = self.more::<Workspace>(&mut query).await? {
+                workspaces.extend(more);
+            }
+            return Ok(workspaces);
+        }
+        for id in person.user().workspaces.keys() {
+            let held: Option<Held<Workspace>> = self.get(id.as_str()).await?;
+            workspaces.extend(held.map(|held| held.value));
+        }
+        Ok(workspaces)
+    }
+
+    /// The super admin who was made first, if there is one who can sign in.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn owner(&self) -> Result<Option<UserId>, GateError> {
+        let mut query = Query { states: vec!["active"], ..Query::of(Kind::User) };
+        while let Some(users) = self.more::<User>(&mut query).await? {
+            if let Some(owner) = users.into_iter().find(|user| user.super_admin) {
+                return Ok(Some(owner.id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A session a caller may propose in.
+    ///
+    /// # Errors
+    /// There is no such session of theirs, or the store failed.
+    pub async fn session_of_caller(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Session, PeopleError> {
+        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let theirs = held.value.user == caller.user && held.value.workspace == caller.workspace;
+        if theirs { Ok(held.value) } else { Err(PeopleError::NotFound) }
+    }
+
+    /// A question that a caller put itself. Never with what it could be answered with.
+    ///
+    /// # Errors
+    /// There is no such question of theirs, or the store failed.
+    pub async fn approval_of_caller(
+        &self,
+        caller: &Caller,
+        id: &ApprovalId,
+    ) -> Result<Card, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        if !self.is_theirs(caller, &held.value.request).await? {
+            return Err(PeopleError::NotFound);
+        }
+        Ok(Card { token: None, ..self.card_of(&held.value)? })
+    }
+
+    /// How far a session has come that a person may see.
+    ///
+    /// # Errors
+    /// There is none that they may see, or the store failed.
+    pub async fn progress(&self, person: &Person, id: &SessionId) -> Result<Progress, PeopleError> {
+        let session = self.session(person, id).await?;
+        self.progress_of(&session).await
+    }
+
+    /// How far a session has come that a caller may propose in.
+    ///
+    /// # Errors
+    /// There is no such session of theirs, or the store failed.
+    pub async fn progress_of_caller(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+    ) -> Result<Progress, PeopleError> {
+        let session = self.session_of_caller(caller, id).await?;
+        self.progress_of(&session).await
+    }
+
+    async fn progress_of(&self, session: &Session) -> Result<Progress, PeopleError> {
+        let count = async |what| self.store.counter(&session.counter(what)).await;
+        Ok(Progress {
+            steps: count("steps").await?,
+            most_steps: session.most_steps(),
+            screenshots: count("screenshots").await?,
+            most_screenshots: session.limits.screenshots,
+            files: count("files").await?,
+            most_files: session.limits.files,
+            errors: count("errors").await?,
+            most_errors: session.limits.errors,
+            started_at: session.started_at,
+            deadline: session.deadline,
+        })
+    }
+
+    /// One page, and one item more to know whether there is another.
+    async fn page<T: Document>(&self, query: Query, page: &Page) -> Result<Paged<T>, PeopleError> {
+        let limit = page.limit().saturating_add(1);
+        let query = Query { after: page.after.clone(), limit, ..query };
+        let held = document::find::<T>(&*self.store, &query).await?;
+        Ok(paged(held.into_iter().map(|held| held.value).collect(), page))
+    }
+
+    /// What a query finds next; nothing when that was all.
+    async fn more<T: Document>(&self, query: &mut Query) -> Result<Option<Vec<T>>, GateError> {
+        let found = document::find::<T>(&*self.store, query).await?;
+        let Some(last) = found.last() else { return Ok(None) };
+        query.after = Some(last.value.id().to_owned());
+        Ok(Some(found.into_iter().map(|held| held.value).collect()))
+    }
+}
+
+fn newest(person: &Person, whose: &Whose, kind: Kind) -> Result<Query, PeopleError> {
+    let query = Query { order: Order::Newest, ..Query::of(kind) };
+    Ok(match whose {
+        Whose::Mine => Query { owner: Some(person.user().id.to_string()), ..query },
+        Whose::Workspace(id) => {
+            let workspace = Some(looks_after(person, id)?.to_string());
+            Query { workspace, ..query }
+        }
+        Whose::All => {
+            sees_all(person)?;
+            query
+        }
+    })
+}
+
+fn looks_after<'a>(person: &Person, id: &'a WorkspaceId) -> Result<&'a WorkspaceId, PeopleError> {
+    let looks_after = person.role_in(id) >= Role::WorkspaceAdmin;
+    if looks_after { Ok(id) } else { Err(PeopleError::NotAllowed) }
+}
+
+fn sees_all(person: &Person) -> Result<(), PeopleError> {
+    if person.user().super_admin { Ok(()) } else { Err(PeopleError::NotAllowed) }
+}
+
+fn paged<T: Document>(mut items: Vec<T>, page: &Page) -> Paged<T> {
+    let more = items.len() > page.limit();
+    items.truncate(page.limit());
+    let next = items.last().filter(|_| more).map(|item| item.id().to_owned());
+    Paged { items, next }
+}
