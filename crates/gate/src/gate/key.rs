@@ -8,7 +8,7 @@ use crate::approval::Request;
 use crate::audit;
 use crate::caller::{Caller, Person};
 use crate::document::{self, Held};
-use crate::gate::people::PeopleError;
+use crate::gate::people::{MOST_WAITING, PeopleError};
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::{DeviceId, KeyId};
 use crate::key::{ApiKey, Devices, NewKey};
@@ -37,6 +37,9 @@ pub enum AuthError {
     /// The device waits for approval, or is somebody else's.
     #[error("this device is not approved yet: approve it from a signed-in device")]
     Device(DeviceId),
+    /// Too many devices of theirs wait already.
+    #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
+    TooManyWaiting,
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -58,13 +61,7 @@ impl Gate {
         secret: &Secret,
         device: Option<&Secret>,
     ) -> Result<Caller, AuthError> {
-        let held: Held<ApiKey> =
-            self.get(ApiKey::id_of(secret).as_str()).await?.ok_or(AuthError::Key)?;
-        let key = held.value;
-        if !secret.matches(&key.secret) || !key.works_at(self.now()) {
-            return Err(AuthError::Key);
-        }
-        self.active_user(&key.user).await.map_err(|_| AuthError::Key)?;
+        let key = self.working_key(secret).await?;
         match key.devices {
             Devices::Any => {}
             Devices::Approved => {
@@ -72,6 +69,32 @@ impl Gate {
             }
         }
         Ok(Caller { user: key.user.clone(), workspace: key.workspace.clone(), key: Some(key) })
+    }
+
+    /// The machine that holds this key asks to be let in. Gives what it proves itself by once a
+    /// person has approved it.
+    ///
+    /// # Errors
+    /// The key does not work, too many devices of its user wait already, or the store failed.
+    pub async fn request_device_with(&self, key: &Secret, name: &str) -> Result<Secret, AuthError> {
+        let key = self.working_key(key).await?;
+        self.request_device(&key.user, name).await.map_err(|error| match error {
+            PeopleError::TooManyWaiting => AuthError::TooManyWaiting,
+            PeopleError::Gate(error) => AuthError::Gate(error),
+            _ => AuthError::Key,
+        })
+    }
+
+    /// The key with this secret, on whatever device.
+    async fn working_key(&self, secret: &Secret) -> Result<ApiKey, AuthError> {
+        let held: Held<ApiKey> =
+            self.get(ApiKey::id_of(secret).as_str()).await?.ok_or(AuthError::Key)?;
+        let key = held.value;
+        if !secret.matches(&key.secret) || !key.works_at(self.now()) {
+            return Err(AuthError::Key);
+        }
+        self.active_user(&key.user).await.map_err(|_| AuthError::Key)?;
+        Ok(key)
     }
 
     async fn check_device(&self, key: &ApiKey, device: &Secret) -> Result<(), AuthError> {

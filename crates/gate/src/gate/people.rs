@@ -17,7 +17,7 @@ use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::{DeviceId, UserId, WorkspaceId};
 use crate::secret::{Secret, SecretKind};
-use crate::store::{Batch, Kind, Query, StoreError, Write};
+use crate::store::{Batch, CommitError, Count, CountStep, Kind, Query, StoreError, Write};
 use crate::user::{Device, DeviceRole, DeviceState, Invitation, Membership, Role, User, Workspace};
 
 /// Why something about people did not happen.
@@ -38,6 +38,9 @@ pub enum PeopleError {
     /// The device was not approved, or no longer is.
     #[error("this device is not signed in")]
     NotSignedIn,
+    /// Too many devices of theirs wait already.
+    #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
+    TooManyWaiting,
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -57,6 +60,11 @@ impl From<crate::clock::ChanceError> for PeopleError {
 
 /// How long a link works.
 const LINK_WORKS_FOR: Duration = Duration::from_mins(15);
+
+/// Devices of one user that may wait for approval: a stolen key cannot bury the real one.
+pub(super) const MOST_WAITING: u64 = 10;
+/// A longer name is cut.
+const MOST_CHARACTERS: usize = 100;
 
 impl Gate {
     /// Makes the owner on the very first start, with a link for their first device. Nothing, when
@@ -270,13 +278,22 @@ impl Gate {
     /// A new device asks to be let in.
     ///
     /// # Errors
-    /// There is no such user, or the store failed.
+    /// There is no such user, too many devices of theirs wait already, or the store failed.
     pub async fn request_device(&self, user: &UserId, name: &str) -> Result<Secret, PeopleError> {
         self.active_user(user).await?;
-        let (secret, device) = self.device(user, name, DeviceState::Waiting)?;
+        // Whoever asks is not let in yet: a name must not forge lines or fill a screen.
+        let name = name.chars().filter(|char| !char.is_control()).take(MOST_CHARACTERS);
+        let name: String = name.collect();
+        let (secret, device) = self.device(user, &name, DeviceState::Waiting)?;
         let payload = json!({"device": device.id, "state": "waiting"});
         let writes = vec![document::insert(&device)?];
-        self.change_people(writes, audit::Event::DeviceChanged, user, payload).await?;
+        let mut batch = self.people_batch(writes, audit::Event::DeviceChanged, user, payload)?;
+        batch.counts.push(waiting_count(user, CountStep::Up { most: MOST_WAITING }));
+        match self.commit(batch).await {
+            Ok(_) => {}
+            Err(CommitError::Full { .. }) => return Err(PeopleError::TooManyWaiting),
+            Err(error) => return Err(failed(error).into()),
+        }
         self.bus.tell(Event {
             user: Some(user.clone()),
             workspace: None,
@@ -319,6 +336,15 @@ impl Gate {
         .await
     }
 
+    /// Signs a person out: their own device no longer works, for good.
+    ///
+    /// # Errors
+    /// They are at no device, or the store failed.
+    pub async fn sign_out(&self, person: &Person) -> Result<(), PeopleError> {
+        let device = person.device.as_ref().ok_or(PeopleError::NotSignedIn)?;
+        self.revoke_device(person, device).await
+    }
+
     /// A person's devices.
     ///
     /// # Errors
@@ -351,10 +377,20 @@ impl Gate {
         owner: &UserId,
         payload: serde_json::Value,
     ) -> Result<(), GateError> {
+        let batch = self.people_batch(writes, event, owner, payload)?;
+        self.commit(batch).await.map(drop).map_err(failed)
+    }
+
+    fn people_batch(
+        &self,
+        writes: Vec<Write>,
+        event: audit::Event,
+        owner: &UserId,
+        payload: serde_json::Value,
+    ) -> Result<Batch, GateError> {
         let subject = Subject { owner: Some(owner.to_string()), ..Subject::default() };
         let records = vec![self.record(event, subject, payload)?];
-        let batch = Batch { writes, records, ..Batch::default() };
-        self.commit(batch).await.map(drop).map_err(failed)
+        Ok(Batch { writes, records, ..Batch::default() })
     }
 
     async fn change_device(
@@ -372,10 +408,15 @@ impl Gate {
             let next = Device { state, ..held.value.clone() };
             let payload = json!({"device": id, "state": next.state, "by": person.device});
             let writes = vec![held.replace(&next)?];
-            match self.change_people(writes, audit::Event::DeviceChanged, &next.user, payload).await
-            {
+            let event = audit::Event::DeviceChanged;
+            let mut batch = self.people_batch(writes, event, &next.user, payload)?;
+            if held.value.state == DeviceState::Waiting {
+                batch.counts.push(waiting_count(&next.user, CountStep::Down));
+            }
+            match self.commit(batch).await.map_err(failed) {
+                Ok(_) => return Ok(()),
                 Err(GateError::Busy) => {}
-                other => return Ok(other?),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(GateError::Busy.into())
@@ -409,6 +450,11 @@ impl Gate {
         };
         Ok((link, invitation))
     }
+}
+
+/// Where the devices of a user that wait are counted.
+fn waiting_count(user: &UserId, step: CountStep) -> Count {
+    Count { key: format!("user:{user}:devices_waiting"), step }
 }
 
 fn invitation_id(link: &Secret) -> String {

@@ -428,3 +428,61 @@ fn a_workspace_is_looked_after_by_its_maker_and_by_whom_they_name() {
     join(&world.owner, None).unwrap();
     assert_eq!(role(), countersign_gate::user::Role::Stranger);
 }
+
+#[test]
+fn a_machine_asks_to_be_let_in_with_its_key() {
+    let world = world();
+    let key = NewKey { devices: Devices::Approved, ..new_key(&world, &["*"]) };
+    let NewSecret { secret, key } = make(&world, key);
+    assert!(matches!(authenticate(&world, &secret), Err(AuthError::NoDevice)));
+    let name = format!("laptop\n{}", "x".repeat(1_000));
+    let device = block_on(world.gate.request_device_with(&secret, &name)).unwrap();
+    let with_device = || block_on(world.gate.authenticate(&secret, Some(&device)));
+    assert!(matches!(with_device(), Err(AuthError::Device(_))));
+    let id = Device::id_of(&device);
+    let known = block_on(world.gate.devices(&world.owner)).unwrap();
+    let shown = &known.iter().find(|one| one.id == id).unwrap().name;
+    assert!(shown.starts_with("laptopx") && shown.chars().count() == 100, "{shown}");
+    block_on(world.gate.approve_device(&world.owner, &id, DeviceRole::Machine)).unwrap();
+    with_device().unwrap();
+    // What was revoked asks for nothing any more.
+    block_on(world.gate.revoke_key(&world.owner, &key.id)).unwrap();
+    let asked = block_on(world.gate.request_device_with(&secret, "laptop"));
+    assert!(matches!(asked, Err(AuthError::Key)));
+    let stranger = Secret::draw(SecretKind::Key, &*world.clock).unwrap();
+    let asked = block_on(world.gate.request_device_with(&stranger, "laptop"));
+    assert!(matches!(asked, Err(AuthError::Key)));
+}
+
+#[test]
+fn a_stolen_key_cannot_flood_its_owner_with_devices() {
+    let world = world();
+    let NewSecret { secret, .. } = make(&world, new_key(&world, &["*"]));
+    let ask = || block_on(world.gate.request_device_with(&secret, "laptop"));
+    let mut waiting: Vec<_> = (0..10).map(|_| Device::id_of(&ask().unwrap())).collect();
+    assert!(matches!(ask(), Err(AuthError::TooManyWaiting)));
+    let by_name = block_on(world.gate.request_device(world.user(), "laptop"));
+    assert!(matches!(by_name, Err(PeopleError::TooManyWaiting)));
+    let mut next = || waiting.pop().unwrap();
+    // Each that is decided on makes room for one, and once only.
+    block_on(world.gate.approve_device(&world.owner, &next(), DeviceRole::Machine)).unwrap();
+    ask().unwrap();
+    let revoked = next();
+    block_on(world.gate.revoke_device(&world.owner, &revoked)).unwrap();
+    block_on(world.gate.revoke_device(&world.owner, &revoked)).unwrap_err();
+    ask().unwrap();
+    assert!(matches!(ask(), Err(AuthError::TooManyWaiting)));
+}
+
+#[test]
+fn who_signs_out_is_signed_out() {
+    let world = world();
+    let link = block_on(world.gate.invite(&world.owner)).unwrap();
+    let device = block_on(world.gate.accept(&link, "tablet")).unwrap();
+    let person = block_on(world.gate.sign_in(&device)).unwrap();
+    block_on(world.gate.sign_out(&person)).unwrap();
+    assert!(matches!(block_on(world.gate.sign_in(&device)), Err(PeopleError::NotSignedIn)));
+    let by_channel = block_on(world.gate.by_channel(world.user())).unwrap();
+    let signed_out = block_on(world.gate.sign_out(&by_channel));
+    assert!(matches!(signed_out, Err(PeopleError::NotSignedIn)));
+}
