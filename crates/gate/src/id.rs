@@ -94,6 +94,8 @@ ids! {
     DeviceId "dev_" "a device"
     /// A credential of an agent or program.
     KeyId "key_" "a key"
+    /// What an agent has handed in.
+    FileId "fil_" "a file"
     /// A yes that is remembered.
     RememberedId "rem_" "a remembered answer"
 }

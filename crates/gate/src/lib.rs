@@ -30,6 +30,7 @@ pub mod settings;
 pub mod store;
 pub mod sweeper;
 mod sync;
+pub mod transfer;
 pub mod user;
 pub mod vault;
 

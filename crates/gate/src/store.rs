@@ -91,6 +91,8 @@ pub enum Kind {
     Remembered,
     Declined,
     Invitation,
+    File,
+    FileName,
     Control,
 }
 
@@ -107,6 +109,8 @@ impl Kind {
         Self::Remembered,
         Self::Declined,
         Self::Invitation,
+        Self::File,
+        Self::FileName,
         Self::Control,
     ];
 
@@ -124,6 +128,8 @@ impl Kind {
             Self::Remembered => "remembered",
             Self::Declined => "declined",
             Self::Invitation => "invitation",
+            Self::File => "file",
+            Self::FileName => "file_name",
             Self::Control => "control",
         }
     }
@@ -273,6 +279,18 @@ pub enum CountStep {
     },
     /// Down by one, not below 0.
     Down,
+    /// Up by so many, all of them or none.
+    Add {
+        /// How many; adding nothing always works.
+        by: u64,
+        /// The most it may stand at afterwards.
+        most: u64,
+    },
+    /// Down by so many, not below 0.
+    Sub {
+        /// How many.
+        by: u64,
+    },
     /// Back to nothing.
     Forget,
 }

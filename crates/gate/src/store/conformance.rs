@@ -33,6 +33,8 @@ macro_rules! conformance {
                 a_counter_goes_up_to_its_ceiling_and_no_further
                 a_counter_never_passes_its_ceiling_however_many_count
                 a_counter_goes_down_to_nothing_and_is_forgotten
+                a_counter_takes_many_at_once_or_none
+                many_at_once_never_pass_the_ceiling_together
                 a_pace_lets_a_burst_through_and_says_how_long_to_wait
                 a_refused_batch_uses_up_nothing
                 what_was_committed_is_seen_by_every_later_read
@@ -421,6 +423,50 @@ fn a_counter_goes_down_to_nothing_and_is_forgotten(made: &Made) {
         .map(|step| Count { key: "n".to_owned(), step });
     made.commit(Batch { counts: counts.to_vec(), ..Batch::default() }).unwrap();
     assert_eq!(made.counter("n"), 0);
+}
+
+fn a_counter_takes_many_at_once_or_none(made: &Made) {
+    let full = |most| Err(CommitError::Full { key: "n".to_owned(), most });
+    let add = |by, most| made.count("n", CountStep::Add { by, most }).map(|_| ());
+    assert_eq!(add(11, 10), full(10));
+    assert_eq!((made.counter("n"), add(0, 0), made.counter("n")), (0, Ok(()), 0));
+    assert_eq!((add(6, 10), add(5, 10), made.counter("n")), (Ok(()), full(10), 6));
+    assert_eq!((add(4, 10), add(1, 10), made.counter("n")), (Ok(()), full(10), 10));
+    // A ceiling that was lowered meanwhile takes nothing away, and nothing still fits.
+    assert_eq!((add(1, 5), add(0, 5), made.counter("n")), (full(5), Ok(()), 10));
+    assert_eq!(made.count("n", CountStep::Up { most: 10 }).map(|_| ()), full(10));
+    // Sizes of files do not fit into 32 bits.
+    assert_eq!((add(5_000_000_000, u64::MAX), made.counter("n")), (Ok(()), 5_000_000_010));
+    assert_eq!(add(i64::MAX as u64, i64::MAX as u64), full(i64::MAX as u64));
+    for (by, left) in [(0, 5_000_000_010), (10, 5_000_000_000), (4_999_999_999, 1), (9, 0), (1, 0)]
+    {
+        made.count("n", CountStep::Sub { by }).unwrap();
+        assert_eq!(made.counter("n"), left);
+    }
+    assert_eq!((add(3, 3), made.counter("n")), (Ok(()), 3));
+}
+
+fn many_at_once_never_pass_the_ceiling_together(made: &Made) {
+    let taken = made.at_once(8, |thread, store| {
+        let by = thread as u64 + 1;
+        let commit = |step| {
+            let counts = vec![Count { key: "n".to_owned(), step }];
+            block_on(store.commit(Batch { counts, ..Batch::default() })).is_ok()
+        };
+        let mut taken = 0;
+        for round in 0..20 {
+            if commit(CountStep::Add { by, most: 100 }) {
+                taken += by;
+            }
+            if round % 5 == 4 && taken >= by {
+                assert!(commit(CountStep::Sub { by }));
+                taken -= by;
+            }
+        }
+        taken
+    });
+    let taken = taken.iter().sum::<u64>();
+    assert_eq!((made.counter("n"), taken <= 100), (taken, true));
 }
 
 fn pace(made: &Made, key: &str, now: i64) -> Result<(), CommitError> {
@@ -916,9 +962,15 @@ fn random_batch(clock: &Fake, round: i64) -> Batch {
         _ => batch.unchanged.push(unchanged(&id, version)),
     }
     let key = format!("k{}", dice[4] % 3);
-    let steps = [CountStep::Up { most: 3 }, CountStep::Up { most: 5 }, CountStep::Down];
+    let steps = [
+        CountStep::Up { most: 3 },
+        CountStep::Up { most: 5 },
+        CountStep::Down,
+        CountStep::Add { by: u64::from(dice[15] % 4), most: 6 },
+        CountStep::Sub { by: u64::from(dice[15] % 4) },
+    ];
     if some(dice[5], 2) {
-        let step = steps.get(usize::from(dice[6] % 4)).copied().unwrap_or(CountStep::Forget);
+        let step = steps.get(usize::from(dice[6] % 6)).copied().unwrap_or(CountStep::Forget);
         batch.counts.push(Count { key: key.clone(), step });
     }
     let now = Timestamp(round * 1_000);

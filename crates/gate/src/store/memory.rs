@@ -206,6 +206,11 @@ impl State {
             }
             CountStep::Up { .. } => value.saturating_add(1),
             CountStep::Down => value.saturating_sub(1),
+            CountStep::Add { by, most } => match value.checked_add(*by) {
+                Some(next) if next <= *most || *by == 0 => next,
+                Some(_) | None => return Err(CommitError::Full { key: key.clone(), most: *most }),
+            },
+            CountStep::Sub { by } => value.saturating_sub(*by),
             CountStep::Forget => 0,
         };
         changes.counters.insert(key.clone(), next);

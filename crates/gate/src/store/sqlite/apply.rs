@@ -94,34 +94,35 @@ fn put(connection: &Connection, sql: &str, doc: &Doc, version: i64) -> rusqlite:
 /// A counter that stands at 0 has no row.
 fn apply_count(connection: &Connection, count: &Count) -> Result<(), CommitError> {
     let Count { key, step } = count;
-    let forget =
-        || connection.prepare_cached("DELETE FROM counters WHERE key = ?1")?.execute([key]);
     match step {
-        CountStep::Up { most } => {
-            let counted = connection
-                .prepare_cached(
-                    "INSERT INTO counters (key, value) SELECT ?1, 1 WHERE ?2 > 0
-                     ON CONFLICT (key) DO UPDATE SET value = value + 1 WHERE value < ?2",
-                )?
-                .execute(params![key, signed(*most)])?;
-            if counted == 0 {
-                return Err(CommitError::Full { key: key.clone(), most: *most });
-            }
-        }
-        CountStep::Down => {
-            let counted = connection
-                .prepare_cached(
-                    "UPDATE counters SET value = value - 1 WHERE key = ?1 AND value > 1",
-                )?
-                .execute([key])?;
-            if counted == 0 {
-                forget()?;
-            }
-        }
-        CountStep::Forget => {
-            forget()?;
-        }
+        CountStep::Up { most } => add(connection, key, 1, *most),
+        CountStep::Add { by: 0, .. } => Ok(()),
+        CountStep::Add { by, most } => add(connection, key, *by, *most),
+        CountStep::Down => subtract(connection, key, 1),
+        CountStep::Sub { by } => subtract(connection, key, *by),
+        CountStep::Forget => forget(connection, key),
     }
+}
+
+fn add(connection: &Connection, key: &str, by: u64, most: u64) -> Result<(), CommitError> {
+    let counted = connection
+        .prepare_cached(
+            "INSERT INTO counters (key, value) SELECT ?1, ?3 WHERE ?3 <= ?2
+             ON CONFLICT (key) DO UPDATE SET value = value + ?3 WHERE value <= ?2 - ?3",
+        )?
+        .execute(params![key, signed(most), signed(by)])?;
+    if counted == 0 { Err(CommitError::Full { key: key.to_owned(), most }) } else { Ok(()) }
+}
+
+fn subtract(connection: &Connection, key: &str, by: u64) -> Result<(), CommitError> {
+    let counted = connection
+        .prepare_cached("UPDATE counters SET value = value - ?2 WHERE key = ?1 AND value > ?2")?
+        .execute(params![key, signed(by)])?;
+    if counted == 0 { forget(connection, key) } else { Ok(()) }
+}
+
+fn forget(connection: &Connection, key: &str) -> Result<(), CommitError> {
+    connection.prepare_cached("DELETE FROM counters WHERE key = ?1")?.execute([key])?;
     Ok(())
 }
 

@@ -1,0 +1,5 @@
+//! Files that an agent hands in.
+
+mod name;
+
+pub use name::FileName;
