@@ -17,6 +17,7 @@ mod redact;
 mod rules;
 mod run;
 mod schema;
+mod serve;
 
 /// The safety gate between AI agents and the world.
 ///
@@ -47,6 +48,7 @@ enum Command {
     Applescript(applescript::Applescript),
     Audit(audit::Audit),
     Receipt(receipt::Receipt),
+    Serve(Box<serve::Serve>),
     Config(config::Config),
     Schema(schema::Schema),
     Completions(completions::Completions),

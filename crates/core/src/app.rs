@@ -3,10 +3,10 @@
 //! Ours are compiled from `apps/*.yaml`; an organisation's and a user's have the same shape under
 //! `apps:` in their configuration. A skill nobody declared is judged by its name alone.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What using a skill means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {

@@ -26,7 +26,7 @@ pub struct Audience {
     /// Only what concerns this user; everything, if none is named.
     pub user: Option<UserId>,
     /// The channels.
-    pub dispatcher: Dispatcher,
+    pub dispatcher: Arc<Dispatcher>,
 }
 
 /// Passes on what happens, until the gate is gone.
@@ -101,6 +101,7 @@ impl Passing {
             | What::SessionResumed
             | What::SessionEnded { .. }
             | What::DeviceWaiting { .. }
+            | What::SignedOut { .. }
             | What::Halted
             | What::Resumed => {}
         }

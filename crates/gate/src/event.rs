@@ -57,6 +57,10 @@ pub enum What {
     SessionEnded {
         reason: &'static str,
     },
+    /// A device no longer works; none of the user's, if none is named.
+    SignedOut {
+        device: Option<DeviceId>,
+    },
     /// A device wants to be approved.
     DeviceWaiting {
         device: DeviceId,

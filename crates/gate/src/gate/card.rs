@@ -149,11 +149,20 @@ impl Gate {
         })
     }
 
+    /// One question as those it concerns are shown it. Whoever asks passes it on to nobody else.
+    ///
+    /// # Errors
+    /// There is none, or the store failed.
+    pub async fn announced(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
+        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        self.card_of(&held.value)
+    }
+
     /// Whether a question is for this user too: theirs, or one that others are called to.
     ///
     /// # Errors
-    /// The store failed.
-    pub(crate) async fn concerns(
+    /// There is no such question or user, or the store failed.
+    pub async fn concerns(
         &self,
         user: &UserId,
         id: &ApprovalId,

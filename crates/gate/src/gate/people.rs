@@ -187,7 +187,9 @@ impl Gate {
             return Err(PeopleError::NotAllowed);
         }
         let at = self.now();
-        self.change_user(person, user, |user| user.disabled_at = Some(at)).await
+        self.change_user(person, user, |user| user.disabled_at = Some(at)).await?;
+        self.tell_signed_out(user, None);
+        Ok(())
     }
 
     async fn change_user(
@@ -333,7 +335,26 @@ impl Gate {
             }
             DeviceState::Revoked { .. } => None,
         })
-        .await
+        .await?;
+        self.tell_signed_out(&person.user().id, Some(id.clone()));
+        Ok(())
+    }
+
+    /// Whether a person who was let in still would be.
+    ///
+    /// # Errors
+    /// Their device was revoked or they were, or the store failed.
+    pub async fn still_signed_in(&self, person: &Person) -> Result<(), PeopleError> {
+        self.active_user(&person.user().id).await?;
+        let Some(id) = &person.device else { return Ok(()) };
+        let held: Option<Held<Device>> = self.get(id.as_str()).await?;
+        let works = held.is_some_and(|held| held.value.is_console());
+        if works { Ok(()) } else { Err(PeopleError::NotSignedIn) }
+    }
+
+    fn tell_signed_out(&self, user: &UserId, device: Option<DeviceId>) {
+        let (user, what) = (Some(user.clone()), What::SignedOut { device });
+        self.bus.tell(Event { user, workspace: None, session: None, what });
     }
 
     /// Signs a person out: their own device no longer works, for good.

@@ -1,0 +1,193 @@
+//! `countersign serve`: the gate as a server.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use countersign_gate::Gate;
+use countersign_server::{Tls, ready, stopping};
+use tracing::level_filters::LevelFilter;
+
+use crate::data::Data;
+use crate::exit::Exit;
+use crate::serving::{Plan, SOCKET, Serving, policy};
+use crate::settings;
+
+/// Run the gate as a server: agents propose, people answer, everything is on record
+///
+/// Needs no set-up: listens on this machine alone and keeps everything in the data folder. The
+/// first start prints a link that signs the owner in. Ends on Ctrl-C or SIGTERM after what is under
+/// way; SIGHUP reads the configuration's rules again.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen [default: 127.0.0.1:8720]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    data: Data,
+    /// The certificate to encrypt by, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "tls_self_signed")]
+    tls_certificate: Option<PathBuf>,
+    /// Its private key, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Encrypt by a certificate of its own: browsers ask whether to trust it
+    #[arg(long)]
+    tls_self_signed: bool,
+    /// Listen for other machines without encryption: everybody in between can read and answer
+    #[arg(long)]
+    danger_plain_http: bool,
+    /// A name under which it is reached, besides `localhost` and its address
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
+    /// Where people reach it, when that is not where it listens
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    #[command(flatten)]
+    log: Log,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log_format: Format,
+    /// What is logged
+    #[arg(long, value_enum, default_value_t = Level::Info)]
+    log_level: Level,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs: one JSON object per line
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl Log {
+    /// Logs to standard error from now on.
+    pub(crate) fn start(&self) {
+        let level = match self.log_level {
+            Level::Error => LevelFilter::ERROR,
+            Level::Warn => LevelFilter::WARN,
+            Level::Info => LevelFilter::INFO,
+            Level::Debug => LevelFilter::DEBUG,
+        };
+        let lines = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(io::stderr)
+            .with_ansi(io::stderr().is_terminal());
+        match self.log_format {
+            Format::Text => lines.init(),
+            Format::Json => lines.json().init(),
+        }
+    }
+}
+
+impl Serve {
+    pub(super) fn run(self) -> Result<Exit> {
+        self.log.start();
+        let plan = self.plan()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let serving = Serving::open(plan).await?;
+            greet(&serving)?;
+            tokio::spawn(reload(Arc::downgrade(&serving.gate)));
+            tracing::info!(url = serving.bound.url(), "listening");
+            ready();
+            serving.run(stopped()).await;
+            tracing::info!("stopped");
+            Ok(Exit::Done)
+        })
+    }
+
+    fn plan(self) -> Result<Plan> {
+        let folder = self.data.folder()?;
+        let sections = settings::sections()?;
+        let mut server = sections.server;
+        server.socket = Some(folder.join(SOCKET));
+        server.listen = self.listen.unwrap_or(server.listen);
+        server.danger_plain_http |= self.danger_plain_http;
+        server.names.extend(self.name);
+        server.url = self.url.or(server.url);
+        if let (Some(certificate), Some(key)) = (self.tls_certificate, self.tls_key) {
+            server.tls = Some(Tls::Files { certificate, key });
+        } else if self.tls_self_signed {
+            server.tls = Some(Tls::SelfSigned { folder: folder.clone() });
+        }
+        let (config, channels) = (sections.gate, sections.channels);
+        Ok(Plan { folder, policy: policy()?, config, channels, settings: server })
+    }
+}
+
+/// Says where to look.
+fn greet(serving: &Serving) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "countersign listens on {}", serving.bound.url())?;
+    if let Some(fingerprint) = serving.bound.fingerprint() {
+        writeln!(out, "certificate SHA-256: {fingerprint}")?;
+    }
+    match &serving.link {
+        Some(link) => {
+            writeln!(out, "sign in, once, within 15 minutes: {}", serving.sign_in_url(link))?;
+        }
+        None => writeln!(out, "sign in on another device: countersign devices invite")?,
+    }
+    writeln!(out, "API: {}/api/docs", serving.bound.url())?;
+    writeln!(out, "answer here: countersign watch")?;
+    out.flush()
+}
+
+/// Ends when somebody wants the server to.
+pub(super) async fn stopped() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminated) => tokio::select! {
+                _ = interrupted => {}
+                _ = terminated.recv() => {}
+            },
+            Err(_) => drop(interrupted.await),
+        }
+    }
+    #[cfg(not(unix))]
+    drop(interrupted.await);
+    tracing::info!("stopping");
+    stopping();
+}
+
+/// Reads the rules again when asked to. What is wrong changes nothing.
+async fn reload(gate: std::sync::Weak<Gate>) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
+        while asked.recv().await.is_some() {
+            let Some(gate) = gate.upgrade() else { return };
+            match policy() {
+                Ok(policy) => {
+                    gate.set_policy(policy);
+                    tracing::info!("the configuration's rules were read again");
+                }
+                Err(error) => tracing::error!(%error, "the old rules stay in force"),
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    drop(gate);
+}

@@ -1,0 +1,147 @@
+//! A server in this process: its data, its gate, its channels, its hands on the clock.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use countersign_core::{Context, Policy};
+use countersign_gate::announce::{Announcer, Audience, FrontDesk};
+use countersign_gate::channel::{self, Dispatcher};
+use countersign_gate::clock::System;
+use countersign_gate::keyring::Keyring;
+use countersign_gate::secret::Secret;
+use countersign_gate::store::Sqlite;
+use countersign_gate::sweeper::Sweeper;
+use countersign_gate::{Config, Gate, Parts, process, vault};
+use countersign_server::{App, Bound, Settings, bind};
+
+use crate::settings::{self, Told};
+
+/// The socket for programs of the same user, in the data folder.
+pub(crate) const SOCKET: &str = "server.sock";
+/// Where files are kept, in the data folder.
+const FILES: &str = "files";
+/// How often the clock is looked at.
+const SWEEP: Duration = Duration::from_secs(1);
+const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
+
+/// What a server is made of.
+pub(crate) struct Plan {
+    pub(crate) folder: PathBuf,
+    pub(crate) policy: Policy,
+    pub(crate) config: Config,
+    pub(crate) channels: Vec<Told>,
+    pub(crate) settings: Settings,
+}
+
+/// A server that listens.
+pub(crate) struct Serving {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) bound: Bound,
+    /// What signs the first device in.
+    pub(crate) link: Option<Secret>,
+    dispatchers: Vec<Arc<Dispatcher>>,
+    sweeper: Sweeper,
+}
+
+impl Serving {
+    /// Opens everything.
+    ///
+    /// # Errors
+    /// Something of it cannot be opened: nothing is served.
+    pub(crate) async fn open(plan: Plan) -> Result<Self> {
+        let Plan { folder, policy, config, channels, settings } = plan;
+        // First of all: what is in memory from here on must stay there.
+        vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
+        make_private(&folder)?;
+        let clock: Arc<System> = Arc::new(System);
+        let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
+        let store = Arc::new(Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring))?);
+        let parts = Parts {
+            store,
+            keyring,
+            clock: clock.clone(),
+            processes: Arc::new(process::System),
+            policy,
+            config,
+            files: Some(folder.join(FILES)),
+        };
+        let gate = Arc::new(Gate::open(parts).await?);
+        let link = first_link(&gate).await?;
+        let app = App::open(Arc::clone(&gate), settings)?;
+        let bound = bind(app).await?;
+        let dispatchers = announce(&gate, channels, &bound.url()).await?;
+        let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
+        let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
+        Ok(Self { gate, bound, link, dispatchers, sweeper })
+    }
+
+    /// Where people sign in with a link.
+    pub(crate) fn sign_in_url(&self, link: &Secret) -> String {
+        format!("{}/sign-in?link={}", self.bound.url(), link.expose())
+    }
+
+    /// Serves until told to stop.
+    pub(crate) async fn run(self, stop: impl Future<Output = ()>) {
+        let Self { gate, bound, dispatchers, sweeper, .. } = self;
+        bound.run(stop).await;
+        drop(sweeper);
+        gate.vault().forget_all();
+        for dispatcher in dispatchers {
+            dispatcher.shutdown(CHANNELS_MAY_TAKE);
+        }
+    }
+}
+
+/// The link that lets the owner in, as long as none of their devices is.
+async fn first_link(gate: &Gate) -> Result<Option<Secret>> {
+    let name = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
+    let name = name.unwrap_or_else(|| "owner".to_owned());
+    if let Some((_, link)) = gate.first_start(&name).await? {
+        return Ok(Some(link));
+    }
+    let Some(owner) = gate.owner().await? else { return Ok(None) };
+    let owner = gate.by_channel(&owner).await?;
+    let signed_in = gate.devices(&owner).await?.iter().any(|device| device.is_console());
+    Ok(if signed_in { None } else { Some(gate.invite(&owner).await?) })
+}
+
+async fn announce(gate: &Arc<Gate>, told: Vec<Told>, url: &str) -> Result<Vec<Arc<Dispatcher>>> {
+    if told.is_empty() {
+        return Ok(Vec::new());
+    }
+    let clock: Arc<System> = Arc::new(System);
+    let desk = Arc::new(FrontDesk::new(gate, gate.owner().await?));
+    let (mut audiences, mut dispatchers) = (Vec::new(), Vec::new());
+    for Told { user, channel } in told {
+        let channel = channel::open(channel, clock.clone(), desk.clone())?;
+        let dispatcher = Arc::new(Dispatcher::new(vec![channel], clock.clone()));
+        dispatchers.push(Arc::clone(&dispatcher));
+        audiences.push(Audience { user, dispatcher });
+    }
+    // The thread ends with the gate.
+    Announcer::start(gate, audiences, Some(url.to_owned()))?;
+    Ok(dispatchers)
+}
+
+/// A folder that only its owner may look into.
+fn make_private(folder: &Path) -> Result<()> {
+    let wrong = || format!("cannot make the data folder `{}`", folder.display());
+    fs::create_dir_all(folder).with_context(wrong)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(wrong)?;
+    }
+    Ok(())
+}
+
+/// The policy of a server: whoever runs it and their organisation, no project.
+///
+/// # Errors
+/// A configuration is wrong.
+pub(crate) fn policy() -> Result<Policy> {
+    settings::policy(&Context::default())
+}

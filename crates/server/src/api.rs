@@ -1,0 +1,58 @@
+//! The API: one file per noun.
+
+use axum::http::{Method, StatusCode, Uri};
+
+use crate::error::Problem;
+use crate::route::Route;
+
+mod action;
+mod app;
+pub(crate) mod approval;
+mod audit;
+mod check;
+mod device;
+mod halt;
+mod health;
+mod history;
+mod key;
+mod me;
+mod session;
+mod settings;
+mod usage;
+mod user;
+
+pub(crate) fn routes() -> Vec<Route> {
+    [
+        check::routes(),
+        session::routes(),
+        action::routes(),
+        approval::routes(),
+        history::routes(),
+        audit::routes(),
+        settings::routes(),
+        app::routes(),
+        key::routes(),
+        device::routes(),
+        user::routes(),
+        usage::routes(),
+        halt::routes(),
+        me::routes(),
+        health::routes(),
+    ]
+    .concat()
+}
+
+pub(crate) async fn no_such_route(method: Method, uri: Uri) -> Problem {
+    let path = uri.path();
+    let detail = format!("there is no {method} `{path}`: see /api/docs");
+    Problem::new(StatusCode::NOT_FOUND, "no-such-route", detail)
+}
+
+/// What somebody calls a thing: shown to people, so short, and nothing that plays tricks with them.
+pub(crate) fn name(text: &str) -> Result<String, Problem> {
+    let text = countersign_core::visible::one_line(text.trim()).into_owned();
+    match text.chars().count() {
+        1..=100 => Ok(text),
+        _ => Err(Problem::bad_request("a name has 1 to 100 characters")),
+    }
+}

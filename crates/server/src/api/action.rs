@@ -1,0 +1,275 @@
+//! Proposing an action, and saying how it went.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use countersign_core::{Action, Context};
+use countersign_gate::approval::{Outcome, State as Settled};
+use countersign_gate::id::{ActionId, ApprovalId, SessionId, WorkspaceId};
+use countersign_gate::proposal::{Refusal, Script, Why};
+use countersign_gate::{Caller, Person, Proposal, Submitted};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::auth::Identity;
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::route::{Route, Who, post};
+use crate::view::Proposed;
+
+/// What an agent proposes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProposalBody {
+    action: Action,
+    /// What is true around it. Profile, mode and origins are the session's, whatever stands here.
+    #[serde(default)]
+    context: Context,
+    /// The files it runs, by what is in them.
+    #[serde(default)]
+    scripts: Vec<Script>,
+    /// Which model proposed it.
+    model: Option<String>,
+    /// Why, in the agent's own words.
+    reasoning: Option<String>,
+    /// The session it belongs to, where the address does not say.
+    session_id: Option<SessionId>,
+    /// For whom an assistant works, when a person is present and has more than one.
+    workspace_id: Option<WorkspaceId>,
+}
+
+/// How a permitted action went.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Report {
+    outcome: Outcome,
+    /// What went wrong, if something did.
+    error: Option<String>,
+    session_id: Option<SessionId>,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/actions", "propose")
+            .by(Who::Either)
+            .says("Proposes an action outside of any session.")
+            .takes::<ProposalBody>()
+            .gives::<Proposed>(200)
+            .gives::<Proposed>(202)
+            .to(propose),
+        post("/api/sessions/{id}/actions", "propose_in_session")
+            .by(Who::Either)
+            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and spends a yes at once.")
+            .takes::<ProposalBody>()
+            .gives::<Proposed>(200)
+            .gives::<Proposed>(202)
+            .to(propose_in_session),
+        post("/api/actions/{id}/report", "report")
+            .by(Who::Either)
+            .says("Says how a permitted action went.")
+            .takes::<Report>()
+            .gives_media(204, "")
+            .to(report),
+        post("/api/approvals/{id}/spend", "spend")
+            .by(Who::Either)
+            .says("Uses a yes on the very action that was agreed to, once.")
+            .takes::<ProposalBody>()
+            .gives::<Proposed>(200)
+            .to(spend),
+    ]
+}
+
+impl ProposalBody {
+    fn proposal(self, session: Option<SessionId>) -> Result<Proposal, Problem> {
+        let session = match (session, self.session_id) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(Problem::bad_request("the body names another session than the address"));
+            }
+            (one, other) => one.or(other),
+        };
+        Ok(Proposal {
+            action: self.action,
+            context: self.context,
+            session,
+            scripts: self.scripts,
+            model: self.model,
+            reasoning: self.reasoning,
+        })
+    }
+}
+
+/// Who proposes: the key, or the assistant of the person who is present.
+pub(super) fn caller_of(
+    identity: Identity,
+    workspace: Option<&WorkspaceId>,
+) -> Result<Caller, Problem> {
+    match identity {
+        Identity::Caller(caller) => match workspace {
+            Some(other) if other != caller.workspace() => {
+                Err(Problem::forbidden("workspace", "this key works in another workspace"))
+            }
+            Some(_) | None => Ok(caller),
+        },
+        Identity::Person(person) => assistant(&person, workspace),
+    }
+}
+
+fn assistant(person: &Person, workspace: Option<&WorkspaceId>) -> Result<Caller, Problem> {
+    let mut own = person.user().workspaces.keys();
+    let workspace = workspace.or_else(|| own.next().filter(|_| own.next().is_none()));
+    let workspace = workspace.ok_or_else(|| Problem::bad_request("name a `workspace_id`"))?;
+    person.assistant(workspace).ok_or_else(Problem::not_found)
+}
+
+async fn propose(
+    State(app): State<App>,
+    identity: Identity,
+    headers: HeaderMap,
+    body::Json(body): body::Json<ProposalBody>,
+) -> Result<Response, Problem> {
+    submit(&app, identity, &headers, body, None).await
+}
+
+async fn propose_in_session(
+    State(app): State<App>,
+    identity: Identity,
+    Path(session): Path<SessionId>,
+    headers: HeaderMap,
+    body::Json(body): body::Json<ProposalBody>,
+) -> Result<Response, Problem> {
+    submit(&app, identity, &headers, body, Some(session)).await
+}
+
+async fn submit(
+    app: &App,
+    identity: Identity,
+    headers: &HeaderMap,
+    body: ProposalBody,
+    session: Option<SessionId>,
+) -> Result<Response, Problem> {
+    let wait = wait(headers, app)?;
+    let caller = caller_of(identity, body.workspace_id.as_ref())?;
+    let proposal = body.proposal(session)?;
+    match app.gate.submit(&caller, proposal.clone()).await? {
+        Submitted::Permitted(permit, judgement) => {
+            app.metrics.decided("permitted");
+            Ok(Json(Proposed::permitted(&permit, Some(judgement))).into_response())
+        }
+        Submitted::Refused(refusal) => {
+            app.metrics.decided("refused");
+            Err(Problem::from(*refusal))
+        }
+        Submitted::Waiting(waiting) => {
+            app.metrics.decided("waiting");
+            let approval = waiting.approval.clone();
+            let answered = match wait {
+                Some(wait) => settled(app, &caller, &approval, wait).await?,
+                None => None,
+            };
+            if let Some(state) = answered {
+                let mut response = settle(app, &caller, &approval, &proposal, state).await?;
+                applied(response.headers_mut(), wait);
+                return Ok(response);
+            }
+            let card = app.gate.approval_of_caller(&caller, &approval).await?;
+            let body = Json(Proposed::waiting(*waiting, &card));
+            let mut response = (StatusCode::ACCEPTED, body).into_response();
+            applied(response.headers_mut(), wait);
+            Ok(response)
+        }
+    }
+}
+
+/// What a person's answer means for the one who waited for it.
+async fn settle(
+    app: &App,
+    caller: &Caller,
+    approval: &ApprovalId,
+    proposal: &Proposal,
+    state: Settled,
+) -> Result<Response, Problem> {
+    match state {
+        Settled::Approved { .. } => {
+            let permit = app.gate.spend(caller, approval, proposal).await?;
+            Ok(Json(Proposed::permitted(&permit, None)).into_response())
+        }
+        Settled::Rejected { decision } => {
+            let why = Why::Declined(decision.feedback);
+            Err(Refusal { why, judgement: None, retry_after: None }.into())
+        }
+        // Also `Replaced`: the agent looks at the question that came in its place.
+        state => {
+            let view = app.gate.approval_of_caller(caller, approval).await?;
+            let view = crate::view::ApprovalView::from(view);
+            let problem = Problem::conflict("not-approved", format!("it is {}", state.as_str()));
+            Err(problem.with("state", state.as_str()).with("approval", json!(view)))
+        }
+    }
+}
+
+/// Waits for an answer, so long.
+pub(super) async fn settled(
+    app: &App,
+    caller: &Caller,
+    approval: &ApprovalId,
+    wait: Duration,
+) -> Result<Option<Settled>, Problem> {
+    tokio::select! {
+        settled = app.gate.settled(caller, approval) => Ok(Some(settled?)),
+        () = tokio::time::sleep(wait) => Ok(None),
+        () = app.stopped() => Ok(None),
+    }
+}
+
+/// How long the caller would wait: `Prefer: wait=30`, as RFC 7240 has it.
+pub(super) fn wait(headers: &HeaderMap, app: &App) -> Result<Option<Duration>, Problem> {
+    let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let wishes = values.flat_map(|text| text.split(',')).map(str::trim);
+    for wish in wishes {
+        let Some((name, value)) = wish.split_once('=') else { continue };
+        if !name.trim().eq_ignore_ascii_case("wait") {
+            continue;
+        }
+        let seconds = value.trim().trim_matches('"').parse::<u32>();
+        let wrong = |_| Problem::bad_request("`Prefer: wait=` takes a whole number of seconds");
+        let wait = Duration::from_secs(seconds.map_err(wrong)?.into());
+        return Ok(Some(wait.min(app.settings.limits.wait())));
+    }
+    Ok(None)
+}
+
+pub(super) fn applied(headers: &mut HeaderMap, wait: Option<Duration>) {
+    let Some(wait) = wait else { return };
+    if let Ok(value) = HeaderValue::from_str(&format!("wait={}", wait.as_secs())) {
+        headers.insert(HeaderName::from_static("preference-applied"), value);
+    }
+}
+
+async fn report(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<ActionId>,
+    body::Json(report): body::Json<Report>,
+) -> Result<StatusCode, Problem> {
+    let caller = caller_of(identity, None)?;
+    let Report { outcome, error, session_id } = report;
+    app.gate.report(&caller, &id, session_id.as_ref(), outcome, error.as_deref()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn spend(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<ApprovalId>,
+    body::Json(body): body::Json<ProposalBody>,
+) -> Result<Json<Proposed>, Problem> {
+    let caller = caller_of(identity, body.workspace_id.as_ref())?;
+    let proposal = body.proposal(None)?;
+    let permit = app.gate.spend(&caller, &id, &proposal).await?;
+    Ok(Json(Proposed::permitted(&permit, None)))
+}

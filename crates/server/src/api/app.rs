@@ -1,0 +1,152 @@
+//! Apps and their skills: what each does, whether it asks, and what the person has chosen.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Method;
+use countersign_core::app::{Access, Skill};
+use countersign_core::policy::{AppChoice, SkillChoice};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::route::{Route, get, row};
+
+/// One app.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AppView {
+    app_id: String,
+    /// Your choice for all of its skills: whether a person is asked; as declared, if none.
+    confirm: Option<bool>,
+    skills: Vec<SkillView>,
+}
+
+/// One skill.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SkillView {
+    skill_id: String,
+    /// `read`, `write` or `sensitive`.
+    access: Access,
+    /// Whether a person is asked, as declared.
+    confirm_by_default: bool,
+    /// Seconds until silence is a refusal, where it has its own.
+    timeout: Option<u32>,
+    /// Your choice: whether a person is asked; as the app's choice says, if none.
+    confirm: Option<bool>,
+    /// A person is asked whatever the session, autonomous mode or an earlier answer says.
+    always: bool,
+}
+
+/// A choice for an app.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChooseApp {
+    /// Whether a person is asked; `null` for as declared.
+    confirm: Option<bool>,
+}
+
+/// A choice for a skill.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChooseSkill {
+    /// Whether a person is asked; `null` for as the app's choice says.
+    confirm: Option<bool>,
+    #[serde(default)]
+    always: bool,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/apps", "list_apps")
+            .says("Apps and their skills, with your choices.")
+            .gives::<Vec<AppView>>(200)
+            .to(list),
+        row(Method::PUT, "/api/apps/{id}", "choose_for_app")
+            .says("Chooses whether the skills of an app ask.")
+            .takes::<ChooseApp>()
+            .gives::<Vec<AppView>>(200)
+            .to(choose_app),
+        row(Method::PUT, "/api/skills/{id}", "choose_for_skill")
+            .says("Chooses whether a skill asks.")
+            .takes::<ChooseSkill>()
+            .gives::<Vec<AppView>>(200)
+            .to(choose_skill),
+    ]
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Vec<AppView>>, Problem> {
+    let choices = app.gate.settings(&person).await?.skills;
+    let policy = app.gate.policy();
+    let mut apps: BTreeMap<String, Vec<(String, Skill)>> = BTreeMap::new();
+    for id in policy.skill_ids() {
+        let name = id.split('.').next().unwrap_or(&id).to_owned();
+        if let Some(skill) = policy.skill(&id) {
+            apps.entry(name).or_default().push((id, skill));
+        }
+    }
+    let views = apps.into_iter().map(|(app_id, skills)| {
+        let skills = skills.into_iter().map(|(skill_id, skill)| {
+            let chosen = choices.skills.get(&skill_id).copied().unwrap_or_default();
+            SkillView {
+                skill_id,
+                access: skill.access,
+                confirm_by_default: skill.confirm,
+                timeout: skill.timeout,
+                confirm: chosen.confirm,
+                always: chosen.always,
+            }
+        });
+        let confirm = choices.apps.get(&app_id).and_then(|choice| choice.confirm);
+        AppView { skills: skills.collect(), confirm, app_id }
+    });
+    Ok(Json(views.collect()))
+}
+
+async fn choose_app(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<String>,
+    body::Json(choice): body::Json<ChooseApp>,
+) -> Result<Json<Vec<AppView>>, Problem> {
+    let known = app.gate.policy().skill_ids();
+    if !known.iter().any(|skill| skill.split('.').next() == Some(&id)) {
+        return Err(Problem::not_found());
+    }
+    let ChooseApp { confirm } = choice;
+    let change = app.gate.change_settings(&person, |settings| {
+        match confirm {
+            Some(_) => settings.skills.apps.insert(id.clone(), AppChoice { confirm }),
+            None => settings.skills.apps.remove(&id),
+        };
+    });
+    change.await?;
+    list(State(app), Signed(person)).await
+}
+
+async fn choose_skill(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<String>,
+    body::Json(choice): body::Json<ChooseSkill>,
+) -> Result<Json<Vec<AppView>>, Problem> {
+    if app.gate.policy().skill(&id).is_none() {
+        return Err(Problem::not_found());
+    }
+    let ChooseSkill { confirm, always } = choice;
+    let change = app.gate.change_settings(&person, |settings| {
+        if confirm.is_none() && !always {
+            settings.skills.skills.remove(&id);
+        } else {
+            settings.skills.skills.insert(id.clone(), SkillChoice { confirm, always });
+        }
+    });
+    change.await?;
+    list(State(app), Signed(person)).await
+}

@@ -1,0 +1,357 @@
+//! Questions that wait for a person, and answering them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use countersign_core::Action;
+use countersign_gate::approval::{Say, Scope};
+use countersign_gate::gate::{Answered, Reply, Whose};
+use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
+use countersign_gate::secret::Secret;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::action::{applied, caller_of, settled, wait};
+use crate::app::App;
+use crate::auth::{Identity, Signed};
+use crate::body::{self, Path, Query};
+use crate::error::Problem;
+use crate::page::{Listed, page};
+use crate::route::{Route, Who, get, post};
+use crate::view::{ApprovalView, Confirmation};
+
+/// Which questions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Only those in this state; `pending` are those that wait for an answer of yours.
+    state: Option<StateName>,
+    /// Only those of this session.
+    session_id: Option<SessionId>,
+    /// Those of a workspace you look after.
+    workspace_id: Option<WorkspaceId>,
+    /// Everybody's, for super admins.
+    #[serde(default)]
+    all: bool,
+    cursor: Option<String>,
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+/// A state of an approval.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StateName {
+    Pending,
+    Approved,
+    Rejected,
+    Expired,
+    Cancelled,
+    Started,
+    Done,
+    Failed,
+    Unknown,
+}
+
+impl StateName {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::Started => "started",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A person's answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Respond {
+    /// Yes or no.
+    approved: bool,
+    /// What the agent should know.
+    feedback: Option<String>,
+    /// How far a yes reaches.
+    #[serde(default)]
+    scope: Scope,
+    /// The token that came with the question, where it was sent to a device.
+    token: Option<String>,
+    /// The action as you want it instead.
+    edited: Option<Action>,
+}
+
+/// A person's answer to one of several questions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RespondOne {
+    approval_id: ApprovalId,
+    approved: bool,
+    feedback: Option<String>,
+    token: Option<String>,
+}
+
+/// Answers to several questions at once.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RespondAll {
+    answers: Vec<RespondOne>,
+}
+
+/// What became of an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AnswerView {
+    pub(crate) approval_id: String,
+    /// Whether the answer counts.
+    pub(crate) accepted: bool,
+    /// The state the question is in now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<&'static str>,
+    /// How many have agreed, where more than one must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) have: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) need: Option<u8>,
+    /// The question about the changed action, which must be answered in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked_again: Option<String>,
+    /// Why it does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<Value>,
+}
+
+/// What became of several answers.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AnswersView {
+    results: Vec<AnswerView>,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/approvals", "list_approvals")
+            .says("Questions, newest first; with `state=pending` those that wait for you, oldest first.")
+            .query::<Which>()
+            .gives::<Listed<ApprovalView>>(200)
+            .to(list),
+        get("/api/approvals/{id}", "show_approval")
+            .by(Who::Either)
+            .says("One question. Whoever asked it may wait for the answer with `Prefer: wait=30`.")
+            .gives::<ApprovalView>(200)
+            .to(show),
+        get("/api/approvals/{id}/confirmation", "show_confirmation")
+            .by(Who::Either)
+            .says("One question as a confirmation object.")
+            .gives::<Confirmation>(200)
+            .to(confirmation),
+        get("/api/approvals/{id}/receipt", "show_receipt")
+            .says("What was asked and decided, signed: it can be checked without this server.")
+            .gives::<Value>(200)
+            .to(receipt),
+        post("/api/approvals/{id}/respond", "respond")
+            .says("Answers a question, once: a second answer changes nothing.")
+            .takes::<Respond>()
+            .gives::<AnswerView>(200)
+            .to(respond),
+        post("/api/approvals/respond", "respond_all")
+            .says("Answers several questions, each by its own token: one that is wrong spoils only itself.")
+            .takes::<RespondAll>()
+            .gives::<AnswersView>(200)
+            .to(respond_all),
+        post("/api/approvals/{id}/withdraw", "withdraw")
+            .by(Who::Either)
+            .says("Takes a question back.")
+            .gives_media(204, "")
+            .to(withdraw),
+    ]
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<ApprovalView>>, Problem> {
+    let Which { state, session_id, workspace_id, all, cursor, limit } = which;
+    let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
+    if matches!(state, Some(StateName::Pending)) && plain {
+        let waiting = app.gate.waiting(&person).await?;
+        let items = waiting.into_iter().map(ApprovalView::from).collect();
+        return Ok(Json(Listed { items, next: None }));
+    }
+    let whose = whose(workspace_id, all);
+    let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
+    let page = page(cursor, limit);
+    let found = app.gate.approvals(&person, &whose, &states, session_id.as_ref(), &page).await?;
+    Ok(Json(Listed::of(found, ApprovalView::from)))
+}
+
+pub(super) fn whose(workspace: Option<WorkspaceId>, all: bool) -> Whose {
+    match workspace {
+        Some(workspace) => Whose::Workspace(workspace),
+        None if all => Whose::All,
+        None => Whose::Mine,
+    }
+}
+
+async fn show(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<ApprovalId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let wait = wait(&headers, &app)?;
+    let card = match &identity {
+        Identity::Person(person) => app.gate.card(person, &id).await?,
+        Identity::Caller(caller) => {
+            if let Some(wait) = wait {
+                settled(&app, caller, &id, wait).await?;
+            }
+            app.gate.approval_of_caller(caller, &id).await?
+        }
+    };
+    let mut response = Json(ApprovalView::from(card)).into_response();
+    if matches!(identity, Identity::Caller(_)) {
+        applied(response.headers_mut(), wait);
+    }
+    Ok(response)
+}
+
+async fn confirmation(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<ApprovalId>,
+) -> Result<Json<Confirmation>, Problem> {
+    let card = match identity {
+        Identity::Person(person) => app.gate.card(&person, &id).await?,
+        Identity::Caller(caller) => app.gate.approval_of_caller(&caller, &id).await?,
+    };
+    Ok(Json(Confirmation::from(&card)))
+}
+
+async fn receipt(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<ApprovalId>,
+) -> Result<Response, Problem> {
+    Ok(Json(app.gate.receipt(&person, &id).await?).into_response())
+}
+
+async fn respond(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<ApprovalId>,
+    body::Json(body): body::Json<Respond>,
+) -> Result<Json<AnswerView>, Problem> {
+    let Respond { approved, feedback, scope, token, edited } = body;
+    let (say, token) = (say(approved), token_of(token.as_deref())?);
+    let reply = Reply { approval: id.clone(), say, scope, feedback, token, edited };
+    let answered = app.gate.answer(&person, reply).await?;
+    Ok(Json(AnswerView::of(&id, answered)))
+}
+
+async fn respond_all(
+    State(app): State<App>,
+    Signed(person): Signed,
+    body::Json(body): body::Json<RespondAll>,
+) -> Result<Json<AnswersView>, Problem> {
+    let replies = body.answers.into_iter().map(|one| {
+        let RespondOne { approval_id, approved, feedback, token } = one;
+        // A token that is none at all is a wrong token: it spoils only its own answer.
+        let token = token.map(|token| token_of(Some(&token)));
+        (Reply { feedback, ..Reply::plain(approval_id, say(approved)) }, token)
+    });
+    Ok(Json(AnswersView { results: answer_all(&app, &person, replies.collect()).await? }))
+}
+
+/// Answers each by its own token. What is wrong with one is told for that one.
+pub(crate) async fn answer_all(
+    app: &App,
+    person: &countersign_gate::Person,
+    replies: Vec<(Reply, Option<Result<Option<Secret>, Problem>>)>,
+) -> Result<Vec<AnswerView>, Problem> {
+    let (mut views, mut sound) = (Vec::new(), Vec::new());
+    for (reply, token) in replies {
+        match token.transpose() {
+            Ok(token) => sound.push(Reply { token: token.flatten(), ..reply }),
+            Err(problem) => views.push(AnswerView::wrong(&reply.approval, &problem)),
+        }
+    }
+    if sound.is_empty() && !views.is_empty() {
+        return Ok(views);
+    }
+    for (id, answered) in app.gate.answer_all(person, sound).await? {
+        views.push(match answered {
+            Ok(answered) => AnswerView::of(&id, answered),
+            Err(error) => AnswerView::wrong(&id, &error.into()),
+        });
+    }
+    Ok(views)
+}
+
+const fn say(approved: bool) -> Say {
+    if approved { Say::Approve } else { Say::Reject }
+}
+
+pub(crate) fn token_of(text: Option<&str>) -> Result<Option<Secret>, Problem> {
+    let parse = |text| Secret::parse(text).map_err(|error| Problem::forbidden("token", error));
+    text.map(parse).transpose()
+}
+
+impl AnswerView {
+    fn of(id: &ApprovalId, answered: Answered) -> Self {
+        let mut view = Self {
+            approval_id: id.to_string(),
+            accepted: true,
+            state: None,
+            have: None,
+            need: None,
+            asked_again: None,
+            problem: None,
+        };
+        match answered {
+            Answered::Settled(state) => view.state = Some(state.as_str()),
+            Answered::Counted { have, need } => {
+                (view.state, view.have, view.need) = (Some("pending"), Some(have), Some(need));
+            }
+            Answered::AskedAgain(next) => {
+                (view.state, view.asked_again) = (Some("cancelled"), Some(next.to_string()));
+            }
+        }
+        view
+    }
+
+    fn wrong(id: &ApprovalId, problem: &Problem) -> Self {
+        let problem = Some(problem.to_json());
+        Self {
+            approval_id: id.to_string(),
+            accepted: false,
+            state: None,
+            have: None,
+            need: None,
+            asked_again: None,
+            problem,
+        }
+    }
+}
+
+async fn withdraw(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<ApprovalId>,
+) -> Result<StatusCode, Problem> {
+    let caller = match identity {
+        Identity::Caller(caller) => caller,
+        Identity::Person(person) => {
+            let card = app.gate.card(&person, &id).await?;
+            caller_of(Identity::Person(person), Some(&card.workspace))?
+        }
+    };
+    app.gate.withdraw(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,123 @@
+//! The audit chain: read as far as a role allows, taken along, proved whole.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use countersign_gate::audit::Report;
+use countersign_gate::bytes::Hash;
+use countersign_gate::id::{UserId, WorkspaceId};
+use countersign_gate::store::{Order, RecordQuery};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::history::{self, lines, listed};
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::Query;
+use crate::error::Problem;
+use crate::page::Listed;
+use crate::route::{Route, get};
+
+/// Which records. Without a user or a workspace: everybody's, for super admins.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Which {
+    /// Only about this user.
+    user_id: Option<UserId>,
+    /// Only of this workspace.
+    workspace_id: Option<WorkspaceId>,
+    session_id: Option<String>,
+    event: Option<String>,
+    from: Option<i64>,
+    until: Option<i64>,
+    cursor: Option<u64>,
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+/// Whether the chain is whole.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verified {
+    whole: bool,
+    /// What is wrong with it.
+    damage: Vec<String>,
+    records: u64,
+    erased: u64,
+    /// Cut off by retention.
+    cut: u64,
+    checkpoints: u64,
+    /// The number of the last record, and its hash: noted down, they prove a later copy older.
+    end: u64,
+    end_hash: Hash,
+    /// By which signatures can be checked.
+    key: String,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/audit", "list_audit")
+            .says("Records, newest first: your own, your workspace's, or all, as your role allows.")
+            .query::<Which>()
+            .gives::<Listed<Value>>(200)
+            .to(list),
+        get("/api/audit/export", "export_audit")
+            .says("The same, oldest first, one record as JSON per line.")
+            .query::<Which>()
+            .gives_media(200, "application/jsonl")
+            .to(export_all),
+        get("/api/audit/verify", "verify_audit")
+            .says("Proves that the chain is whole, or says where it is not.")
+            .gives::<Verified>(200)
+            .to(verify),
+    ]
+}
+
+impl Which {
+    fn query(self, order: Order) -> Result<RecordQuery, Problem> {
+        let Self { user_id, workspace_id, session_id, event, from, until, cursor, limit } = self;
+        let rest = history::Which { session_id, event, from, until, cursor, limit };
+        let owner = user_id.map(|id| id.to_string());
+        let workspace = workspace_id.map(|id| id.to_string());
+        Ok(RecordQuery { owner, workspace, ..rest.query(order)? })
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<Value>>, Problem> {
+    Ok(Json(listed(&app, &person, &which.query(Order::Newest)?).await?))
+}
+
+async fn export_all(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    lines(app, person, which.query(Order::Oldest)?, "countersign-audit.jsonl").await
+}
+
+async fn verify(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Verified>, Problem> {
+    // It reads everything there is: not for everybody to ask for as often as they like.
+    if !person.user().super_admin {
+        return Err(Problem::forbidden("not-allowed", "only super admins may verify the chain"));
+    }
+    let Report { records, erased, cut, checkpoints, end, end_hash, damage, .. } =
+        app.gate.verify().await?;
+    Ok(Json(Verified {
+        whole: damage.is_empty(),
+        damage: damage.iter().map(ToString::to_string).collect(),
+        records,
+        erased,
+        cut,
+        checkpoints,
+        end,
+        end_hash: Hash(end_hash),
+        key: app.gate.keyring().public().to_string(),
+    }))
+}

@@ -1,0 +1,156 @@
+//! Devices: a machine asks to be let in, a person at a signed-in one approves it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode};
+use countersign_gate::id::DeviceId;
+use countersign_gate::user::{Device, DeviceRole, DeviceState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::auth::{Signed, bearer};
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::idempotent::Once;
+use crate::route::{Route, Who, get, post, row};
+
+/// A device that asks to be let in.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    /// What its owner calls it.
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+}
+
+/// What a device is let in for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Approve {
+    /// `machine`, where keys work, or `console`, where a person answers.
+    role: DeviceRole,
+}
+
+/// A device. Never its secret.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeviceView {
+    device_id: String,
+    name: String,
+    /// `waiting`, `approved` or `revoked`.
+    state: &'static str,
+    /// What it was approved for.
+    role: Option<DeviceRole>,
+    created_at: String,
+    /// Whether this is the one you are at.
+    this: bool,
+}
+
+/// A new device with its secret, which is shown this once.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NewDevice {
+    device_id: String,
+    secret: String,
+}
+
+/// A link that signs one device in, once.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Link {
+    /// What stands behind `/sign-in?link=` on this server.
+    pub(super) link: String,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/devices", "list_devices")
+            .says("Your devices.")
+            .gives::<Vec<DeviceView>>(200)
+            .to(list),
+        post("/api/devices", "request_device")
+            .by(Who::KeyAnywhere)
+            .says("A machine asks to be let in, with a key that does not work there yet.")
+            .takes::<Ask>()
+            .gives::<NewDevice>(201)
+            .to(request),
+        post("/api/devices/invite", "invite_device")
+            .says("Makes a link that signs one more device of yours in, once.")
+            .gives::<Link>(201)
+            .to(invite),
+        post("/api/devices/{id}/approve", "approve_device")
+            .says("Lets a device in that waits.")
+            .takes::<Approve>()
+            .gives_media(204, "")
+            .to(approve),
+        row(Method::DELETE, "/api/devices/{id}", "revoke_device")
+            .says("Puts a device out, at once and for good.")
+            .gives_media(204, "")
+            .to(revoke),
+    ]
+}
+
+impl DeviceView {
+    fn of(device: Device, this: Option<&DeviceId>) -> Self {
+        let (state, role) = match device.state {
+            DeviceState::Waiting => ("waiting", None),
+            DeviceState::Approved { role, .. } => ("approved", Some(role)),
+            DeviceState::Revoked { .. } => ("revoked", None),
+        };
+        let this = this == Some(&device.id);
+        Self {
+            device_id: device.id.to_string(),
+            name: device.name,
+            state,
+            role,
+            created_at: device.created_at.to_string(),
+            this,
+        }
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Vec<DeviceView>>, Problem> {
+    let devices = app.gate.devices(&person).await?;
+    let views = devices.into_iter().map(|device| DeviceView::of(device, person.device()));
+    Ok(Json(views.collect()))
+}
+
+async fn request(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body::Json(ask): body::Json<Ask>,
+) -> Result<Once<(StatusCode, Json<NewDevice>)>, Problem> {
+    let key = bearer(&headers)?.ok_or_else(|| Problem::not_signed_in("come with a key"))?;
+    let secret = app.gate.request_device_with(&key, &super::name(&ask.name)?).await?;
+    let device_id = Device::id_of(&secret).to_string();
+    let new = NewDevice { device_id, secret: secret.expose().to_owned() };
+    Ok(Once((StatusCode::CREATED, Json(new))))
+}
+
+async fn invite(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Once<(StatusCode, Json<Link>)>, Problem> {
+    let link = app.gate.invite(&person).await?.expose().to_owned();
+    Ok(Once((StatusCode::CREATED, Json(Link { link }))))
+}
+
+async fn approve(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<DeviceId>,
+    body::Json(approve): body::Json<Approve>,
+) -> Result<StatusCode, Problem> {
+    app.gate.approve_device(&person, &id, approve.role).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn revoke(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<DeviceId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.revoke_device(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,72 @@
+//! Whether the server is well, for those who watch over it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use countersign_gate::store::{Kind, Query};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::Problem;
+use crate::route::{Route, Who, get};
+
+/// How the server is doing.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    status: &'static str,
+    version: &'static str,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/health", "health")
+            .by(Who::Anybody)
+            .says("The server runs.")
+            .gives::<Health>(200)
+            .to(health),
+        get("/api/ready", "ready")
+            .by(Who::Anybody)
+            .says("The server can decide: its store answers.")
+            .gives::<Health>(200)
+            .to(ready),
+        get("/api/metrics", "metrics")
+            .by(Who::Either)
+            .says("Numbers about the server, for Prometheus.")
+            .gives_media(200, "text/plain; version=0.0.4")
+            .to(metrics),
+    ]
+}
+
+const fn well(status: &'static str) -> Health {
+    Health { status, version: env!("CARGO_PKG_VERSION") }
+}
+
+async fn health() -> Json<Health> {
+    Json(well("ok"))
+}
+
+async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
+    // Halted is ready: it decides, and says no.
+    app.gate.is_halted().await?;
+    Ok(Json(well("ready")))
+}
+
+async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
+    let count = async |kind, states| {
+        let query = Query { states, ..Query::of(kind) };
+        let failed = countersign_gate::GateError::from;
+        app.gate.store().count(&query).await.map_err(failed)
+    };
+    let pending = count(Kind::Approval, vec!["pending"]).await?;
+    let sessions = count(Kind::Session, vec!["active", "paused"]).await?;
+    let halted = u64::from(app.gate.is_halted().await?);
+    let text = app.metrics.write(&[
+        ("countersign_pending_approvals", "Questions that wait for a person.", pending),
+        ("countersign_sessions", "Sessions that run or are paused.", sessions),
+        ("countersign_halted", "1 while the kill switch is thrown.", halted),
+    ]);
+    let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, media)], text).into_response())
+}

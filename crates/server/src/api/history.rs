@@ -1,0 +1,159 @@
+//! What a person's agents did: looked at, taken along, erased.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use countersign_gate::Person;
+use countersign_gate::audit::{Event, Record, export};
+use countersign_gate::clock::Timestamp;
+use countersign_gate::store::{Order, RecordQuery};
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::Query;
+use crate::error::Problem;
+use crate::page::Listed;
+use crate::route::{Route, get, row};
+
+/// Which records.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Which {
+    /// Only of this session.
+    pub(super) session_id: Option<String>,
+    /// Only of this event, such as `action_planned` or `approval`.
+    pub(super) event: Option<String>,
+    /// From this moment on, in milliseconds since 1970.
+    pub(super) from: Option<i64>,
+    /// Before this moment, in milliseconds since 1970.
+    pub(super) until: Option<i64>,
+    pub(super) cursor: Option<u64>,
+    #[schemars(range(min = 1, max = 200))]
+    pub(super) limit: Option<u16>,
+}
+
+/// How many records lost their content.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Erased {
+    erased: u64,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/history", "list_history")
+            .says("What your agents did and what was decided, newest first.")
+            .query::<Which>()
+            .gives::<Listed<Value>>(200)
+            .to(list),
+        get("/api/history/export", "export_history")
+            .says("All of it, oldest first, one record as JSON per line.")
+            .query::<Which>()
+            .gives_media(200, "application/jsonl")
+            .to(export_all),
+        row(axum::http::Method::DELETE, "/api/history", "erase_history")
+            .says("Erases what is on record about you. The chain stays whole.")
+            .gives::<Erased>(200)
+            .to(erase),
+    ]
+}
+
+impl Which {
+    pub(super) fn query(&self, order: Order) -> Result<RecordQuery, Problem> {
+        let known = |name: &String| {
+            let event = Event::ALL.iter().map(|event| event.as_str()).find(|word| word == name);
+            event.ok_or_else(|| Problem::bad_request(format!("there is no event `{name}`")))
+        };
+        let event = self.event.as_ref().map(known).transpose()?;
+        Ok(RecordQuery {
+            owner: None,
+            workspace: None,
+            session: self.session_id.clone(),
+            events: event.into_iter().collect(),
+            from: self.from.map(Timestamp),
+            until: self.until.map(Timestamp),
+            order,
+            after: self.cursor.unwrap_or_default(),
+            limit: usize::from(self.limit.unwrap_or(50).clamp(1, 200)),
+        })
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<Value>>, Problem> {
+    let query = RecordQuery { owner: own(&person), ..which.query(Order::Newest)? };
+    Ok(Json(listed(&app, &person, &query).await?))
+}
+
+pub(super) async fn listed(
+    app: &App,
+    person: &Person,
+    query: &RecordQuery,
+) -> Result<Listed<Value>, Problem> {
+    let records = app.gate.records(person, query).await?;
+    let more = records.len() == query.limit;
+    let next = records.last().filter(|_| more).map(|record| record.number.to_string());
+    Ok(Listed { items: records.iter().map(export).collect(), next })
+}
+
+fn own(person: &Person) -> Option<String> {
+    Some(person.user().id.to_string())
+}
+
+async fn export_all(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    let query = RecordQuery { owner: own(&person), ..which.query(Order::Oldest)? };
+    lines(app, person, query, "countersign-history.jsonl").await
+}
+
+/// One record per line, read as it is written.
+pub(super) async fn lines(
+    app: App,
+    person: Person,
+    query: RecordQuery,
+    name: &'static str,
+) -> Result<Response, Problem> {
+    let query = RecordQuery { limit: 1_000, ..query };
+    // The first page before the first byte: what is refused is an error, not a broken file.
+    let first = app.gate.records(&person, &query).await?;
+    let pages = stream::try_unfold(Some((first, query)), move |state| {
+        let (app, person) = (app.clone(), person.clone());
+        async move {
+            let Some((records, query)) = state else { return Ok(None) };
+            let Some(last) = records.last() else { return Ok(None) };
+            let next = RecordQuery { after: last.number, ..query };
+            let text = text_of(&records);
+            let more = app.gate.records(&person, &next).await;
+            let more = more.map_err(std::io::Error::other)?;
+            Ok::<_, std::io::Error>(Some((text, Some((more, next)))))
+        }
+    });
+    let mut response = Response::new(Body::from_stream(pages));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
+    let disposition = format!("attachment; filename=\"{name}\"");
+    if let Ok(value) = HeaderValue::from_str(&disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(response)
+}
+
+fn text_of(records: &[Record]) -> String {
+    records.iter().map(|record| format!("{}\n", export(record))).collect()
+}
+
+async fn erase(State(app): State<App>, Signed(person): Signed) -> Result<Json<Erased>, Problem> {
+    let erased = app.gate.erase(&person, &person.user().id).await?;
+    Ok(Json(Erased { erased }))
+}

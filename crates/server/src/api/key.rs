@@ -1,0 +1,189 @@
+//! API keys: made, rotated, revoked; the secret is shown once.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use countersign_gate::gate::{NewSecret, Usage};
+use countersign_gate::id::{KeyId, WorkspaceId};
+use countersign_gate::key::{Access, ApiKey, Devices, NewKey, WRITES};
+use countersign_gate::rate::Rate;
+use countersign_gate::scope::Scope;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::idempotent::Once;
+use crate::route::{Route, get, post, row};
+use crate::view::time;
+
+/// A key to make.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Make {
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    /// Where it works; your only workspace, if none is named.
+    workspace_id: Option<WorkspaceId>,
+    /// What it may propose: `shell`, `email.send`, `email.*`, `*` …
+    #[schemars(length(min = 1, max = 100))]
+    scopes: Vec<String>,
+    /// Who is behind it.
+    #[serde(default)]
+    access: Access,
+    /// On which devices it works.
+    #[serde(default)]
+    devices: Devices,
+    /// How fast it may change something.
+    writes: Option<Rate>,
+    /// Days until it no longer works; for good, if none are named.
+    expires_in_days: Option<u32>,
+}
+
+/// How to rotate a key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Rotate {
+    /// How long the old one still works.
+    #[serde(default)]
+    overlap_seconds: u32,
+}
+
+/// A key. Never its secret.
+#[derive(Debug, Serialize, JsonSchema)]
+struct KeyView {
+    key_id: String,
+    workspace_id: String,
+    name: String,
+    scopes: Vec<Scope>,
+    access: Access,
+    devices: Devices,
+    writes: Rate,
+    created_at: String,
+    expires_at: Option<String>,
+    revoked_at: Option<String>,
+    /// The key that takes its place.
+    rotated_to: Option<String>,
+    /// Actions it proposed that were let through or asked about.
+    uses: u64,
+    /// Actions it proposed that were refused.
+    refused: u64,
+}
+
+/// A key with its secret, which is shown this once.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NewKeyView {
+    key: KeyView,
+    secret: String,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/keys", "list_keys")
+            .says("Your keys, with how often each was used.")
+            .gives::<Vec<KeyView>>(200)
+            .to(list),
+        post("/api/keys", "create_key")
+            .says("Makes a key. Its secret is shown this once.")
+            .takes::<Make>()
+            .gives::<NewKeyView>(201)
+            .to(create),
+        post("/api/keys/{id}/rotate", "rotate_key")
+            .says("Makes a key that takes another's place, which works on for a while.")
+            .takes::<Rotate>()
+            .gives::<NewKeyView>(201)
+            .to(rotate),
+        row(Method::DELETE, "/api/keys/{id}", "revoke_key")
+            .says("Revokes a key, at once and for good.")
+            .gives_media(204, "")
+            .to(revoke),
+    ]
+}
+
+impl KeyView {
+    fn of(key: ApiKey, usage: Usage) -> Self {
+        Self {
+            key_id: key.id.to_string(),
+            workspace_id: key.workspace.to_string(),
+            name: key.name,
+            scopes: key.scopes,
+            access: key.access,
+            devices: key.devices,
+            writes: key.writes,
+            created_at: key.created_at.to_string(),
+            expires_at: time(key.expires_at),
+            revoked_at: time(key.revoked_at),
+            rotated_to: key.rotated_to.map(|id| id.to_string()),
+            uses: usage.uses,
+            refused: usage.refused,
+        }
+    }
+}
+
+type Made = Once<(StatusCode, Json<NewKeyView>)>;
+
+fn made(new: NewSecret) -> Made {
+    let secret = new.secret.expose().to_owned();
+    let key = KeyView::of(new.key, Usage::default());
+    Once((StatusCode::CREATED, Json(NewKeyView { key, secret })))
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Vec<KeyView>>, Problem> {
+    let keys = app.gate.keys(&person).await?;
+    Ok(Json(keys.into_iter().map(|(key, usage)| KeyView::of(key, usage)).collect()))
+}
+
+async fn create(
+    State(app): State<App>,
+    Signed(person): Signed,
+    body::Json(make): body::Json<Make>,
+) -> Result<Made, Problem> {
+    let Make { name, workspace_id, scopes, access, devices, writes, expires_in_days } = make;
+    let name = super::name(&name)?;
+    if scopes.is_empty() {
+        return Err(Problem::bad_request("name at least one scope; `*` is everything"));
+    }
+    let skills = app.gate.policy().skill_ids();
+    let parse = |text: &String| Scope::parse(text, &skills).map_err(Problem::bad_request);
+    let scopes = scopes.iter().map(parse).collect::<Result<_, _>>()?;
+    let mut own = person.user().workspaces.keys().cloned();
+    let workspace = workspace_id.or_else(|| own.next().filter(|_| own.next().is_none()));
+    let workspace = workspace.ok_or_else(|| Problem::bad_request("name a `workspace_id`"))?;
+    let days = |days: u32| app.gate.now().after(Duration::from_secs(u64::from(days) * 86_400));
+    let new = NewKey {
+        name,
+        workspace,
+        scopes,
+        access,
+        devices,
+        writes: writes.unwrap_or(WRITES),
+        expires_at: expires_in_days.map(days),
+    };
+    Ok(made(app.gate.create_key(&person, new).await?))
+}
+
+async fn rotate(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<KeyId>,
+    body::Json(rotate): body::Json<Rotate>,
+) -> Result<Made, Problem> {
+    let overlap = Duration::from_secs(rotate.overlap_seconds.into());
+    Ok(made(app.gate.rotate_key(&person, &id, overlap).await?))
+}
+
+async fn revoke(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<KeyId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.revoke_key(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,214 @@
+//! Sessions: begun by an agent or its person, looked at, completed, stopped.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use countersign_gate::gate::{Consent, SiteCredential};
+use countersign_gate::id::{SessionId, WorkspaceId};
+use countersign_gate::process::{self, Process};
+use countersign_gate::session::Plan;
+use countersign_gate::vault::Credential;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::action::caller_of;
+use crate::api::approval::whose;
+use crate::app::App;
+use crate::auth::{Identity, Remote, Signed};
+use crate::body::{self, Path, Query};
+use crate::error::Problem;
+use crate::page::{Listed, page};
+use crate::route::{Route, Who, get, post};
+use crate::view::{ProgressView, SessionView};
+
+/// A session to begin.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    /// Whether the person wants an agent to work for them.
+    #[serde(default)]
+    consent: bool,
+    workspace_id: Option<WorkspaceId>,
+    #[serde(default)]
+    plan: Plan,
+    /// What it may sign in with. Kept in memory alone, and gone with the session.
+    #[serde(default)]
+    credentials: Vec<SiteBody>,
+}
+
+/// What a session may sign in with at one site.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SiteBody {
+    /// Where: `https://example.com`.
+    site: String,
+    /// Named texts, such as `username` and `password`.
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
+    fields: Credential,
+}
+
+/// Which sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    state: Option<StateName>,
+    /// Those of a workspace you look after.
+    workspace_id: Option<WorkspaceId>,
+    /// Everybody's, for super admins.
+    #[serde(default)]
+    all: bool,
+    cursor: Option<String>,
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StateName {
+    Active,
+    Paused,
+    Ended,
+}
+
+/// How many were stopped.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Stopped {
+    stopped: usize,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/sessions", "start_session")
+            .by(Who::Either)
+            .says("Begins a session.")
+            .takes::<Begin>()
+            .gives::<SessionView>(201)
+            .to(start),
+        get("/api/sessions", "list_sessions")
+            .says("Sessions, newest first.")
+            .query::<Which>()
+            .gives::<Listed<SessionView>>(200)
+            .to(list),
+        get("/api/sessions/{id}", "show_session")
+            .by(Who::Either)
+            .says("One session, with how far it has come.")
+            .gives::<SessionView>(200)
+            .to(show),
+        post("/api/sessions/{id}/complete", "complete_session")
+            .by(Who::Either)
+            .says("Ends a session whose agent is done.")
+            .gives_media(204, "")
+            .to(complete),
+        post("/api/sessions/{id}/stop", "stop_session")
+            .says("Stops a session: what waits in it is cancelled.")
+            .gives_media(204, "")
+            .to(stop),
+        post("/api/sessions/{id}/resume", "resume_session")
+            .says("Lets a paused session go on.")
+            .gives_media(204, "")
+            .to(resume),
+        post("/api/sessions/stop", "stop_all_sessions")
+            .says("Stops every session you look after.")
+            .gives::<Stopped>(200)
+            .to(stop_all),
+    ]
+}
+
+async fn start(
+    State(app): State<App>,
+    identity: Identity,
+    remote: Remote,
+    body::Json(begin): body::Json<Begin>,
+) -> Result<(StatusCode, Json<SessionView>), Problem> {
+    let Begin { consent, workspace_id, mut plan, credentials } = begin;
+    let is_key = matches!(identity, Identity::Caller(_));
+    let caller = caller_of(identity, workspace_id.as_ref())?;
+    // Over the local socket the system tells us who asks: it cannot say it is somebody else, and
+    // nothing it starts can answer its questions.
+    if let Some(peer) = remote.peer.filter(|_| is_key && plan.process.is_none()) {
+        plan.process = Process::of(peer.pid, &process::System);
+    }
+    let consent = if consent { Consent::Given } else { Consent::Missing };
+    let credentials = credentials
+        .into_iter()
+        .map(|body| SiteCredential { site: body.site, credential: body.fields })
+        .collect();
+    let session = app.gate.start(&caller, plan, consent, credentials).await?;
+    Ok((StatusCode::CREATED, Json(session.into())))
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<SessionView>>, Problem> {
+    let states: &[&str] = match which.state {
+        Some(StateName::Active) => &["active"],
+        Some(StateName::Paused) => &["paused"],
+        Some(StateName::Ended) => &["ended"],
+        None => &[],
+    };
+    let whose = whose(which.workspace_id, which.all);
+    let page = page(which.cursor, which.limit);
+    let sessions = app.gate.sessions(&person, &whose, states, &page).await?;
+    Ok(Json(Listed::of(sessions, SessionView::from)))
+}
+
+async fn show(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<SessionId>,
+) -> Result<Json<SessionView>, Problem> {
+    let (session, progress) = match identity {
+        Identity::Person(person) => {
+            (app.gate.session(&person, &id).await?, app.gate.progress(&person, &id).await?)
+        }
+        Identity::Caller(caller) => (
+            app.gate.session_of_caller(&caller, &id).await?,
+            app.gate.progress_of_caller(&caller, &id).await?,
+        ),
+    };
+    let progress = Some(ProgressView::from(progress));
+    Ok(Json(SessionView { progress, ..session.into() }))
+}
+
+async fn complete(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<SessionId>,
+) -> Result<StatusCode, Problem> {
+    match identity {
+        Identity::Caller(caller) => app.gate.complete(&caller, &id).await?,
+        Identity::Person(person) => {
+            let session = app.gate.session(&person, &id).await?;
+            let caller = caller_of(Identity::Person(person), Some(&session.workspace))?;
+            app.gate.complete(&caller, &id).await?;
+        }
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn stop(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<SessionId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.stop(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn resume(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<SessionId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.resume_session(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn stop_all(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Stopped>, Problem> {
+    Ok(Json(Stopped { stopped: app.gate.stop_all(&person).await? }))
+}

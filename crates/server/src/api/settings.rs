@@ -1,0 +1,118 @@
+//! What a person has set, and the answers that are remembered for them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use countersign_core::policy::SkillChoices;
+use countersign_gate::id::RememberedId;
+use countersign_gate::settings::{Logging, Settings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::route::{Route, get, row};
+
+/// What to change. What is left out stays as it is.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    /// Everything is confirmed without asking, except what always asks.
+    autonomous: Option<bool>,
+    /// How much goes on record.
+    logging: Option<Logging>,
+    /// Programs with a key ask too.
+    confirm_programs: Option<bool>,
+    /// Days until your records lose their content; 0 for as long as everybody's.
+    retention_days: Option<u32>,
+    /// Your choices per app and skill, all of them.
+    skills: Option<SkillChoices>,
+}
+
+/// A yes that is remembered.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RememberedView {
+    remembered_id: String,
+    session_id: Option<String>,
+    /// What kind of action, or which skill or tool.
+    action: String,
+    rules: Vec<String>,
+    /// The question that was answered.
+    approval_id: String,
+    created_at: String,
+    expires_at: String,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/settings", "show_settings")
+            .says("What you have set.")
+            .gives::<Settings>(200)
+            .to(show),
+        row(Method::PATCH, "/api/settings", "change_settings")
+            .says("Changes what you have set, from the next action on.")
+            .takes::<Change>()
+            .gives::<Settings>(200)
+            .to(change),
+        get("/api/settings/remembered", "list_remembered")
+            .says("Answers of yours that reach further than once.")
+            .gives::<Vec<RememberedView>>(200)
+            .to(remembered),
+        row(Method::DELETE, "/api/settings/remembered/{id}", "forget_remembered")
+            .says("Forgets an answer: it is asked again from now on.")
+            .gives_media(204, "")
+            .to(forget),
+    ]
+}
+
+async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Settings>, Problem> {
+    Ok(Json(app.gate.settings(&person).await?))
+}
+
+async fn change(
+    State(app): State<App>,
+    Signed(person): Signed,
+    body::Json(change): body::Json<Change>,
+) -> Result<Json<Settings>, Problem> {
+    let changed = app.gate.change_settings(&person, |settings| {
+        let Change { autonomous, logging, confirm_programs, retention_days, skills } = &change;
+        settings.autonomous = autonomous.unwrap_or(settings.autonomous);
+        settings.logging = logging.unwrap_or(settings.logging);
+        settings.confirm_programs = confirm_programs.unwrap_or(settings.confirm_programs);
+        if let Some(days) = retention_days {
+            settings.retention_days = Some(*days).filter(|days| *days > 0);
+        }
+        if let Some(skills) = skills {
+            settings.skills = skills.clone();
+        }
+    });
+    Ok(Json(changed.await?))
+}
+
+async fn remembered(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Vec<RememberedView>>, Problem> {
+    let answers = app.gate.remembered_answers(&person).await?;
+    let views = answers.into_iter().map(|answer| RememberedView {
+        remembered_id: answer.id.to_string(),
+        session_id: answer.session.map(|id| id.to_string()),
+        action: answer.action,
+        rules: answer.rules,
+        approval_id: answer.approval.to_string(),
+        created_at: answer.created_at.to_string(),
+        expires_at: answer.expires_at.to_string(),
+    });
+    Ok(Json(views.collect()))
+}
+
+async fn forget(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<RememberedId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.forget_answer(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,60 @@
+//! How much a person's agents and programs do.
+
+use axum::Json;
+use axum::extract::State;
+use countersign_gate::gate::Page;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::auth::Signed;
+use crate::error::Problem;
+use crate::route::{Route, get};
+
+/// How much a person's agents and programs do.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Usage {
+    /// Questions that wait for you.
+    waiting: usize,
+    /// Sessions that run or are paused; 200 at most.
+    sessions: usize,
+    keys: Vec<KeyUsage>,
+}
+
+/// How much one key was used.
+#[derive(Debug, Serialize, JsonSchema)]
+struct KeyUsage {
+    key_id: String,
+    name: String,
+    /// Actions it proposed that were let through or asked about.
+    uses: u64,
+    /// Actions it proposed that were refused.
+    refused: u64,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/usage", "show_usage")
+            .says("How much your agents and programs do.")
+            .gives::<Usage>(200)
+            .to(show),
+    ]
+}
+
+async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usage>, Problem> {
+    let page = Page { after: None, limit: Page::MOST };
+    let alive = &["active", "paused"];
+    let sessions = app.gate.sessions(&person, &Default::default(), alive, &page).await?;
+    let keys = app.gate.keys(&person).await?;
+    let keys = keys.into_iter().map(|(key, usage)| KeyUsage {
+        key_id: key.id.to_string(),
+        name: key.name,
+        uses: usage.uses,
+        refused: usage.refused,
+    });
+    Ok(Json(Usage {
+        waiting: app.gate.waiting(&person).await?.len(),
+        sessions: sessions.items.len(),
+        keys: keys.collect(),
+    }))
+}

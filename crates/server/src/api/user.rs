@@ -1,0 +1,199 @@
+//! People and the workspaces they belong to.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use countersign_gate::id::{UserId, WorkspaceId};
+use countersign_gate::user::{Membership, User};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::approval::whose;
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{self, Path, Query};
+use crate::error::Problem;
+use crate::idempotent::Once;
+use crate::page::{Listed, page};
+use crate::route::{Route, get, post, row};
+use crate::view::time;
+
+/// Which users.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Those of a workspace you look after.
+    workspace_id: Option<WorkspaceId>,
+    /// Everybody, for super admins.
+    #[serde(default)]
+    all: bool,
+    cursor: Option<String>,
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+/// Somebody to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    workspace_id: WorkspaceId,
+    membership: Membership,
+}
+
+/// What somebody is to be in a workspace.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Member {
+    /// `null` for nothing any more.
+    membership: Option<Membership>,
+}
+
+/// A workspace to make.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddWorkspace {
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+}
+
+/// Somebody who can sign in.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct UserView {
+    pub(super) user_id: String,
+    pub(super) name: String,
+    pub(super) super_admin: bool,
+    /// What they are, by workspace.
+    pub(super) workspaces: BTreeMap<String, Membership>,
+    pub(super) created_at: String,
+    pub(super) disabled_at: Option<String>,
+}
+
+/// Somebody new, with a link for their first device, which works once.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NewUser {
+    user_id: String,
+    /// What stands behind `/sign-in?link=` on this server.
+    link: String,
+}
+
+/// What owns sessions.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WorkspaceView {
+    workspace_id: String,
+    name: Option<String>,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/users", "list_users")
+            .says("Yourself, those of a workspace you look after, or everybody.")
+            .query::<Which>()
+            .gives::<Listed<UserView>>(200)
+            .to(list),
+        post("/api/users", "add_user")
+            .says("Adds somebody to a workspace you look after.")
+            .takes::<Add>()
+            .gives::<NewUser>(201)
+            .to(add),
+        row(Method::PUT, "/api/users/{user}/workspaces/{workspace}", "change_membership")
+            .says("Makes somebody a member or an admin of a workspace, or neither.")
+            .takes::<Member>()
+            .gives_media(204, "")
+            .to(change_membership),
+        post("/api/users/{id}/disable", "disable_user")
+            .says("Lets somebody no longer in: their devices and keys stop working at once.")
+            .gives_media(204, "")
+            .to(disable),
+        get("/api/workspaces", "list_workspaces")
+            .says("The workspaces you belong to; all, for super admins.")
+            .gives::<Vec<WorkspaceView>>(200)
+            .to(workspaces),
+        post("/api/workspaces", "add_workspace")
+            .says("Makes a workspace, which its maker looks after.")
+            .takes::<AddWorkspace>()
+            .gives::<WorkspaceView>(201)
+            .to(add_workspace),
+    ]
+}
+
+impl From<&User> for UserView {
+    fn from(user: &User) -> Self {
+        let workspaces = user.workspaces.iter().map(|(id, is)| (id.to_string(), *is)).collect();
+        Self {
+            user_id: user.id.to_string(),
+            name: user.name.clone(),
+            super_admin: user.super_admin,
+            workspaces,
+            created_at: user.created_at.to_string(),
+            disabled_at: time(user.disabled_at),
+        }
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<UserView>>, Problem> {
+    let whose = whose(which.workspace_id, which.all);
+    let users = app.gate.users(&person, &whose, &page(which.cursor, which.limit)).await?;
+    Ok(Json(Listed::of(users, |user| UserView::from(&user))))
+}
+
+async fn add(
+    State(app): State<App>,
+    Signed(person): Signed,
+    body::Json(add): body::Json<Add>,
+) -> Result<Once<(StatusCode, Json<NewUser>)>, Problem> {
+    let Add { name, workspace_id, membership } = add;
+    let name = super::name(&name)?;
+    let (id, link) = app.gate.add_user(&person, &name, &workspace_id, membership).await?;
+    let new = NewUser { user_id: id.to_string(), link: link.expose().to_owned() };
+    Ok(Once((StatusCode::CREATED, Json(new))))
+}
+
+async fn change_membership(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path((user, workspace)): Path<(UserId, WorkspaceId)>,
+    body::Json(member): body::Json<Member>,
+) -> Result<StatusCode, Problem> {
+    app.gate.change_membership(&person, &user, &workspace, member.membership).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn disable(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.disable_user(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn workspaces(
+    State(app): State<App>,
+    Signed(person): Signed,
+) -> Result<Json<Vec<WorkspaceView>>, Problem> {
+    let workspaces = app.gate.workspaces(&person).await?;
+    let views = workspaces.into_iter().map(|workspace| WorkspaceView {
+        workspace_id: workspace.id.to_string(),
+        name: Some(workspace.name),
+    });
+    Ok(Json(views.collect()))
+}
+
+async fn add_workspace(
+    State(app): State<App>,
+    Signed(person): Signed,
+    body::Json(add): body::Json<AddWorkspace>,
+) -> Result<(StatusCode, Json<WorkspaceView>), Problem> {
+    let name = super::name(&add.name)?;
+    let id = app.gate.add_workspace(&person, &name).await?;
+    let view = WorkspaceView { workspace_id: id.to_string(), name: Some(name) };
+    Ok((StatusCode::CREATED, Json(view)))
+}

@@ -1,0 +1,77 @@
+//! What every handler has at hand.
+
+use std::sync::Arc;
+
+use countersign_gate::clock::{ChanceError, Clock, System, random};
+use countersign_gate::Gate;
+use tokio::sync::watch;
+
+use crate::live::Hub;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::trace::{Collector, CollectorError, Tracer};
+
+/// What every handler has at hand. Copies are the same app.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) settings: Settings,
+    pub(crate) hub: Hub,
+    pub(crate) metrics: Metrics,
+    /// Where traces go, if anywhere.
+    pub(crate) tracer: Option<Tracer>,
+    /// Tells one run of the server from another.
+    pub(crate) boot: String,
+    stopping: watch::Sender<bool>,
+}
+
+/// Why there is no app.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The machine has no randomness to give.
+    #[error(transparent)]
+    Chance(#[from] ChanceError),
+    /// Traces would go nowhere.
+    #[error(transparent)]
+    Collector(#[from] CollectorError),
+}
+
+impl std::ops::Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl App {
+    /// Puts a gate on the wire. Needs a runtime: live events are passed on from here on.
+    ///
+    /// # Errors
+    /// The machine has no randomness to give, or a setting is impossible.
+    pub fn open(gate: Arc<Gate>, settings: Settings) -> Result<Self, OpenError> {
+        let boot: [u8; 8] = random(&System as &dyn Clock)?;
+        let boot = boot.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hub = Hub::start(&gate);
+        let collector = settings.otlp.as_deref().map(Collector::parse).transpose()?;
+        let tracer = collector.map(Tracer::start);
+        let metrics = Metrics::default();
+        let stopping = watch::Sender::new(false);
+        Ok(Self(Arc::new(Inner { gate, settings, hub, metrics, tracer, boot, stopping })))
+    }
+
+    /// Tells everything that lasts to end.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Ends when the server stops.
+    pub(crate) async fn stopped(&self) {
+        let mut stopping = self.stopping.subscribe();
+        // The sender lives as long as the app does.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    }
+}

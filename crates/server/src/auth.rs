@@ -1,0 +1,274 @@
+//! Who is asking: the one place where cookies, keys and devices are looked at.
+//!
+//! | shown | is |
+//! |---|---|
+//! | `Authorization: Bearer csk_…` | an agent or program; `Countersign-Device: csd_…` says where it is |
+//! | `Authorization: Bearer csd_…` | a person at that device |
+//! | the cookie | a person in a browser; whatever changes something needs the CSRF token too |
+//! | nothing, over the local socket, from the server's own user | the owner |
+//!
+//! A key never makes a person, so no credential of an agent can answer.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use countersign_gate::caller::Peer;
+use countersign_gate::keyring::Purpose;
+use countersign_gate::secret::{Secret, SecretKind};
+use countersign_gate::{Caller, Person};
+use subtle::ConstantTimeEq as _;
+
+use crate::app::App;
+use crate::error::Problem;
+use crate::route::Who;
+
+/// Where a device's secret is kept in a browser.
+const COOKIE: &str = "countersign";
+/// The same over TLS: a browser takes it from nobody but this very server.
+const SECURE_COOKIE: &str = "__Host-countersign";
+/// The machine a key is used on.
+pub(crate) const DEVICE: &str = "countersign-device";
+/// What a page must show to change something.
+pub(crate) const CSRF: &str = "x-csrf-token";
+
+/// Who is asking.
+#[derive(Debug, Clone)]
+pub(crate) enum Identity {
+    /// Somebody at a signed-in device.
+    Person(Person),
+    /// An agent or program.
+    Caller(Caller),
+}
+
+impl Identity {
+    /// For whom this is, in a text that tells one from another.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Person(person) => person.user().id.to_string(),
+            Self::Caller(caller) => match caller.key_id() {
+                Some(key) => key.to_string(),
+                None => caller.user().to_string(),
+            },
+        }
+    }
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Remote {
+    /// The process, over the local socket.
+    pub(crate) peer: Option<Peer>,
+    /// Whether nobody in between can read along.
+    pub(crate) encrypted: bool,
+}
+
+/// Lets a request in, or not.
+pub(crate) async fn admit(
+    State((app, who)): State<(App, Who)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match recognise(&app, &parts, who).await {
+        Ok(identity) => {
+            if let Some(identity) = identity {
+                parts.extensions.insert(identity);
+            }
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn recognise(app: &App, request: &Parts, who: Who) -> Result<Option<Identity>, Problem> {
+    let (headers, method) = (&request.headers, &request.method);
+    let remote = request.extensions.get::<Remote>().copied().unwrap_or_default();
+    let identity = match who {
+        Who::Anybody | Who::KeyAnywhere => return Ok(None),
+        Who::Person | Who::Either => identify(app, headers, method, remote).await?,
+    };
+    match (who, identity) {
+        (Who::Person, Identity::Caller(_)) => {
+            let detail = "this is for people: no key of an agent or program opens it";
+            Err(Problem::forbidden("people-only", detail))
+        }
+        (_, identity) => Ok(Some(identity)),
+    }
+}
+
+async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    method: &Method,
+    remote: Remote,
+) -> Result<Identity, Problem> {
+    let at = |person: Person| match remote.peer {
+        Some(peer) => person.at(peer),
+        None => person,
+    };
+    if let Some(secret) = bearer(headers)? {
+        return match secret.kind() {
+            SecretKind::Key => {
+                let device = device(headers)?;
+                let caller = app.gate.authenticate(&secret, device.as_ref()).await?;
+                Ok(Identity::Caller(caller))
+            }
+            SecretKind::Device => Ok(Identity::Person(at(app.gate.sign_in(&secret).await?))),
+            SecretKind::Token | SecretKind::Link => {
+                Err(Problem::not_signed_in("this secret is neither a key nor a device's"))
+            }
+        };
+    }
+    if let Some(secret) = cookie(headers, remote) {
+        let person = app.gate.sign_in(&secret).await?;
+        if !method.is_safe() {
+            same_origin(headers, remote)?;
+            check_csrf(app, &secret, headers)?;
+        }
+        return Ok(Identity::Person(person));
+    }
+    match remote.peer {
+        Some(peer) if is_ours(peer) => {
+            let owner = app.gate.owner().await?;
+            let owner = owner.ok_or_else(|| Problem::not_signed_in("there is no owner yet"))?;
+            Ok(Identity::Person(app.gate.by_channel(&owner).await?.at(peer)))
+        }
+        Some(_) | None => {
+            Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
+        }
+    }
+}
+
+/// Whether the process at the other end runs as the user the server runs as.
+fn is_ours(peer: Peer) -> bool {
+    #[cfg(unix)]
+    return peer.uid == rustix::process::geteuid().as_raw();
+    #[cfg(not(unix))]
+    return false;
+}
+
+/// The secret a request comes with.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let text = value.to_str().ok().filter(|_| values.next().is_none());
+    let secret = text.and_then(|text| {
+        let (scheme, secret) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+    });
+    let secret = secret.ok_or_else(|| Problem::not_signed_in("not `Authorization: Bearer …`"))?;
+    Secret::parse(secret).map(Some).map_err(Problem::not_signed_in)
+}
+
+fn device(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
+    let Some(value) = headers.get(DEVICE) else { return Ok(None) };
+    let secret = value.to_str().ok().and_then(|text| Secret::parse(text.trim()).ok());
+    let secret = secret.filter(|secret| secret.kind() == SecretKind::Device);
+    let wrong = || Problem::bad_request(format!("`{DEVICE}` is not the secret of a device"));
+    secret.map(Some).ok_or_else(wrong)
+}
+
+/// The device secret in the cookie. A cookie that is none of ours is none.
+pub(crate) fn cookie(headers: &HeaderMap, remote: Remote) -> Option<Secret> {
+    let name = cookie_name(remote);
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|text| text.split(';'));
+    pairs.find_map(|pair| {
+        let (found, value) = pair.trim().split_once('=')?;
+        let secret = Secret::parse(value).ok().filter(|_| found == name)?;
+        (secret.kind() == SecretKind::Device).then_some(secret)
+    })
+}
+
+const fn cookie_name(remote: Remote) -> &'static str {
+    if remote.encrypted { SECURE_COOKIE } else { COOKIE }
+}
+
+/// The header that keeps a device signed in, in a browser.
+pub(crate) fn set_cookie(secret: Option<&Secret>, remote: Remote) -> Option<HeaderValue> {
+    let name = cookie_name(remote);
+    let (value, age) = secret.map_or(("", 0), |secret| (secret.expose(), YEAR));
+    let secure = if remote.encrypted { "; Secure" } else { "" };
+    let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
+    let mut header = HeaderValue::from_str(&text).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+/// Seconds a browser stays signed in; revoking its device ends that at once.
+const YEAR: u32 = 31_536_000;
+
+/// What pages of this device must show to change something. Follows from the device's secret, so
+/// that nothing needs to be kept, and says nothing about it.
+pub(crate) fn csrf_token(app: &App, device: &Secret) -> String {
+    let about = device.hash().to_string();
+    URL_SAFE_NO_PAD.encode(app.gate.keyring().fingerprint(Purpose::Csrf, about.as_bytes()))
+}
+
+fn check_csrf(app: &App, device: &Secret, headers: &HeaderMap) -> Result<(), Problem> {
+    let shown = headers.get(CSRF).map(HeaderValue::as_bytes).unwrap_or_default();
+    if is_csrf_token(app, device, shown) { Ok(()) } else { Err(csrf()) }
+}
+
+pub(crate) fn is_csrf_token(app: &App, device: &Secret, shown: &[u8]) -> bool {
+    csrf_token(app, device).as_bytes().ct_eq(shown).into()
+}
+
+pub(crate) fn csrf() -> Problem {
+    Problem::forbidden("csrf", format!("a browser must send `{CSRF}` as `/api/me` gives it"))
+}
+
+/// Refuses what another site's page has sent.
+pub(crate) fn same_origin(headers: &HeaderMap, remote: Remote) -> Result<(), Problem> {
+    let other = || Problem::forbidden("other-origin", "another site's page may not do this");
+    if let Some(site) = headers.get("sec-fetch-site")
+        && site != "same-origin"
+        && site != "none"
+    {
+        return Err(other());
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if remote.encrypted { "https" } else { "http" };
+    let own = format!("{scheme}://{host}");
+    // Behind a proxy that speaks TLS for us the browser's scheme is not ours; its host is.
+    let proxied = format!("https://{host}");
+    if origin == own.as_str() || origin == proxied.as_str() { Ok(()) } else { Err(other()) }
+}
+
+/// A person, in a handler.
+pub(crate) struct Signed(pub(crate) Person);
+
+impl FromRequestParts<App> for Signed {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        match parts.extensions.get::<Identity>() {
+            Some(Identity::Person(person)) => Ok(Self(person.clone())),
+            Some(Identity::Caller(_)) | None => Err(Problem::not_signed_in("sign in first")),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Identity {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let identity = parts.extensions.get::<Self>().cloned();
+        identity.ok_or_else(|| Problem::not_signed_in("sign in first"))
+    }
+}
+
+impl FromRequestParts<App> for Remote {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Self>().copied().unwrap_or_default())
+    }
+}

@@ -1,0 +1,105 @@
+//! What a request brings: read whole, bounded in size and time, and strictly.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use zeroize::Zeroizing;
+
+use crate::app::App;
+use crate::error::Problem;
+
+/// JSON that was sent.
+pub(crate) struct Json<T>(pub(crate) T);
+
+/// What stands behind the question mark.
+pub(crate) struct Query<T>(pub(crate) T);
+
+/// One part of the path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            let detail = "send JSON, with `Content-Type: application/json`";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not-json", detail));
+        }
+        let limits = app.settings.limits;
+        let bytes = read(request.into_body(), limits.body_bytes, limits.body()).await?;
+        let wrong = |error| Problem::bad_request(format!("this JSON is not understood: {error}"));
+        Ok(Self(serde_json::from_slice(&bytes).map_err(wrong)?))
+    }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let query = axum::extract::Query::try_from_uri(&parts.uri);
+        let query = query.map_err(|error| Problem::bad_request(error.body_text()))?;
+        Ok(Self(query.0))
+    }
+}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let path = axum::extract::Path::from_request_parts(parts, app).await;
+        Ok(Self(path.map_err(|error| Problem::bad_request(error.body_text()))?.0))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = media.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    media.eq_ignore_ascii_case("application/json")
+}
+
+/// The whole body, wiped when it goes: it may hold credentials.
+pub(crate) async fn read(
+    body: axum::body::Body,
+    most: usize,
+    within: Duration,
+) -> Result<Zeroizing<Vec<u8>>, Problem> {
+    let too_large = || {
+        let detail = format!("more than {most} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    };
+    let mut body = http_body_util::Limited::new(body, most);
+    let mut bytes = Zeroizing::new(Vec::new());
+    let all = async {
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                if error.is::<http_body_util::LengthLimitError>() {
+                    too_large()
+                } else {
+                    Problem::bad_request("the request broke off")
+                }
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            // Never outgrown in place: an outgrown copy would stay behind unwiped.
+            if bytes.capacity() < bytes.len().saturating_add(data.len()) {
+                let room = bytes.len().saturating_add(data.len()).saturating_mul(2).min(most);
+                let mut larger = Zeroizing::new(Vec::with_capacity(room));
+                larger.extend_from_slice(&bytes);
+                bytes = larger;
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(())
+    };
+    match timeout(within, all).await {
+        Ok(read) => read.map(|()| bytes),
+        Err(_) => {
+            let detail = format!("the request did not arrive within {} s", within.as_secs());
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail))
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What went wrong, as RFC 9457 writes it. Every status the server answers is chosen here.
+//!
+//! What a caller is told and what is logged are two things: a store that failed says so in the
+//! log, and to the caller only that it did.
+
+use std::fmt;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use countersign_core::Judgement;
+use countersign_core::redact::redact;
+use countersign_gate::GateError;
+use countersign_gate::gate::{
+    AnswerError, AuthError, PeopleError, ReadError, ReportError, SpendError, StartError,
+};
+use countersign_gate::id::IdError;
+use countersign_gate::proposal::{Refusal, Why};
+use countersign_gate::session::{Response as Consequence, Violation};
+use serde_json::{Map, Value, json};
+
+/// What went wrong. Whatever it is, nothing was allowed because of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    /// Tells one kind of problem from another, for programs.
+    slug: &'static str,
+    /// For a person: what, and what to do about it.
+    detail: String,
+    retry_after: Option<Duration>,
+    more: Map<String, Value>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, slug: &'static str, detail: impl fmt::Display) -> Self {
+        // Details quote input, and input may be anything.
+        let detail = redact(&detail.to_string()).text;
+        Self { status, slug, detail, retry_after: None, more: Map::new() }
+    }
+
+    pub(crate) fn bad_request(detail: impl fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is no such thing for you")
+    }
+
+    pub(crate) fn not_signed_in(detail: impl fmt::Display) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "not-signed-in", detail)
+    }
+
+    pub(crate) fn forbidden(slug: &'static str, detail: impl fmt::Display) -> Self {
+        Self::new(StatusCode::FORBIDDEN, slug, detail)
+    }
+
+    pub(crate) fn conflict(slug: &'static str, detail: impl fmt::Display) -> Self {
+        Self::new(StatusCode::CONFLICT, slug, detail)
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.retry_after = wait;
+        self
+    }
+
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// As JSON, for those who are not told by a status.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut problem = self.more.clone();
+        problem.insert("type".to_owned(), format!("urn:countersign:problem:{}", self.slug).into());
+        problem.insert("title".to_owned(), self.status.canonical_reason().into());
+        problem.insert("status".to_owned(), self.status.as_u16().into());
+        problem.insert("detail".to_owned(), self.detail.clone().into());
+        Value::Object(problem)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let json = HeaderValue::from_static("application/problem+json");
+        let body = self.to_json().to_string();
+        let mut response = (self.status, [(header::CONTENT_TYPE, json)], body).into_response();
+        if let Some(wait) = self.retry_after {
+            // A caller that comes back a moment early would be told to wait again.
+            let seconds = wait.as_millis().div_ceil(1_000).max(1);
+            if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
+                response.headers_mut().insert(header::RETRY_AFTER, seconds);
+            }
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response.extensions_mut().insert(Slug(self.slug));
+        response
+    }
+}
+
+/// What kind of problem an answer tells of, for the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slug(pub(crate) &'static str);
+
+impl From<GateError> for Problem {
+    fn from(error: GateError) -> Self {
+        match error {
+            GateError::Busy => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too much at once: try again")
+                    .retry_after(Some(Duration::from_secs(1)))
+            }
+            GateError::Store(_) | GateError::Chance(_) => {
+                tracing::error!(%error, "the gate failed");
+                let detail = "the gate cannot work: nothing was allowed; its log says why";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "gate-failed", detail)
+            }
+        }
+    }
+}
+
+impl From<PeopleError> for Problem {
+    fn from(error: PeopleError) -> Self {
+        match error {
+            PeopleError::NotFound => Self::not_found(),
+            PeopleError::NotAllowed => Self::forbidden("not-allowed", error),
+            PeopleError::SwitchedOff => Self::conflict("switched-off", error),
+            PeopleError::Link => Self::new(StatusCode::GONE, "link", error),
+            PeopleError::NotSignedIn => Self::not_signed_in(error),
+            PeopleError::TooManyWaiting => too_many("too-many-devices", error, None),
+            PeopleError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<AuthError> for Problem {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Key => Self::not_signed_in(error),
+            AuthError::NoDevice => Self::forbidden("device-unknown", error),
+            AuthError::Device(ref device) => {
+                let device = device.to_string();
+                Self::forbidden("device-not-approved", error).with("device_id", device)
+            }
+            AuthError::TooManyWaiting => too_many("too-many-devices", error, None),
+            AuthError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<StartError> for Problem {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Halted => Self::forbidden("halted", error),
+            StartError::NoConsent => Self::forbidden("no-consent", error),
+            StartError::NotForAgents(_) => Self::forbidden("not-for-agents", error),
+            StartError::Workspace => Self::forbidden("workspace", error),
+            StartError::Profile(_) | StartError::Origin(_) | StartError::Site(_) => {
+                Self::bad_request(error)
+            }
+            StartError::TooMany(wait) => too_many("too-many-sessions", error, Some(wait)),
+            StartError::Running => Self::conflict("session-running", error),
+            StartError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<AnswerError> for Problem {
+    fn from(error: AnswerError) -> Self {
+        match error {
+            AnswerError::NotFound => Self::not_found(),
+            AnswerError::Settled(state) => {
+                Self::conflict("already-settled", error).with("state", state)
+            }
+            AnswerError::Token => Self::forbidden("token", error),
+            AnswerError::OthersMustAgree => Self::forbidden("others-must-agree", error),
+            AnswerError::FromTheAgent => Self::forbidden("from-the-agent", error),
+            AnswerError::NotForAlways => Self::conflict("not-for-always", error),
+            AnswerError::EditedIsBlocked(_) => Self::forbidden("edited-is-blocked", error),
+            AnswerError::EditedHasSecrets => Self::bad_request(error),
+            AnswerError::NoneNamed => Self::bad_request(error),
+            AnswerError::Halted => Self::forbidden("halted", error),
+            AnswerError::Tampered(_) => Self::conflict("tampered", error),
+            AnswerError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<SpendError> for Problem {
+    fn from(error: SpendError) -> Self {
+        match error {
+            SpendError::NotFound => Self::not_found(),
+            SpendError::Pending => Self::conflict("pending", error),
+            SpendError::Settled(state) => {
+                Self::conflict("already-settled", error).with("state", state)
+            }
+            SpendError::OtherAction => Self::conflict("other-action", error),
+            SpendError::Scope(_) => Self::forbidden("scope", error),
+            SpendError::Session => Self::conflict("session-over", error),
+            SpendError::Halted => Self::forbidden("halted", error),
+            SpendError::Tampered(_) => Self::conflict("tampered", error),
+            SpendError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReportError> for Problem {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::NotFound => Self::not_found(),
+            ReportError::NotRunning(state) => {
+                Self::conflict("not-running", error).with("state", state)
+            }
+            ReportError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotAllowed => Self::forbidden("not-allowed", error),
+            ReadError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<IdError> for Problem {
+    fn from(error: IdError) -> Self {
+        Self::bad_request(error)
+    }
+}
+
+/// An action that may not run.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { why, judgement, retry_after } = refusal;
+        let (status, slug) = refused(&why);
+        let problem = Self::new(status, slug, why.line()).retry_after(retry_after);
+        let problem = match &why {
+            Why::Violation(violation) => problem.with("violation", violation.as_str()),
+            Why::Declined(Some(feedback)) => problem.with("feedback", feedback.as_str()),
+            _ => problem,
+        };
+        problem.with("status_word", "refused").with_judgement(judgement.as_ref())
+    }
+}
+
+impl Problem {
+    pub(crate) fn with_judgement(self, judgement: Option<&Judgement>) -> Self {
+        match judgement {
+            Some(judgement) => self.with("judgement", json!(judgement)),
+            None => self,
+        }
+    }
+}
+
+fn refused(why: &Why) -> (StatusCode, &'static str) {
+    match why {
+        Why::Halted => (StatusCode::FORBIDDEN, "halted"),
+        Why::NoSession => (StatusCode::NOT_FOUND, "no-session"),
+        Why::Ended(_) => (StatusCode::CONFLICT, "session-over"),
+        Why::Paused => (StatusCode::CONFLICT, "session-paused"),
+        Why::Violation(Violation::RateLimit) => (StatusCode::TOO_MANY_REQUESTS, "rate-limit"),
+        Why::Violation(violation) => match violation.response() {
+            Consequence::Wait => (StatusCode::TOO_MANY_REQUESTS, "violation"),
+            Consequence::Skip => (StatusCode::FORBIDDEN, "violation"),
+            Consequence::Pause | Consequence::End(_) => (StatusCode::CONFLICT, "violation"),
+        },
+        Why::Scope(_) => (StatusCode::FORBIDDEN, "scope"),
+        Why::TooFast(_) => (StatusCode::TOO_MANY_REQUESTS, "rate-limit"),
+        Why::TooManyPending(_) => (StatusCode::TOO_MANY_REQUESTS, "too-many-pending"),
+        Why::NobodyToAsk => (StatusCode::FORBIDDEN, "nobody-to-ask"),
+        Why::Declined(_) => (StatusCode::FORBIDDEN, "declined"),
+        Why::Blocked => (StatusCode::FORBIDDEN, "blocked"),
+    }
+}
+
+pub(crate) fn too_many(
+    slug: &'static str,
+    detail: impl fmt::Display,
+    wait: Option<Duration>,
+) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, slug, detail).retry_after(wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_what_to_wait_for_and_never_what_was_secret() {
+        let secret = format!("csk_{}", "a1B2c3".repeat(9));
+        let problem = too_many("rate-limit", format!("too fast: `{secret}`"), None)
+            .retry_after(Some(Duration::from_millis(1_200)));
+        let body = problem.to_json().to_string();
+        assert!(!body.contains(&secret), "{body}");
+        assert_eq!(problem.into_response().headers().get("retry-after").unwrap(), "2");
+    }
+
+    #[test]
+    fn what_failed_inside_is_not_told_outside() {
+        let error = countersign_gate::store::StoreError("disk /srv/secret is full".to_owned());
+        let body = Problem::from(GateError::Store(error)).to_json().to_string();
+        assert!(!body.contains("secret"), "{body}");
+    }
+}

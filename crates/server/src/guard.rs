@@ -1,0 +1,103 @@
+//! Around every request: under which name it came, its id, the log line, the headers that keep a
+//! browser from doing what it should not.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use countersign_gate::clock::{Clock, System, random};
+
+use crate::app::App;
+use crate::auth::Remote;
+use crate::error::{Problem, Slug};
+use crate::trace::Span;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Looks at a request before anything else does, and at its answer last.
+pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let route = route.unwrap_or("no such route").to_owned();
+    let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, &route));
+    let mut response = if is_ours(&app, &request) {
+        next.run(request).await
+    } else {
+        let detail = "this server is not reached under that name: see `server.names`";
+        Problem::new(StatusCode::MISDIRECTED_REQUEST, "other-host", detail).into_response()
+    };
+    let status = response.status();
+    let took = began.elapsed();
+    app.metrics.answered(&method, &route, status, took);
+    if let (Some(tracer), Some(span)) = (&app.tracer, span) {
+        tracer.end(span, status);
+    }
+    // Neither addresses nor queries nor bodies: what is logged about people is the gate's record.
+    let slug = response.extensions().get::<Slug>().map(|slug| slug.0);
+    let (status, micros) = (status.as_u16(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    if status >= 500 {
+        tracing::warn!(%method, route, status, micros, request = id, problem = slug, "failed");
+    } else {
+        tracing::debug!(%method, route, status, micros, request = id, problem = slug, "answered");
+    }
+    protect(response.headers_mut(), &id);
+    response
+}
+
+/// Whether a request names this server: another name that leads here is somebody's trick to make a
+/// browser take us for their own site. An address is nobody's trick: it has no other owner.
+fn is_ours(app: &App, request: &Request) -> bool {
+    let remote = request.extensions().get::<Remote>().copied().unwrap_or_default();
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Ok(host) = host.to_str() else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let named = || app.settings.names.iter().any(|own| own.eq_ignore_ascii_case(name));
+    literal.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || named()
+        || remote.peer.is_some()
+}
+
+/// The caller's own id for a request, if it is one; or a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let sound = |text: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        (1..=64).contains(&text.len()) && text.bytes().all(plain)
+    };
+    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    if let Some(id) = given.filter(sound) {
+        return id.to_owned();
+    }
+    let number = u64::from_be_bytes(random(&System as &dyn Clock).unwrap_or_default());
+    format!("{number:016x}")
+}
+
+const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
+    img-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; \
+    base-uri 'none'; frame-ancestors 'none'";
+
+fn protect(headers: &mut HeaderMap, id: &str) {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}

@@ -1,0 +1,132 @@
+//! Writes that may be sent twice: `Idempotency-Key` makes the second the first's answer.
+//!
+//! The first with a key claims it in the store, so that two nodes, two connections or a restart
+//! cannot do it twice. What a secret was shown in is not kept: the second time says so instead.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use countersign_gate::bytes::Hash;
+use countersign_gate::idempotency::{Begun, Claim};
+use sha2::{Digest as _, Sha256};
+
+use crate::app::App;
+use crate::auth::{Identity, bearer};
+use crate::body;
+use crate::error::Problem;
+
+const KEY: &str = "idempotency-key";
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// The longest answer that is kept.
+const MOST_KEPT: usize = 1 << 20;
+
+/// An answer that holds a secret: it is shown once and never kept.
+pub(crate) struct Once<T>(pub(crate) T);
+
+/// Marks an answer that holds a secret.
+#[derive(Debug, Clone, Copy)]
+struct Secret;
+
+impl<T: IntoResponse> IntoResponse for Once<T> {
+    fn into_response(self) -> Response {
+        let mut response = self.0.into_response();
+        response.extensions_mut().insert(Secret);
+        response
+    }
+}
+
+/// Does a write once, however often it is sent with the same key.
+pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
+    if !request.headers().contains_key(KEY) {
+        return next.run(request).await;
+    }
+    match answer(&app, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
+    let key = key_of(request.headers())?;
+    let who = match request.extensions().get::<Identity>() {
+        Some(identity) => identity.name(),
+        None => bearer(request.headers())?.map(|key| key.hash().to_string()).unwrap_or_default(),
+    };
+    let limits = app.settings.limits;
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(body, limits.body_bytes, limits.body()).await?;
+    let mut hash = Sha256::new_with_prefix(b"countersign request v1\0");
+    hash.update(parts.method.as_str());
+    hash.update([0]);
+    hash.update(parts.uri.path());
+    hash.update([0]);
+    hash.update(&*bytes);
+    let request_hash = Hash(hash.finalize().into());
+    let claim = match app.gate.idempotent_begin(&who, &key, request_hash).await? {
+        Begun::First(claim) => claim,
+        begun => return replay(begun),
+    };
+    let request = Request::from_parts(parts, Body::from(bytes.to_vec()));
+    finish(app, claim, next.run(request).await).await
+}
+
+fn key_of(headers: &HeaderMap) -> Result<String, Problem> {
+    let wrong = || Problem::bad_request("`Idempotency-Key` has 1 to 200 printable characters");
+    let mut keys = headers.get_all(KEY).iter();
+    let (Some(key), None) = (keys.next(), keys.next()) else { return Err(wrong()) };
+    let key = key.to_str().map_err(|_| wrong())?;
+    if (1..=200).contains(&key.len()) { Ok(key.to_owned()) } else { Err(wrong()) }
+}
+
+fn replay(begun: Begun) -> Result<Response, Problem> {
+    match begun {
+        Begun::Replay { status, body } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            let media = if status.is_success() { "application/json" } else { "application/problem+json" };
+            let mut response = (status, body).into_response();
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+            Ok(response)
+        }
+        Begun::Shown => {
+            let detail = "this was done, and its secret shown: it cannot be shown again";
+            Err(Problem::conflict("shown-once", detail))
+        }
+        Begun::InProgress => {
+            Err(Problem::conflict("in-progress", "the first with this key is under way"))
+        }
+        Begun::Other => {
+            let detail = "this key was used for another request";
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", detail))
+        }
+        Begun::Lost => {
+            let detail = "the first with this key broke off: look at what it did before trying again";
+            Err(Problem::conflict("outcome-unknown", detail))
+        }
+        // Only ever handled above.
+        Begun::First(_) => Err(Problem::conflict("in-progress", "the first is under way")),
+    }
+}
+
+/// Keeps the answer for the next time, and gives it.
+async fn finish(app: &App, claim: Claim, response: Response) -> Result<Response, Problem> {
+    let status = response.status();
+    if response.extensions().get::<Secret>().is_some() {
+        app.gate.idempotent_finish(claim, status.as_u16(), None).await?;
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, MOST_KEPT).await;
+    let bytes = bytes.map_err(|_| Problem::conflict("outcome-unknown", "the answer is too long"))?;
+    // What may well go otherwise the next time is not the answer for good.
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        app.gate.idempotent_forget(claim).await?;
+    } else {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        app.gate.idempotent_finish(claim, status.as_u16(), Some(text)).await?;
+    }
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}

@@ -1,0 +1,35 @@
+//! The gate on the wire: HTTP, WebSocket and SSE over one gate.
+//!
+//! Nothing is decided here. A request is read strictly, its sender recognised in [`auth`], the
+//! gate asked, and its answer written down. [`route`] is the table of everything that can be
+//! asked; the router, the access rules, the OpenAPI document and its page all come from it.
+
+pub mod api;
+mod app;
+mod auth;
+mod body;
+mod error;
+mod guard;
+mod idempotent;
+mod listen;
+mod live;
+mod metrics;
+mod notify;
+mod openapi;
+mod page;
+mod reference;
+mod route;
+mod settings;
+mod sign_in;
+mod tls;
+mod trace;
+mod view;
+
+pub use app::{App, OpenError};
+pub use listen::{Bound, ListenError, bind};
+pub use notify::{ready, stopping};
+pub use openapi::document;
+pub use route::{Route, Who, routes};
+pub use settings::{Limits, Settings, Tls};
+pub use tls::TlsError;
+pub use trace::CollectorError;

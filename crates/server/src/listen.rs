@@ -1,0 +1,264 @@
+//! Connections: where they come in, how long they may dawdle, and how they end.
+//!
+//! ```text
+//! TCP, TLS or the local socket ──► head within 10 s ──► router
+//! stop: no new ones, live ones are told, what is under way may end, then all is closed
+//! ```
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use countersign_gate::caller::Peer;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tower::util::MapRequestLayer;
+use tower::Layer as _;
+
+use crate::app::App;
+use crate::auth::Remote;
+use crate::route::router;
+use crate::tls::{self, TlsError};
+
+/// Why the server does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// What goes over the network must be encrypted.
+    #[error(
+        "`{0}` can be reached from other machines: set TLS, or accept that everybody in between \
+         can read and change everything with --danger-plain-http"
+    )]
+    PlainHttp(SocketAddr),
+    /// The address cannot be used.
+    #[error("cannot listen on `{address}`: {cause}")]
+    Address {
+        /// Which one.
+        address: String,
+        /// What is wrong.
+        cause: io::Error,
+    },
+    /// Nothing can be encrypted.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// A server that listens and takes no requests yet.
+pub struct Bound {
+    app: App,
+    tcp: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    fingerprint: Option<String>,
+    #[cfg(unix)]
+    local: Option<(UnixListener, PathBuf)>,
+}
+
+/// Listens where the app's settings say.
+///
+/// # Errors
+/// It cannot, or must not.
+pub async fn bind(app: App) -> Result<Bound, ListenError> {
+    let settings = &app.settings;
+    let address = settings.listen;
+    if settings.tls.is_none() && !settings.danger_plain_http && !address.ip().is_loopback() {
+        return Err(ListenError::PlainHttp(address));
+    }
+    let encryption = settings.tls.as_ref().map(|tls| tls::open(tls, &settings.names)).transpose()?;
+    let wrong = |cause| ListenError::Address { address: address.to_string(), cause };
+    let tcp = TcpListener::bind(address).await.map_err(wrong)?;
+    let address = tcp.local_addr().map_err(wrong)?;
+    #[cfg(unix)]
+    let local = match &settings.socket {
+        Some(path) => Some((local(path).await?, path.clone())),
+        None => None,
+    };
+    let fingerprint = encryption.as_ref().map(|encryption| encryption.fingerprint.clone());
+    let tls = encryption.map(|encryption| TlsAcceptor::from(encryption.config));
+    Ok(Bound {
+        app,
+        tcp,
+        address,
+        tls,
+        fingerprint,
+        #[cfg(unix)]
+        local,
+    })
+}
+
+/// The local socket, for the server's own user alone. One left behind by a server that is gone is
+/// taken over; one that answers is not.
+#[cfg(unix)]
+async fn local(path: &Path) -> Result<UnixListener, ListenError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let wrong = |cause| ListenError::Address { address: path.display().to_string(), cause };
+    if tokio::net::UnixStream::connect(path).await.is_ok() {
+        let cause = io::Error::new(io::ErrorKind::AddrInUse, "another server answers there");
+        return Err(wrong(cause));
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(wrong(error)),
+    }
+    let listener = UnixListener::bind(path).map_err(wrong)?;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, private).map_err(wrong)?;
+    Ok(listener)
+}
+
+impl Bound {
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where people reach it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        if let Some(url) = &self.app.settings.url {
+            return url.trim_end_matches('/').to_owned();
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// By which people can tell its certificate.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.fingerprint.as_deref()
+    }
+
+    /// Takes requests until told to stop; then lets what is under way end.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let limits = self.app.settings.limits;
+        let router = router(&self.app);
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let mut open = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            // Whoever finds no place waits in the operating system's queue.
+            let place = Arc::clone(&places).acquire_owned();
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                Some(_) = open.join_next() => continue,
+                accepted = self.accept(place) => accepted,
+            };
+            match accepted {
+                Ok((stream, place)) => {
+                    let connection = Connection { app: self.app.clone(), router: router.clone() };
+                    let tls = self.tls.clone();
+                    open.spawn(connection.serve(stream, tls, place));
+                }
+                Err(error) => {
+                    // Out of file descriptors, mostly: waiting is all that helps.
+                    tracing::warn!(%error, "no connection could be taken");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        self.app.stop();
+        drop(self.tcp);
+        #[cfg(unix)]
+        if let Some((_, path)) = &self.local {
+            let _ = std::fs::remove_file(path);
+        }
+        let all = async { while open.join_next().await.is_some() {} };
+        if tokio::time::timeout(limits.shutdown(), all).await.is_err() {
+            tracing::warn!("connections that did not end were closed");
+        }
+    }
+
+    async fn accept(
+        &self,
+        place: impl Future<Output = Result<OwnedSemaphorePermit, tokio::sync::AcquireError>>,
+    ) -> io::Result<(Stream, OwnedSemaphorePermit)> {
+        let place = place.await.map_err(|_| io::Error::other("the server ends"))?;
+        #[cfg(unix)]
+        if let Some((local, _)) = &self.local {
+            return tokio::select! {
+                tcp = self.tcp.accept() => Ok((Stream::Tcp(tcp?.0), place)),
+                unix = local.accept() => Ok((Stream::Unix(unix?.0), place)),
+            };
+        }
+        Ok((Stream::Tcp(self.tcp.accept().await?.0), place))
+    }
+}
+
+enum Stream {
+    Tcp(tokio::net::TcpStream),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
+}
+
+struct Connection {
+    app: App,
+    router: Router,
+}
+
+impl Connection {
+    async fn serve(self, stream: Stream, tls: Option<TlsAcceptor>, place: OwnedSemaphorePermit) {
+        let app = self.app.clone();
+        let _open = app.metrics.connection();
+        let head = app.settings.limits.head();
+        match (stream, tls) {
+            (Stream::Tcp(stream), None) => {
+                let _ = stream.set_nodelay(true);
+                self.speak(stream, Remote::default()).await;
+            }
+            (Stream::Tcp(stream), Some(tls)) => {
+                let _ = stream.set_nodelay(true);
+                // Whoever does not finish the handshake is nobody we know.
+                if let Ok(Ok(stream)) = tokio::time::timeout(head, tls.accept(stream)).await {
+                    self.speak(stream, Remote { encrypted: true, ..Remote::default() }).await;
+                }
+            }
+            #[cfg(unix)]
+            (Stream::Unix(stream), _) => {
+                let peer = stream.peer_cred().ok().and_then(|credentials| {
+                    let pid = u32::try_from(credentials.pid()?).ok()?;
+                    Some(Peer { pid, uid: credentials.uid() })
+                });
+                self.speak(stream, Remote { peer, encrypted: false }).await;
+            }
+        }
+        drop(place);
+    }
+
+    async fn speak<S>(self, stream: S, remote: Remote)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let tag = MapRequestLayer::new(move |mut request: hyper::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(remote);
+            request.map(Body::new)
+        });
+        let service = TowerToHyperService::new(tag.layer(self.router));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.app.settings.limits.head())
+            .max_buf_size(64 * 1024)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        tokio::pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = self.app.stopped() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+}

@@ -1,0 +1,407 @@
+//! What happens, as it happens: one stream of events, over WebSocket and SSE.
+//!
+//! ```text
+//! gate ──event──► Hub: numbered, written down once ──► one channel per user ──► their devices
+//! ```
+//!
+//! Nobody is told what is not theirs. Nothing is lost that matters: whoever was away or fell behind
+//! is told again every question that still waits.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use countersign_gate::event::{Event, What};
+use countersign_gate::gate::Card;
+use countersign_gate::id::{KeyId, SessionId, UserId, WorkspaceId};
+use countersign_gate::{Gate, Person};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender};
+
+use crate::route::Route;
+use crate::view::ApprovalView;
+
+mod message;
+mod sse;
+mod ws;
+
+/// Events that a connection may fall behind before it looks at the store again.
+const BEHIND: usize = 64;
+/// Events that are kept for those who come back.
+const KEPT: usize = 4_096;
+
+pub(crate) fn routes() -> Vec<Route> {
+    [sse::routes(), ws::routes()].concat()
+}
+
+/// Passes on what happens.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hub(Arc<Mutex<Inside>>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    last: u64,
+    kept: VecDeque<Arc<Told>>,
+    people: HashMap<UserId, Listeners>,
+}
+
+#[derive(Debug)]
+struct Listeners {
+    sender: Sender<Arc<Told>>,
+    count: usize,
+}
+
+/// One event, written down once for everybody who is told.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) number: u64,
+    /// Whose; everybody's, if nobody is named.
+    to: Option<HashSet<UserId>>,
+    /// What the event is called.
+    pub(crate) name: &'static str,
+    /// For people, as JSON. May hold the token by which a question is answered.
+    pub(crate) person: String,
+    /// For devices on a WebSocket.
+    pub(crate) socket: String,
+    /// For agents, as JSON.
+    pub(crate) agent: String,
+    about: About,
+}
+
+/// By what an agent's own events are told from others'.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum About {
+    /// A question, asked with this key.
+    Question(Option<KeyId>),
+    /// Something of a workspace.
+    Workspace(WorkspaceId),
+    Everybody,
+    Nobody,
+}
+
+impl Told {
+    fn is_for(&self, user: &UserId) -> bool {
+        self.to.as_ref().is_none_or(|to| to.contains(user))
+    }
+
+    /// Whether an agent with this key, in this workspace, may be told.
+    pub(crate) fn is_for_agent(&self, key: Option<&KeyId>, workspace: &WorkspaceId) -> bool {
+        match &self.about {
+            About::Question(asked_with) => asked_with.as_ref() == key,
+            About::Workspace(of) => of == workspace,
+            About::Everybody => true,
+            About::Nobody => false,
+        }
+    }
+}
+
+/// One connection, until it is dropped.
+pub(crate) struct Listening {
+    hub: Hub,
+    user: UserId,
+    pub(crate) events: Receiver<Arc<Told>>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut inside = self.hub.inside();
+        if let Some(listeners) = inside.people.get_mut(&self.user) {
+            listeners.count = listeners.count.saturating_sub(1);
+            if listeners.count == 0 {
+                inside.people.remove(&self.user);
+            }
+        }
+    }
+}
+
+/// A person counts as present while this lives.
+pub(crate) struct Present {
+    gate: Arc<Gate>,
+    user: UserId,
+}
+
+impl Present {
+    pub(crate) fn new(gate: &Arc<Gate>, person: &Person) -> Self {
+        let user = person.user().id.clone();
+        gate.arrive(&user);
+        Self { gate: Arc::clone(gate), user }
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.gate.leave(&self.user);
+    }
+}
+
+impl Hub {
+    /// Begins to pass on.
+    pub(crate) fn start(gate: &Arc<Gate>) -> Self {
+        let hub = Self::default();
+        let events = gate.subscribe();
+        tokio::spawn(pass_on(hub.clone(), Arc::downgrade(gate), events));
+        hub
+    }
+
+    /// Listens for a user; nothing, if they have as many connections as they may.
+    pub(crate) fn listen(&self, user: &UserId, most: usize) -> Option<Listening> {
+        let mut inside = self.inside();
+        let listeners = inside
+            .people
+            .entry(user.clone())
+            .or_insert_with(|| Listeners { sender: Sender::new(BEHIND), count: 0 });
+        if listeners.count >= most {
+            return None;
+        }
+        listeners.count += 1;
+        let events = listeners.sender.subscribe();
+        Some(Listening { hub: self.clone(), user: user.clone(), events })
+    }
+
+    /// What a user was told after an event; nothing, if that is too long ago to know.
+    pub(crate) fn since(&self, user: &UserId, number: u64) -> Option<Vec<Arc<Told>>> {
+        let inside = self.inside();
+        let first = inside.kept.front().map_or(inside.last.saturating_add(1), |told| told.number);
+        if number > inside.last || number.saturating_add(1) < first {
+            return None;
+        }
+        let later = inside.kept.iter().filter(|told| told.number > number && told.is_for(user));
+        Some(later.cloned().collect())
+    }
+
+    /// The number of the last event.
+    pub(crate) fn last(&self) -> u64 {
+        self.inside().last
+    }
+
+    fn tell(&self, mut told: Told) {
+        let mut inside = self.inside();
+        inside.last = inside.last.saturating_add(1);
+        told.number = inside.last;
+        let told = Arc::new(told);
+        if inside.kept.len() >= KEPT {
+            inside.kept.pop_front();
+        }
+        inside.kept.push_back(Arc::clone(&told));
+        // Nobody may be listening.
+        match &told.to {
+            Some(to) => {
+                for user in to {
+                    if let Some(listeners) = inside.people.get(user) {
+                        let _ = listeners.sender.send(Arc::clone(&told));
+                    }
+                }
+            }
+            None => {
+                for listeners in inside.people.values() {
+                    let _ = listeners.sender.send(Arc::clone(&told));
+                }
+            }
+        }
+    }
+
+    fn connected(&self) -> Vec<UserId> {
+        self.inside().people.keys().cloned().collect()
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        // Whole after every step.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
+    loop {
+        match events.recv().await {
+            Ok(event) => {
+                let Some(gate) = gate.upgrade() else { return };
+                if let Some(told) = write_down(&hub, &gate, &event).await {
+                    hub.tell(told);
+                }
+            }
+            Err(RecvError::Lagged(missed)) => {
+                tracing::warn!(missed, "events were missed: everybody looks again");
+                hub.tell(plain(None, About::Everybody, "resync", json!({})));
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// One event, for everybody it concerns. Nothing if nobody could be told.
+async fn write_down(hub: &Hub, gate: &Gate, event: &Event) -> Option<Told> {
+    match &event.what {
+        What::ApprovalRequired { approval } | What::ApprovalEscalated { approval } => {
+            let card = gate.announced(approval).await.ok()?;
+            let to = concerned(hub, gate, &card).await;
+            Some(question(card, to))
+        }
+        What::ApprovalVoted { approval } => {
+            let card = gate.announced(approval).await.ok()?;
+            let to = concerned(hub, gate, &card).await;
+            let body = json!({
+                "approval_id": card.approval,
+                "session_id": card.session,
+                "have": card.have,
+                "need": card.need,
+            });
+            Some(plain(Some(to), About::Question(card.key), "approval_voted", body))
+        }
+        What::ApprovalSettled { approval, state, by } => {
+            let card = gate.announced(approval).await.ok()?;
+            let to = concerned(hub, gate, &card).await;
+            let told = message::settled(&card, state, by.as_ref());
+            Some(Told { to: Some(to), about: About::Question(card.key), ..told })
+        }
+        _ => Some(other(event)),
+    }
+}
+
+/// Those a question concerns: whose it is, and whoever is connected and called to answer.
+async fn concerned(hub: &Hub, gate: &Gate, card: &Card) -> HashSet<UserId> {
+    let mut users = HashSet::from([card.user.clone()]);
+    if card.requester_excluded || card.escalated {
+        for user in hub.connected() {
+            if gate.concerns(&user, &card.approval).await.unwrap_or(false) {
+                users.insert(user);
+            }
+        }
+    }
+    users
+}
+
+/// A question that waits, for people and for the agent that asks it.
+pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
+    let socket = message::required(&card).to_string();
+    let about = About::Question(card.key.clone());
+    let mut view = ApprovalView::from(card);
+    let person = json!(view).to_string();
+    // An agent never learns by what its question is answered.
+    view.token = None;
+    let agent = json!(view).to_string();
+    let (name, to) = ("approval_required", Some(to));
+    Told { number: 0, to, name, person, socket, agent, about }
+}
+
+fn plain(
+    to: Option<HashSet<UserId>>,
+    about: About,
+    name: &'static str,
+    body: Value,
+) -> Told {
+    let socket = json!({"type": name, "payload": body}).to_string();
+    let person = body.to_string();
+    let agent = person.clone();
+    Told { number: 0, to, name, person, socket, agent, about }
+}
+
+fn other(event: &Event) -> Told {
+    let to = event.user.clone().map(|user| HashSet::from([user]));
+    let about = match (&event.workspace, &to) {
+        (Some(workspace), _) => About::Workspace(workspace.clone()),
+        (None, None) => About::Everybody,
+        // Devices are their owner's business.
+        (None, Some(_)) => About::Nobody,
+    };
+    let session = event.session.as_ref().map(SessionId::as_str);
+    match &event.what {
+        What::ActionReported { action, state } => {
+            let told = message::completed(action, session, state);
+            Told { to, about, ..told }
+        }
+        what => {
+            let (name, body) = named(what, session);
+            plain(to, about, name, body)
+        }
+    }
+}
+
+fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
+    let of_session = || json!({"session_id": session});
+    match what {
+        What::ActionAllowed { action } => {
+            ("action_allowed", json!({"action_id": action, "session_id": session}))
+        }
+        What::SessionStarted => ("session_started", of_session()),
+        What::SessionPaused => ("session_paused", of_session()),
+        What::SessionResumed => ("session_resumed", of_session()),
+        What::SessionEnded { reason } => {
+            ("session_ended", json!({"session_id": session, "reason": reason}))
+        }
+        What::DeviceWaiting { device } => ("device_waiting", json!({"device_id": device})),
+        What::SignedOut { device } => ("signed_out", json!({"device_id": device})),
+        What::Halted => ("halted", json!({})),
+        What::Resumed => ("resumed", json!({})),
+        // These have forms of their own, above.
+        What::ApprovalRequired { .. }
+        | What::ApprovalEscalated { .. }
+        | What::ApprovalVoted { .. }
+        | What::ApprovalSettled { .. }
+        | What::ActionReported { .. } => ("changed", of_session()),
+    }
+}
+
+/// The questions that wait for a person, as they are told to a device that comes.
+pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<Told>> {
+    // What cannot be read is told when it is asked for: the device shows an error then.
+    let cards = gate.waiting(person).await.unwrap_or_default();
+    let told = cards.into_iter().map(|card| {
+        let told = question(card, HashSet::from([person.user().id.clone()]));
+        Arc::new(Told { number: last, ..told })
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_gate::clock::{Fake, Timestamp};
+
+    use super::*;
+
+    fn user(clock: &Fake) -> UserId {
+        UserId::draw(clock).unwrap()
+    }
+
+    fn to(user: &UserId) -> Option<HashSet<UserId>> {
+        Some(HashSet::from([user.clone()]))
+    }
+
+    #[test]
+    fn nobody_is_told_what_is_not_theirs() {
+        let clock = Fake::at(Timestamp(0));
+        let (hub, one, other) = (Hub::default(), user(&clock), user(&clock));
+        let mut mine = hub.listen(&one, 5).unwrap();
+        let mut theirs = hub.listen(&other, 5).unwrap();
+        hub.tell(plain(to(&one), About::Nobody, "session_started", json!({})));
+        hub.tell(plain(None, About::Everybody, "halted", json!({})));
+        assert_eq!(mine.events.try_recv().unwrap().name, "session_started");
+        assert_eq!(mine.events.try_recv().unwrap().name, "halted");
+        assert_eq!(theirs.events.try_recv().unwrap().name, "halted");
+        assert_eq!(hub.since(&other, 0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn who_comes_back_is_told_what_they_missed_unless_it_is_too_long_ago() {
+        let clock = Fake::at(Timestamp(0));
+        let (hub, one) = (Hub::default(), user(&clock));
+        assert!(hub.since(&one, 0).unwrap().is_empty());
+        assert!(hub.since(&one, 7).is_none(), "from another run");
+        for _ in 0..KEPT + 10 {
+            hub.tell(plain(to(&one), About::Nobody, "session_started", json!({})));
+        }
+        let last = hub.last();
+        assert_eq!(hub.since(&one, last - 3).unwrap().len(), 3);
+        assert!(hub.since(&one, 5).is_none());
+    }
+
+    #[test]
+    fn connections_are_limited_and_given_back() {
+        let clock = Fake::at(Timestamp(0));
+        let (hub, one) = (Hub::default(), user(&clock));
+        let first = hub.listen(&one, 1).unwrap();
+        assert!(hub.listen(&one, 1).is_none());
+        drop(first);
+        assert!(hub.connected().is_empty());
+        assert!(hub.listen(&one, 1).is_some());
+    }
+}

@@ -1,0 +1,100 @@
+//! The messages of the WebSocket, in the words of the assistant.
+
+use countersign_gate::gate::Card;
+use countersign_gate::id::{ActionId, UserId};
+use serde_json::{Value, json};
+
+use crate::live::{About, Told};
+
+/// A question that waits.
+pub(super) fn required(card: &Card) -> Value {
+    let (app, kind) = names(&card.action);
+    json!({
+        "type": "app_skill_confirmation_required",
+        "payload": {
+            "app_skill_id": card.approval,
+            "action_type": kind,
+            "skill_id": card.action,
+            "app_id": app,
+            "description": card.description,
+            "details": {
+                "lines": card.details,
+                "proposed": card.action_json,
+                "reason": card.reason,
+                "instead": card.instead,
+                "risk_level": card.risk,
+                "session_id": card.session,
+            },
+            "expires_at": card.expires_at.to_string(),
+            "confirmation_token": card.token.as_ref().map(|token| token.expose()),
+        },
+    })
+}
+
+/// The app of an action and what kind of action it is: `email.send` is `send_email` of `email`; a
+/// command is `shell` of `shell`.
+fn names(action: &str) -> (&str, String) {
+    match action.split_once('.') {
+        Some((app, verb)) => (app, format!("{verb}_{app}")),
+        None => (action, action.to_owned()),
+    }
+}
+
+/// It is settled, and how.
+pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> Told {
+    let feedback = card.state.decision().and_then(|decision| decision.feedback.as_deref());
+    let body = json!({
+        "approval_id": card.approval,
+        "session_id": card.session,
+        "state": state,
+        "by": by,
+        "feedback": feedback,
+    });
+    let kind = match state {
+        "expired" => "app_skill_confirmation_expired",
+        "done" | "failed" | "unknown" => "app_skill_completed",
+        _ => "app_skill_confirmation_resolved",
+    };
+    let socket = json!({
+        "type": kind,
+        "payload": {
+            "app_skill_id": card.approval,
+            "skill_id": card.action,
+            "status": state,
+            "resolved_by": by,
+            "feedback": feedback,
+        },
+    });
+    told("approval_settled", &body, &socket)
+}
+
+/// An action ran, or failed.
+pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'static str) -> Told {
+    let body = json!({"action_id": action, "session_id": session, "state": state});
+    let socket = json!({
+        "type": "app_skill_completed",
+        "payload": {
+            "app_skill_id": action.approval(),
+            "action_id": action,
+            "status": state,
+        },
+    });
+    told("action_reported", &body, &socket)
+}
+
+fn told(name: &'static str, body: &Value, socket: &Value) -> Told {
+    let (person, socket) = (body.to_string(), socket.to_string());
+    let agent = person.clone();
+    Told { number: 0, to: None, name, person, socket, agent, about: About::Nobody }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_is_named_by_its_app_and_what_it_does() {
+        assert_eq!(names("email.send"), ("email", "send_email".to_owned()));
+        assert_eq!(names("shell"), ("shell", "shell".to_owned()));
+    }
+}

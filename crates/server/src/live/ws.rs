@@ -1,0 +1,272 @@
+//! The WebSocket of a device: questions go out, answers come in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use countersign_gate::Person;
+use countersign_gate::approval::Say;
+use countersign_gate::gate::Reply;
+use countersign_gate::id::ApprovalId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, interval_at, timeout};
+
+use crate::api::approval::{answer_all, token_of};
+use crate::app::App;
+use crate::auth::{Remote, Signed, same_origin};
+use crate::error::{Problem, too_many};
+use crate::live::sse::signs_out;
+use crate::live::{Listening, Present, Told, waiting};
+use crate::route::{Route, Who, get};
+
+/// Nobody needs more to answer a hundred questions.
+const MOST_BYTES: usize = 64 * 1024;
+const PING: Duration = Duration::from_secs(20);
+/// A device that does not take what it is sent for so long is gone.
+const SEND_WITHIN: Duration = Duration::from_secs(10);
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/api/ws", "websocket")
+            .by(Who::Person)
+            .says("The WebSocket of a device: `app_skill_confirmation_required` and its answers.")
+            .gives_media(101, "")
+            .to(open),
+    ]
+}
+
+async fn open(
+    State(app): State<App>,
+    Signed(person): Signed,
+    remote: Remote,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    // A browser lets any page open a socket to us, with our cookie: only our own pages may.
+    same_origin(&headers, remote)?;
+    if headers.contains_key(header::COOKIE)
+        && !headers.contains_key(header::AUTHORIZATION)
+        && !headers.contains_key(header::ORIGIN)
+    {
+        return Err(Problem::forbidden("other-origin", "a browser says where its page is from"));
+    }
+    let upgrade = upgrade.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let most = app.settings.limits.live_connections;
+    let listening = app.hub.listen(&person.user().id, most).ok_or_else(|| {
+        let wait = Some(Duration::from_secs(5));
+        too_many("too-many-connections", "too many live connections of yours", wait)
+    })?;
+    let present = Present::new(&app.gate, &person);
+    Ok(upgrade
+        .max_message_size(MOST_BYTES)
+        .max_frame_size(MOST_BYTES)
+        // Thousands of idle devices must not cost a large buffer each.
+        .read_buffer_size(4 * 1024)
+        .write_buffer_size(0)
+        .max_write_buffer_size(1 << 20)
+        .on_upgrade(move |socket| async move {
+            let device = Device { app: app.clone(), person, listening, _present: present };
+            let _live = app.metrics.live();
+            device.run(socket).await;
+        }))
+}
+
+struct Device {
+    app: App,
+    person: Person,
+    listening: Listening,
+    _present: Present,
+}
+
+/// Why a connection ends.
+enum End {
+    Gone,
+    SignedOut,
+    Stopping,
+}
+
+impl Device {
+    async fn run(mut self, mut socket: WebSocket) {
+        let end = self.talk(&mut socket).await;
+        let (code, reason) = match end {
+            End::Gone => return,
+            End::SignedOut => (close_code::POLICY, "signed out"),
+            End::Stopping => (close_code::AWAY, "the server stops"),
+        };
+        let frame = CloseFrame { code, reason: reason.into() };
+        let _ = timeout(SEND_WITHIN, socket.send(Message::Close(Some(frame)))).await;
+    }
+
+    async fn talk(&mut self, socket: &mut WebSocket) -> End {
+        if let Err(end) = self.tell_waiting(socket).await {
+            return end;
+        }
+        let mut ping = interval_at(Instant::now() + PING, PING);
+        let app = self.app.clone();
+        loop {
+            let done = tokio::select! {
+                () = app.stopped() => Err(End::Stopping),
+                event = self.listening.events.recv() => match event {
+                    Ok(told) => self.tell(socket, &told).await,
+                    Err(RecvError::Lagged(_)) => self.tell_waiting(socket).await,
+                    Err(RecvError::Closed) => Err(End::Stopping),
+                },
+                message = socket.recv() => match message {
+                    Some(Ok(Message::Text(text))) => self.hear(socket, &text).await,
+                    Some(Ok(Message::Binary(_))) => {
+                        let problem = Problem::bad_request("send JSON as text");
+                        send(socket, error(&problem)).await
+                    }
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => Err(End::Gone),
+                },
+                _ = ping.tick() => self.check(socket).await,
+            };
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    /// Every question that waits, as it is told to a device that comes (back).
+    async fn tell_waiting(&self, socket: &mut WebSocket) -> Result<(), End> {
+        for told in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
+            self.tell(socket, &told).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell(&self, socket: &mut WebSocket, told: &Arc<Told>) -> Result<(), End> {
+        if signs_out(told, self.person.device().map(|device| device.as_str())) {
+            return Err(End::SignedOut);
+        }
+        send(socket, told.socket.as_str().into()).await
+    }
+
+    async fn check(&self, socket: &mut WebSocket) -> Result<(), End> {
+        if self.app.gate.still_signed_in(&self.person).await.is_err() {
+            return Err(End::SignedOut);
+        }
+        let ping = Message::Ping(bytes::Bytes::new());
+        match timeout(SEND_WITHIN, socket.send(ping)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    async fn hear(&self, socket: &mut WebSocket, text: &str) -> Result<(), End> {
+        // Who was let in at the beginning may have been put out since.
+        if self.app.gate.still_signed_in(&self.person).await.is_err() {
+            return Err(End::SignedOut);
+        }
+        let answer = match serde_json::from_str::<Incoming>(text) {
+            Ok(Incoming::Response(response)) => self.answer(response).await,
+            Ok(Incoming::Ping) => Ok(json!({"type": "pong"})),
+            Err(error) => Err(Problem::bad_request(format!("not understood: {error}"))),
+        };
+        let text = match answer {
+            Ok(answer) => answer.to_string().into(),
+            Err(problem) => error(&problem),
+        };
+        send(socket, text).await
+    }
+
+    /// Answers one question or many, each by its own token.
+    async fn answer(&self, response: SkillResponse) -> Result<Value, Problem> {
+        let replies = response.replies()?;
+        let views = answer_all(&self.app, &self.person, replies).await?;
+        let results = views.into_iter().map(|view| {
+            json!({
+                "app_skill_id": view.approval_id,
+                "accepted": view.accepted,
+                "status": view.state,
+                "have": view.have,
+                "need": view.need,
+                "problem": view.problem,
+            })
+        });
+        let results: Vec<_> = results.collect();
+        Ok(json!({"type": "app_skill_confirmation_result", "payload": {"results": results}}))
+    }
+}
+
+async fn send(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), End> {
+    match timeout(SEND_WITHIN, socket.send(Message::Text(text))).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(End::Gone),
+    }
+}
+
+fn error(problem: &Problem) -> Utf8Bytes {
+    json!({"type": "error", "payload": problem.to_json()}).to_string().into()
+}
+
+/// What a device may say.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", content = "payload", deny_unknown_fields)]
+enum Incoming {
+    #[serde(rename = "app_skill_confirmation_response")]
+    Response(SkillResponse),
+    #[serde(rename = "ping")]
+    Ping,
+}
+
+/// An answer to one question or many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SkillResponse {
+    app_skill_id: OneOrMany,
+    confirmation_token: Tokens,
+    decision: Say,
+    #[serde(default)]
+    group_mode: bool,
+    feedback: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(ApprovalId),
+    Many(Vec<ApprovalId>),
+}
+
+/// One token for all, one for each in the same order, or one by each id.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Tokens {
+    One(String),
+    Each(Vec<String>),
+    ById(BTreeMap<String, String>),
+}
+
+type Replies = Vec<(Reply, Option<Result<Option<countersign_gate::secret::Secret>, Problem>>)>;
+
+impl SkillResponse {
+    fn replies(self) -> Result<Replies, Problem> {
+        let Self { app_skill_id, confirmation_token, decision, group_mode, feedback } = self;
+        let ids = match app_skill_id {
+            OneOrMany::One(id) => vec![id],
+            OneOrMany::Many(ids) => ids,
+        };
+        if ids.len() > 1 && !group_mode {
+            return Err(Problem::bad_request("set `group_mode` to answer several at once"));
+        }
+        let reply = |(place, id): (usize, ApprovalId)| {
+            let token = match &confirmation_token {
+                Tokens::One(token) => Some(token),
+                Tokens::Each(tokens) => tokens.get(place),
+                Tokens::ById(tokens) => tokens.get(id.as_str()),
+            };
+            let none = || Problem::forbidden("token", "there is no token for this one");
+            let token = token.ok_or_else(none).and_then(|token| token_of(Some(token)));
+            (Reply { feedback: feedback.clone(), ..Reply::plain(id, decision) }, Some(token))
+        };
+        Ok(ids.into_iter().enumerate().map(reply).collect())
+    }
+}

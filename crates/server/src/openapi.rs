@@ -1,0 +1,203 @@
+//! The OpenAPI document, from the table of routes.
+
+use axum::Json;
+use axum::http::{Method, StatusCode};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::route::{Route, Who, routes};
+
+pub(crate) async fn show() -> Json<Value> {
+    Json(document())
+}
+
+/// Everything that can be asked, as OpenAPI 3.1 writes it.
+#[must_use]
+pub fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = "/components/schemas".into());
+    let mut generator = settings.into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes() {
+        let operation = operation(&route, &mut generator);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        if let Some(path) = path.as_object_mut() {
+            path.insert(route.method.as_str().to_ascii_lowercase(), operation);
+        }
+    }
+    let problem = json!({
+        "type": "object",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "description": "What kind of problem, for programs."},
+            "title": {"type": ["string", "null"]},
+            "status": {"type": "integer"},
+            "detail": {"type": "string", "description": "For a person: what, and what to do."},
+        },
+    });
+    let mut schemas = generator.take_definitions(true);
+    schemas.insert("Problem".to_owned(), problem);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Countersign",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The safety gate between AI agents and the world.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key, `csk_…`, or the secret of a signed-in device, `csd_…`.",
+                },
+                "cookie": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "countersign",
+                    "description": "A signed-in browser. Whatever changes something needs `X-CSRF-Token` too.",
+                },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "tags": [tag(route.path)],
+        "responses": responses(route, generator),
+        "x-who": route.who.as_str(),
+    });
+    let Some(fields) = operation.as_object_mut() else { return operation };
+    let parameters = parameters(route, generator);
+    if !parameters.is_empty() {
+        fields.insert("parameters".to_owned(), parameters.into());
+    }
+    if let Some(body) = &route.body {
+        let schema = body.schema.map_or_else(|| json!({}), |schema| json!(schema(generator)));
+        let content = json!({body.media: {"schema": schema}});
+        fields.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
+    }
+    let security = match route.who {
+        Who::Anybody => json!([]),
+        Who::KeyAnywhere => json!([{"key": []}]),
+        Who::Person | Who::Either => json!([{"key": []}, {"cookie": []}]),
+    };
+    fields.insert("security".to_owned(), security);
+    operation
+}
+
+/// The noun a route is about.
+fn tag(path: &str) -> &str {
+    path.strip_prefix("/api/").and_then(|rest| rest.split('/').next()).unwrap_or("pages")
+}
+
+fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut responses = Map::new();
+    for gives in &route.gives {
+        let status = StatusCode::from_u16(gives.status).ok();
+        let description = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
+        let mut response = json!({"description": description});
+        if !gives.media.is_empty() {
+            let schema = gives.schema.map_or_else(|| json!({}), |schema| json!(schema(generator)));
+            response["content"] = json!({gives.media: {"schema": schema}});
+        }
+        responses.insert(gives.status.to_string(), response);
+    }
+    let problem = json!({
+        "description": "What went wrong; nothing was allowed because of it.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    });
+    responses.insert("default".to_owned(), problem);
+    Value::Object(responses)
+}
+
+fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    for part in route.path.split('/') {
+        let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+        if let Some(name) = name {
+            let schema = json!({"type": "string"});
+            parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+        }
+    }
+    if let Some(query) = route.query {
+        parameters.extend(query_parameters(&json!(query(generator)), generator));
+    }
+    if route.method == Method::POST && route.path.starts_with("/api/") {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+            "description": "Sent again with the same key, the answer is the first one's.",
+        }));
+    }
+    parameters
+}
+
+/// The fields of a query, one parameter each.
+fn query_parameters(schema: &Value, generator: &SchemaGenerator) -> Vec<Value> {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let name = reference.and_then(|text| text.rsplit('/').next());
+    let defined = name.and_then(|name| generator.definitions().get(name));
+    let properties = defined.unwrap_or(schema).get("properties").and_then(Value::as_object);
+    let parameter = |(name, schema): (&String, &Value)| {
+        let description = schema.get("description").cloned().unwrap_or_default();
+        json!({"name": name, "in": "query", "schema": optional(schema), "description": description})
+    };
+    properties.into_iter().flatten().map(parameter).collect()
+}
+
+/// In a query what is not there is left out: there is no `null`.
+fn optional(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("description");
+        if let Some(kinds) = fields.get("type").and_then(Value::as_array) {
+            let kind = kinds.iter().find(|kind| **kind != "null").cloned();
+            if let Some(kind) = kind {
+                fields.insert("type".to_owned(), kind);
+            }
+        }
+        if let Some(any) = fields.get("anyOf").and_then(Value::as_array)
+            && let Some(one) = any.iter().find(|one| one.get("type") != Some(&json!("null")))
+        {
+            return one.clone();
+        }
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_named_once_and_says_what_it_does() {
+        let mut names = HashSet::new();
+        for route in routes() {
+            assert!(names.insert(route.id), "{} twice", route.id);
+            assert!(route.summary.ends_with('.'), "{}", route.id);
+            assert!(!route.gives.is_empty(), "{}", route.id);
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = document();
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"").skip(1) {
+            let reference = reference.split('"').next().unwrap();
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Long lists, a page at a time.
+
+use countersign_gate::gate::{Page, Paged};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which page.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct PageQuery {
+    /// Where the last page said to go on.
+    pub(crate) cursor: Option<String>,
+    /// At most so many, up to 200.
+    #[schemars(range(min = 1, max = 200))]
+    pub(crate) limit: Option<u16>,
+}
+
+/// One page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Listed<T> {
+    /// What is on this page.
+    pub(crate) items: Vec<T>,
+    /// The cursor of the next page; none after the last.
+    pub(crate) next: Option<String>,
+}
+
+const USUAL: u16 = 50;
+const MOST: u16 = 200;
+
+/// The page that was asked for.
+pub(crate) fn page(cursor: Option<String>, limit: Option<u16>) -> Page {
+    Page { after: cursor, limit: limit.unwrap_or(USUAL).clamp(1, MOST).into() }
+}
+
+impl<T> Listed<T> {
+    /// The page, each item as it is shown.
+    pub(crate) fn of<G>(paged: Paged<G>, show: impl Fn(G) -> T) -> Self {
+        Self { items: paged.items.into_iter().map(show).collect(), next: paged.next }
+    }
+}

@@ -1,0 +1,178 @@
+//! The table of everything that can be asked of the server.
+//!
+//! A row says by whom, with what and what comes back. The router, the check of who is asking, the
+//! OpenAPI document and its page, and the golden table of roles all read it, so none of them can
+//! forget a route.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::app::App;
+use crate::{api, auth, live, reference, sign_in};
+
+/// Who may ask. What they get is the gate's to say: it knows whose is what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Anybody, signed in or not.
+    Anybody,
+    /// Somebody at a signed-in device.
+    Person,
+    /// An agent or program with its key, wherever it is: to ask for its device to be approved.
+    KeyAnywhere,
+    /// A person, or an agent or program.
+    Either,
+}
+
+impl Who {
+    /// The word in the tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anybody => "anybody",
+            Self::Person => "person",
+            Self::KeyAnywhere => "key, any device",
+            Self::Either => "person or key",
+        }
+    }
+}
+
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One thing that can be asked.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// `GET` changes nothing, ever.
+    pub method: Method,
+    /// Where.
+    pub path: &'static str,
+    /// Its name for programs.
+    pub id: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// By whom.
+    pub who: Who,
+    pub(crate) body: Option<Content>,
+    pub(crate) query: Option<SchemaOf>,
+    pub(crate) gives: Vec<Gives>,
+    handler: MethodRouter<App>,
+}
+
+/// What goes in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Content {
+    pub(crate) media: &'static str,
+    pub(crate) schema: Option<SchemaOf>,
+}
+
+/// What may come back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gives {
+    pub(crate) status: u16,
+    pub(crate) media: &'static str,
+    pub(crate) schema: Option<SchemaOf>,
+}
+
+/// A row that is still being written.
+#[derive(Debug)]
+pub(crate) struct Row {
+    method: Method,
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    who: Who,
+    body: Option<Content>,
+    query: Option<SchemaOf>,
+    gives: Vec<Gives>,
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Begins a row: how, where, and its name.
+pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
+    let (query, body, gives) = (None, None, Vec::new());
+    Row { method, path, id, summary: "", who: Who::Person, body, query, gives }
+}
+
+pub(crate) fn get(path: &'static str, id: &'static str) -> Row {
+    row(Method::GET, path, id)
+}
+
+pub(crate) fn post(path: &'static str, id: &'static str) -> Row {
+    row(Method::POST, path, id)
+}
+
+impl Row {
+    pub(crate) fn by(self, who: Who) -> Self {
+        Self { who, ..self }
+    }
+
+    pub(crate) fn says(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    pub(crate) fn query<T: JsonSchema>(self) -> Self {
+        Self { query: Some(schema_of::<T>), ..self }
+    }
+
+    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+        let body = Content { media: "application/json", schema: Some(schema_of::<T>) };
+        Self { body: Some(body), ..self }
+    }
+
+    pub(crate) fn takes_media(self, media: &'static str) -> Self {
+        Self { body: Some(Content { media, schema: None }), ..self }
+    }
+
+    pub(crate) fn gives<T: JsonSchema>(mut self, status: u16) -> Self {
+        let schema = Some(schema_of::<T> as SchemaOf);
+        self.gives.push(Gives { status, media: "application/json", schema });
+        self
+    }
+
+    pub(crate) fn gives_media(mut self, status: u16, media: &'static str) -> Self {
+        self.gives.push(Gives { status, media, schema: None });
+        self
+    }
+
+    /// Ends the row: what does it.
+    pub(crate) fn to<H, T>(self, handler: H) -> Route
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let Self { method, path, id, summary, who, body, query, gives } = self;
+        // Every method in the table is one that axum knows.
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
+        let handler = on(filter, handler);
+        Route { method, path, id, summary, who, body, query, gives, handler }
+    }
+}
+
+/// Every row.
+#[must_use]
+pub fn routes() -> Vec<Route> {
+    [api::routes(), live::routes(), sign_in::routes(), reference::routes()].concat()
+}
+
+/// The router over all rows.
+pub(crate) fn router(app: &App) -> Router {
+    let mut router = Router::new();
+    for route in routes() {
+        let admit = from_fn_with_state((app.clone(), route.who), auth::admit);
+        let handler = if route.method == Method::POST && route.path.starts_with("/api/") {
+            let once = from_fn_with_state(app.clone(), crate::idempotent::once);
+            route.handler.layer(once)
+        } else {
+            route.handler
+        };
+        router = router.route(route.path, handler.layer(admit));
+    }
+    let guard = from_fn_with_state(app.clone(), crate::guard::guard);
+    router.fallback(api::no_such_route).layer(guard).with_state(app.clone())
+}

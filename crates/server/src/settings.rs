@@ -1,0 +1,122 @@
+//! What whoever runs the server can set: the `server:` section of the configuration.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What whoever runs the server can set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where it listens. Port 0 takes any that is free.
+    pub listen: SocketAddr,
+    /// A socket for programs of the same user on this machine.
+    #[serde(skip)]
+    pub socket: Option<PathBuf>,
+    /// Encrypts what goes over the wire. Needed wherever that leaves the machine.
+    pub tls: Option<Tls>,
+    /// Listens on other addresses than loopback without TLS.
+    pub danger_plain_http: bool,
+    /// Names under which it is reached, besides its address and `localhost`.
+    pub names: Vec<String>,
+    /// Where people reach it, when that is not where it listens: `https://gate.example.com`.
+    pub url: Option<String>,
+    /// How much one request or connection may take up.
+    pub limits: Limits,
+    /// Where traces go: the base address of an OpenTelemetry collector that takes OTLP over HTTP.
+    pub otlp: Option<String>,
+}
+
+/// How the wire is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Tls {
+    /// By a certificate and its key, in PEM files.
+    Files {
+        /// The certificate, and those it follows from.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+    /// By a certificate of our own, kept in this folder: browsers ask whether to trust it.
+    SelfSigned {
+        /// Where it is kept.
+        folder: PathBuf,
+    },
+}
+
+/// How much one request or connection may take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of one request that is not a file.
+    pub body_bytes: usize,
+    /// Seconds in which the head of a request must arrive.
+    pub head_seconds: u16,
+    /// Seconds in which a request that is not a file must arrive; also how long an upload may
+    /// stand still.
+    pub body_seconds: u16,
+    /// Seconds a caller may wait for an answer in one request.
+    pub wait_seconds: u16,
+    /// Connections at once.
+    pub connections: usize,
+    /// Live connections of one person at once.
+    pub live_connections: usize,
+    /// Seconds for what is under way to end when the server stops.
+    pub shutdown_seconds: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::PORT),
+            socket: None,
+            tls: None,
+            danger_plain_http: false,
+            names: Vec::new(),
+            url: None,
+            limits: Limits::default(),
+            otlp: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Where it listens unless told otherwise.
+    pub const PORT: u16 = 8720;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 1 << 20,
+            head_seconds: 10,
+            body_seconds: 30,
+            wait_seconds: 60,
+            connections: 20_000,
+            live_connections: 100,
+            shutdown_seconds: 10,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn head(&self) -> Duration {
+        Duration::from_secs(self.head_seconds.into())
+    }
+
+    pub(crate) fn body(&self) -> Duration {
+        Duration::from_secs(self.body_seconds.into())
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait_seconds.into())
+    }
+
+    pub(crate) fn shutdown(&self) -> Duration {
+        Duration::from_secs(self.shutdown_seconds.into())
+    }
+}
