@@ -36,6 +36,7 @@ pub enum Purpose {
     Anchor,
     ActionFingerprint,
     ApprovalToken,
+    IdempotencyKey,
 }
 
 impl Purpose {
@@ -50,6 +51,7 @@ impl Purpose {
             Self::Anchor => b"countersign anchor v1\0",
             Self::ActionFingerprint => b"countersign action fingerprint v1\0",
             Self::ApprovalToken => b"countersign approval token v1\0",
+            Self::IdempotencyKey => b"countersign idempotency key v1\0",
         }
     }
 }

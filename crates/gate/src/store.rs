@@ -92,6 +92,7 @@ pub enum Kind {
     Declined,
     Invitation,
     Control,
+    Idempotency,
 }
 
 impl Kind {
@@ -108,6 +109,7 @@ impl Kind {
         Self::Declined,
         Self::Invitation,
         Self::Control,
+        Self::Idempotency,
     ];
 
     /// The name in the store.
@@ -125,6 +127,7 @@ impl Kind {
             Self::Declined => "declined",
             Self::Invitation => "invitation",
             Self::Control => "control",
+            Self::Idempotency => "idempotency",
         }
     }
 }
