@@ -38,6 +38,7 @@ mod control;
 #[cfg(test)]
 mod explore;
 mod history;
+mod idempotency;
 mod join;
 mod key;
 mod list;
@@ -53,6 +54,7 @@ mod sweep;
 pub use answer::{AnswerError, Answered, Reply};
 pub use card::Card;
 pub use history::ReadError;
+pub use idempotency::{Begun, Claim, IdempotencyError};
 pub use key::{AuthError, NewSecret, Usage};
 pub use list::{Page, Paged, Progress, Whose};
 pub use people::PeopleError;
@@ -74,6 +76,7 @@ pub struct Gate {
     vault: Vault,
     bus: Bus,
     present: Mutex<Presence>,
+    claims: idempotency::Claims,
 }
 
 /// What a gate is made of.
@@ -135,6 +138,7 @@ impl Gate {
             bus: Bus::new(),
             present: Mutex::default(),
             vault: Vault::default(),
+            claims: idempotency::Claims::default(),
             store,
             keyring,
             processes,

@@ -37,6 +37,7 @@ pub enum Purpose {
     ActionFingerprint,
     ApprovalToken,
     Csrf,
+    IdempotencyKey,
 }
 
 impl Purpose {
@@ -52,6 +53,7 @@ impl Purpose {
             Self::ActionFingerprint => b"countersign action fingerprint v1\0",
             Self::ApprovalToken => b"countersign approval token v1\0",
             Self::Csrf => b"countersign csrf v1\0",
+            Self::IdempotencyKey => b"countersign idempotency key v1\0",
         }
     }
 }

@@ -94,6 +94,7 @@ pub enum Kind {
     File,
     FileName,
     Control,
+    Idempotency,
 }
 
 impl Kind {
@@ -112,6 +113,7 @@ impl Kind {
         Self::File,
         Self::FileName,
         Self::Control,
+        Self::Idempotency,
     ];
 
     /// The name in the store.
@@ -131,6 +133,7 @@ impl Kind {
             Self::File => "file",
             Self::FileName => "file_name",
             Self::Control => "control",
+            Self::Idempotency => "idempotency",
         }
     }
 }

@@ -12,7 +12,7 @@ use countersign_core::Judgement;
 use countersign_core::redact::redact;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, PeopleError, ReadError, ReportError, SpendError, StartError,
+    AnswerError, AuthError, IdempotencyError, PeopleError, ReadError, ReportError, SpendError, StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::proposal::{Refusal, Why};
@@ -226,6 +226,15 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::NotAllowed => Self::forbidden("not-allowed", error),
             ReadError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<IdempotencyError> for Problem {
+    fn from(error: IdempotencyError) -> Self {
+        match error {
+            IdempotencyError::Key => Self::bad_request(error),
+            IdempotencyError::Gate(error) => error.into(),
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use countersign_gate::bytes::Hash;
-use countersign_gate::idempotency::{Begun, Claim};
+use countersign_gate::gate::{Begun, Claim};
 use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
@@ -91,7 +91,7 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
             headers.insert(REPLAYED, HeaderValue::from_static("true"));
             Ok(response)
         }
-        Begun::Shown => {
+        Begun::Shown { .. } => {
             let detail = "this was done, and its secret shown: it cannot be shown again";
             Err(Problem::conflict("shown-once", detail))
         }
@@ -123,7 +123,7 @@ async fn finish(app: &App, claim: Claim, response: Response) -> Result<Response,
     let bytes = bytes.map_err(|_| Problem::conflict("outcome-unknown", "the answer is too long"))?;
     // What may well go otherwise the next time is not the answer for good.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        app.gate.idempotent_forget(claim).await?;
+        app.gate.idempotent_let_go(claim).await?;
     } else {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         app.gate.idempotent_finish(claim, status.as_u16(), Some(text)).await?;

@@ -42,7 +42,7 @@ pub struct Card {
     pub cwd: Option<String>,
     /// Why the agent wants it, in its own words, redacted.
     pub reasoning: Option<String>,
-    /// The files it runs, by what is in them.
+    /// The files it runs, by what is in them; their paths redacted.
     pub scripts: Vec<Script>,
     /// The question in whose place it came.
     pub replaces: Option<ApprovalId>,
@@ -195,7 +195,7 @@ impl Gate {
             details: details.details,
             action_json: details.action,
             reasoning: details.reasoning,
-            scripts: details.scripts,
+            scripts: details.scripts.iter().map(redacted_script).collect(),
             replaces: details.replaces,
             risk: request.risk,
             reason: details.reason,
@@ -218,6 +218,10 @@ impl Gate {
 fn cwd(details: &Details) -> Option<String> {
     let said = details.action.get("cwd").and_then(Value::as_str);
     said.or(details.context.cwd.as_deref()).map(redacted::text)
+}
+
+fn redacted_script(script: &Script) -> Script {
+    Script { path: redacted::text(&script.path), sha256: script.sha256 }
 }
 
 /// How many have said yes.

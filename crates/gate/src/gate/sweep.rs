@@ -11,6 +11,7 @@ use crate::document::{self, Document, Held};
 use crate::event::What;
 use crate::gate::answer::event_of;
 use crate::gate::control::failed;
+use crate::gate::idempotency::Idempotency;
 use crate::gate::join::join;
 use crate::gate::remember::{Declined, Remembered};
 use crate::gate::{Gate, GateError, is_conflict};
@@ -44,6 +45,7 @@ impl Gate {
         self.forget::<Remembered>(now).await?;
         self.forget::<Declined>(now).await?;
         self.forget::<Invitation>(now).await?;
+        self.forget::<Idempotency>(now).await?;
         Ok(swept)
     }
 

@@ -8,6 +8,7 @@ mod audit;
 mod canary;
 mod defects;
 mod found;
+mod idempotency;
 mod identity;
 mod lists;
 mod model;
