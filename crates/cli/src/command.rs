@@ -70,6 +70,7 @@ impl Cli {
             Command::Applescript(applescript) => applescript.run(),
             Command::Audit(audit) => audit.run(),
             Command::Receipt(receipt) => receipt.run(),
+            Command::Serve(serve) => serve.run(),
             Command::Config(config) => config.run(),
             Command::Schema(schema) => schema.run(),
             Command::Completions(completions) => completions.run(),

@@ -25,6 +25,7 @@ mod facts;
 mod git;
 mod input;
 mod quote;
+mod serving;
 mod settings;
 mod show;
 

@@ -17,15 +17,20 @@ use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Settings, bind};
 
-use crate::settings::{self, Told};
+use crate::settings;
 
 /// The socket for programs of the same user, in the data folder.
 pub(crate) const SOCKET: &str = "server.sock";
-/// Where files are kept, in the data folder.
-const FILES: &str = "files";
 /// How often the clock is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
+
+/// A channel, and whom it reaches.
+pub(crate) struct Told {
+    /// Only what concerns this user; everything, if none is named.
+    pub(crate) user: Option<countersign_gate::id::UserId>,
+    pub(crate) channel: channel::Settings,
+}
 
 /// What a server is made of.
 pub(crate) struct Plan {
@@ -66,7 +71,6 @@ impl Serving {
             processes: Arc::new(process::System),
             policy,
             config,
-            files: Some(folder.join(FILES)),
         };
         let gate = Arc::new(Gate::open(parts).await?);
         let link = first_link(&gate).await?;

@@ -54,6 +54,7 @@ impl Proposal {
 
 /// A file that an action runs, by what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// Where it is.
@@ -145,7 +146,10 @@ impl Why {
             Self::TooManyPending(most) => {
                 format!("{most} questions are waiting already; answer or withdraw some first")
             }
-            Self::NobodyToAsk => "a person must agree, and there is nobody to ask".to_owned(),
+            Self::NobodyToAsk => {
+                "a person must agree, and there is nobody to ask: sign in, or run `countersign watch`"
+                    .to_owned()
+            }
             Self::Declined(Some(feedback)) => format!("a person said no: {feedback}"),
             Self::Declined(None) => "a person said no to this".to_owned(),
             Self::Blocked => "this never runs".to_owned(),

@@ -49,6 +49,7 @@ pub struct Session {
 
 /// How a session is asked to be.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Plan {
     /// The profile to judge by, where not the policy's own.

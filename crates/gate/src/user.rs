@@ -29,6 +29,7 @@ pub struct User {
 
 /// What somebody is in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Membership {
     /// Sees what is theirs.
@@ -141,6 +142,7 @@ pub enum DeviceState {
 
 /// What a device is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceRole {
     /// A person signs in and answers there.

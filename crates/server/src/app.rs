@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use countersign_gate::clock::{ChanceError, Clock, System, random};
 use countersign_gate::Gate;
+use countersign_gate::clock::{ChanceError, Clock, System, random};
 use tokio::sync::watch;
 
 use crate::live::Hub;
@@ -15,8 +15,9 @@ use crate::trace::{Collector, CollectorError, Tracer};
 #[derive(Debug, Clone)]
 pub struct App(Arc<Inner>);
 
+/// The one app that all copies are.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub struct Inner {
     pub(crate) gate: Arc<Gate>,
     pub(crate) settings: Settings,
     pub(crate) hub: Hub,

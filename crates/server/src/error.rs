@@ -12,7 +12,8 @@ use countersign_core::Judgement;
 use countersign_core::redact::redact;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, IdempotencyError, PeopleError, ReadError, ReportError, SpendError, StartError,
+    AnswerError, AuthError, IdempotencyError, PeopleError, ReadError, ReportError, SpendError,
+    StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::proposal::{Refusal, Why};
@@ -66,10 +67,6 @@ impl Problem {
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
-    }
-
-    pub(crate) const fn status(&self) -> StatusCode {
-        self.status
     }
 
     /// As JSON, for those who are not told by a status.
@@ -256,7 +253,7 @@ impl From<Refusal> for Problem {
             Why::Declined(Some(feedback)) => problem.with("feedback", feedback.as_str()),
             _ => problem,
         };
-        problem.with("status_word", "refused").with_judgement(judgement.as_ref())
+        problem.with_judgement(judgement.as_ref())
     }
 }
 

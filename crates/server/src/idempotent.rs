@@ -84,7 +84,8 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
     match begun {
         Begun::Replay { status, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-            let media = if status.is_success() { "application/json" } else { "application/problem+json" };
+            let media =
+                if status.is_success() { "application/json" } else { "application/problem+json" };
             let mut response = (status, body).into_response();
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
@@ -103,7 +104,8 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key-reused", detail))
         }
         Begun::Lost => {
-            let detail = "the first with this key broke off: look at what it did before trying again";
+            let detail =
+                "the first with this key broke off: look at what it did before trying again";
             Err(Problem::conflict("outcome-unknown", detail))
         }
         // Only ever handled above.
@@ -120,13 +122,14 @@ async fn finish(app: &App, claim: Claim, response: Response) -> Result<Response,
     }
     let (parts, body) = response.into_parts();
     let bytes = axum::body::to_bytes(body, MOST_KEPT).await;
-    let bytes = bytes.map_err(|_| Problem::conflict("outcome-unknown", "the answer is too long"))?;
+    let bytes =
+        bytes.map_err(|_| Problem::conflict("outcome-unknown", "the answer is too long"))?;
     // What may well go otherwise the next time is not the answer for good.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         app.gate.idempotent_let_go(claim).await?;
     } else {
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        app.gate.idempotent_finish(claim, status.as_u16(), Some(text)).await?;
+        app.gate.idempotent_finish(claim, status.as_u16(), Some(&text)).await?;
     }
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }

@@ -4,7 +4,7 @@
 //! gate asked, and its answer written down. [`route`] is the table of everything that can be
 //! asked; the router, the access rules, the OpenAPI document and its page all come from it.
 
-pub mod api;
+mod api;
 mod app;
 mod auth;
 mod body;
@@ -25,7 +25,7 @@ mod tls;
 mod trace;
 mod view;
 
-pub use app::{App, OpenError};
+pub use app::{App, Inner, OpenError};
 pub use listen::{Bound, ListenError, bind};
 pub use notify::{ready, stopping};
 pub use openapi::document;

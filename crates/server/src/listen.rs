@@ -26,8 +26,8 @@ use tokio::net::UnixListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use tower::util::MapRequestLayer;
 use tower::Layer as _;
+use tower::util::MapRequestLayer;
 
 use crate::app::App;
 use crate::auth::Remote;
@@ -77,7 +77,8 @@ pub async fn bind(app: App) -> Result<Bound, ListenError> {
     if settings.tls.is_none() && !settings.danger_plain_http && !address.ip().is_loopback() {
         return Err(ListenError::PlainHttp(address));
     }
-    let encryption = settings.tls.as_ref().map(|tls| tls::open(tls, &settings.names)).transpose()?;
+    let encryption =
+        settings.tls.as_ref().map(|tls| tls::open(tls, &settings.names)).transpose()?;
     let wrong = |cause| ListenError::Address { address: address.to_string(), cause };
     let tcp = TcpListener::bind(address).await.map_err(wrong)?;
     let address = tcp.local_addr().map_err(wrong)?;
@@ -243,10 +244,11 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let tag = MapRequestLayer::new(move |mut request: hyper::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(remote);
-            request.map(Body::new)
-        });
+        let tag =
+            MapRequestLayer::new(move |mut request: hyper::Request<hyper::body::Incoming>| {
+                request.extensions_mut().insert(remote);
+                request.map(Body::new)
+            });
         let service = TowerToHyperService::new(tag.layer(self.router));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

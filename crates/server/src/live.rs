@@ -283,12 +283,7 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     Told { number: 0, to, name, person, socket, agent, about }
 }
 
-fn plain(
-    to: Option<HashSet<UserId>>,
-    about: About,
-    name: &'static str,
-    body: Value,
-) -> Told {
+fn plain(to: Option<HashSet<UserId>>, about: About, name: &'static str, body: Value) -> Told {
     let socket = json!({"type": name, "payload": body}).to_string();
     let person = body.to_string();
     let agent = person.clone();

@@ -124,7 +124,8 @@ fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
         let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
         if let Some(name) = name {
             let schema = json!({"type": "string"});
-            parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+            parameters
+                .push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
         }
     }
     if let Some(query) = route.query {

@@ -2,18 +2,7 @@
 
 use countersign_gate::gate::{Page, Paged};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Which page.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct PageQuery {
-    /// Where the last page said to go on.
-    pub(crate) cursor: Option<String>,
-    /// At most so many, up to 200.
-    #[schemars(range(min = 1, max = 200))]
-    pub(crate) limit: Option<u16>,
-}
+use serde::Serialize;
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]

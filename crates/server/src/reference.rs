@@ -78,10 +78,12 @@ fn render(document: &Value) -> String {
             nouns.entry(noun).or_default().push((path, method, operation));
         }
     }
-    let mut html = String::from("<header><h1>Countersign API</h1>\n<p>Errors are problem details \
+    let mut html = String::from(
+        "<header><h1>Countersign API</h1>\n<p>Errors are problem details \
         (RFC 9457). Lists come in pages: <code>cursor</code> takes what <code>next</code> gave. \
         Writes take an <code>Idempotency-Key</code>. \
-        <a href=\"/api/openapi.json\">OpenAPI 3.1</a></p></header>\n<nav>");
+        <a href=\"/api/openapi.json\">OpenAPI 3.1</a></p></header>\n<nav>",
+    );
     for noun in nouns.keys() {
         let _ = write!(html, "<a href=\"#{0}\">{0}</a> ", escape(noun));
     }
@@ -134,7 +136,9 @@ fn write_operation(html: &mut String, path: &str, method: &str, operation: &Valu
     if let Some(content) = operation.pointer("/requestBody/content") {
         write_content(html, "Takes", content);
     }
-    for (status, response) in operation.get("responses").and_then(Value::as_object).into_iter().flatten() {
+    for (status, response) in
+        operation.get("responses").and_then(Value::as_object).into_iter().flatten()
+    {
         if status == "default" {
             continue;
         }
@@ -177,7 +181,11 @@ mod tests {
         let document = document();
         let page = render(&document);
         for route in crate::routes() {
-            assert!(page.contains(&format!("<code>{}</code>", escape(route.path))), "{}", route.path);
+            assert!(
+                page.contains(&format!("<code>{}</code>", escape(route.path))),
+                "{}",
+                route.path
+            );
         }
         assert!(!page.contains("<script") && !page.contains("style="));
         assert_eq!(escape("<b a='1'>&\""), "&lt;b a=&#39;1&#39;&gt;&amp;&quot;");

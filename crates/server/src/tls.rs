@@ -51,7 +51,10 @@ pub(crate) fn open(tls: &Tls, names: &[String]) -> Result<Encryption, TlsError> 
     };
     let pem = |path: &Path| {
         let path = path.to_owned();
-        move |error: rustls::pki_types::pem::Error| TlsError::Pem { path, problem: error.to_string() }
+        move |error: rustls::pki_types::pem::Error| TlsError::Pem {
+            path,
+            problem: error.to_string(),
+        }
     };
     let chain = CertificateDer::pem_file_iter(&certificate).map_err(pem(&certificate))?;
     let chain: Result<Vec<_>, _> = chain.collect();

@@ -200,7 +200,9 @@ mod tests {
         let found = parent_of(&format!("00-{trace}-{span}-01")).unwrap();
         assert_eq!(found, (trace.to_owned(), span.to_owned()));
         let zeros = "0".repeat(32);
-        for text in ["", "00-x-y-01", &format!("00-{zeros}-{span}-01"), &format!("01-{trace}-{span}")] {
+        for text in
+            ["", "00-x-y-01", &format!("00-{zeros}-{span}-01"), &format!("01-{trace}-{span}")]
+        {
             assert!(parent_of(text).is_none(), "{text}");
         }
     }

@@ -14,7 +14,6 @@ use tracing::level_filters::LevelFilter;
 use crate::data::Data;
 use crate::exit::Exit;
 use crate::serving::{Plan, SOCKET, Serving, policy};
-use crate::settings;
 
 /// Run the gate as a server: agents propose, people answer, everything is on record
 ///
@@ -116,8 +115,7 @@ impl Serve {
 
     fn plan(self) -> Result<Plan> {
         let folder = self.data.folder()?;
-        let sections = settings::sections()?;
-        let mut server = sections.server;
+        let mut server = countersign_server::Settings::default();
         server.socket = Some(folder.join(SOCKET));
         server.listen = self.listen.unwrap_or(server.listen);
         server.danger_plain_http |= self.danger_plain_http;
@@ -128,7 +126,9 @@ impl Serve {
         } else if self.tls_self_signed {
             server.tls = Some(Tls::SelfSigned { folder: folder.clone() });
         }
-        let (config, channels) = (sections.gate, sections.channels);
+        let config = countersign_gate::Config::default()
+            .with_environment(|name| std::env::var(name).ok())?;
+        let channels = Vec::new();
         Ok(Plan { folder, policy: policy()?, config, channels, settings: server })
     }
 }

@@ -162,11 +162,7 @@ impl Gate {
     ///
     /// # Errors
     /// There is no such question or user, or the store failed.
-    pub async fn concerns(
-        &self,
-        user: &UserId,
-        id: &ApprovalId,
-    ) -> Result<bool, PeopleError> {
+    pub async fn concerns(&self, user: &UserId, id: &ApprovalId) -> Result<bool, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         if held.value.request.user == *user {
             return Ok(true);

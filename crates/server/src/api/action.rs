@@ -88,7 +88,9 @@ impl ProposalBody {
     fn proposal(self, session: Option<SessionId>) -> Result<Proposal, Problem> {
         let session = match (session, self.session_id) {
             (Some(one), Some(other)) if one != other => {
-                return Err(Problem::bad_request("the body names another session than the address"));
+                return Err(Problem::bad_request(
+                    "the body names another session than the address",
+                ));
             }
             (one, other) => one.or(other),
         };

@@ -99,10 +99,7 @@ async fn export_all(
     lines(app, person, which.query(Order::Oldest)?, "countersign-audit.jsonl").await
 }
 
-async fn verify(
-    State(app): State<App>,
-    Signed(person): Signed,
-) -> Result<Json<Verified>, Problem> {
+async fn verify(State(app): State<App>, Signed(person): Signed) -> Result<Json<Verified>, Problem> {
     // It reads everything there is: not for everybody to ask for as often as they like.
     if !person.user().super_admin {
         return Err(Problem::forbidden("not-allowed", "only super admins may verify the chain"));

@@ -60,9 +60,7 @@ async fn events(
     let missed = last_seen(&app, &headers).and_then(|number| app.hub.since(&user, number));
     let ready = match (missed, &identity) {
         (Some(missed), _) => missed.into(),
-        (None, Identity::Person(person)) => {
-            waiting(&app.gate, person, app.hub.last()).await.into()
-        }
+        (None, Identity::Person(person)) => waiting(&app.gate, person, app.hub.last()).await.into(),
         (None, Identity::Caller(_)) => VecDeque::new(),
     };
     let stream = Stream { app, identity, listening, ready, _present: present };
