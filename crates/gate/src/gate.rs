@@ -48,6 +48,7 @@ mod settings;
 mod spend;
 mod submit;
 mod sweep;
+mod transfer;
 
 pub use answer::{AnswerError, Answered, Reply};
 pub use card::Card;
@@ -72,6 +73,7 @@ pub struct Gate {
     vault: Vault,
     bus: Bus,
     present: Mutex<Presence>,
+    files: Option<transfer::Files>,
 }
 
 /// What a gate is made of.
@@ -133,6 +135,7 @@ impl Gate {
             bus: Bus::new(),
             present: Mutex::default(),
             vault: Vault::default(),
+            files: None,
             store,
             keyring,
             processes,
