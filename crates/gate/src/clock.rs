@@ -58,7 +58,7 @@ fn milliseconds(duration: Duration) -> i64 {
 
 /// Year, month and day of a day counted from 1970. Years are counted from March, so that the leap
 /// day is the last of its year.
-const fn date(days: i64) -> (i64, i64, i64) {
+pub(crate) const fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era =

@@ -8,6 +8,7 @@ use crate::approval::QuorumRow;
 use crate::rate::Rate;
 use crate::session::PROMPTS;
 use crate::settings::Logging;
+use crate::transfer;
 
 /// What whoever runs the gate can set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,8 @@ pub struct Config {
     pub logging: Logging,
     /// How fast one user's skills may be used.
     pub rates: Rates,
+    /// How much may be handed in as files.
+    pub files: transfer::Limits,
 }
 
 /// How fast one user's skills may be used; without limit, if none is named.
@@ -66,6 +69,7 @@ impl Default for Config {
             retention_days: 30,
             logging: Logging::Minimal,
             rates: Rates::default(),
+            files: transfer::Limits::default(),
         }
     }
 }

@@ -50,6 +50,7 @@ mod settings;
 mod spend;
 mod submit;
 mod sweep;
+mod transfer;
 
 pub use answer::{AnswerError, Answered, Reply};
 pub use card::Card;
@@ -77,6 +78,7 @@ pub struct Gate {
     bus: Bus,
     present: Mutex<Presence>,
     claims: idempotency::Claims,
+    files: Option<transfer::Files>,
 }
 
 /// What a gate is made of.
@@ -139,6 +141,7 @@ impl Gate {
             present: Mutex::default(),
             vault: Vault::default(),
             claims: idempotency::Claims::default(),
+            files: None,
             store,
             keyring,
             processes,

@@ -241,7 +241,8 @@ impl Session {
     }
 
     /// Every counter it has.
-    pub(crate) const COUNTERS: [&'static str; 4] = ["steps", "errors", "screenshots", "files"];
+    pub(crate) const COUNTERS: [&'static str; 6] =
+        ["steps", "errors", "screenshots", "files", "uploads", "upload_bytes"];
 
     /// What an action uses up, whatever becomes of it.
     pub(crate) fn uses(&self, action: &Action, now: Timestamp) -> Use {

@@ -49,7 +49,7 @@ impl Gate {
     }
 
     /// Erases what is on record about a user: theirs to ask, or a super admin's to do. The chain
-    /// stays whole. Says how many records lost their content.
+    /// stays whole. Says how many records lost their content. Their files go too.
     ///
     /// # Errors
     /// The person may not, or the store failed.
@@ -57,6 +57,7 @@ impl Gate {
         if *user != person.user().id && !person.user().super_admin {
             return Err(ReadError::NotAllowed);
         }
+        self.erase_files(user).await?;
         Ok(audit::erase(&*self.store, &self.clock, user).await?)
     }
 

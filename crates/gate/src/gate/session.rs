@@ -268,7 +268,7 @@ fn running_count(session: &Session, step: CountStep) -> Option<Count> {
     Some(Count { key: format!("user:{}:running:{profile}", session.user), step })
 }
 
-fn subject_of(session: &Session) -> Subject {
+pub(super) fn subject_of(session: &Session) -> Subject {
     Subject {
         owner: Some(session.user.to_string()),
         workspace: Some(session.workspace.to_string()),
@@ -276,7 +276,7 @@ fn subject_of(session: &Session) -> Subject {
     }
 }
 
-fn looks_after(person: &Person, session: &Session) -> Result<(), PeopleError> {
+pub(super) fn looks_after(person: &Person, session: &Session) -> Result<(), PeopleError> {
     let mine = session.user == person.user().id;
     if mine || person.role_in(&session.workspace) >= Role::WorkspaceAdmin {
         return Ok(());

@@ -46,10 +46,12 @@ impl Gate {
         self.forget::<Declined>(now).await?;
         self.forget::<Invitation>(now).await?;
         self.forget::<Idempotency>(now).await?;
+        self.sweep_uploads(now).await?;
         Ok(swept)
     }
 
-    /// Lets records lose their content, and the oldest go, as retention asks.
+    /// Lets records lose their content, and the oldest and the files of old sessions go, as
+    /// retention asks.
     ///
     /// # Errors
     /// The store failed.
@@ -72,7 +74,8 @@ impl Gate {
         }
         self.cut_before(cut).await?;
         self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
-        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await
+        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
+        self.retain_files(now, cut).await
     }
 
     async fn erase_before(&self, erase: Erase) -> Result<(), GateError> {

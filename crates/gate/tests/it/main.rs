@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod canary;
 mod defects;
+mod files;
 mod found;
 mod idempotency;
 mod identity;

@@ -64,7 +64,8 @@ impl World {
         let processes = Arc::new(process::Fake::default());
         let folder = setup.on_disk.then(Folder::new);
         let store = open_store(folder.as_ref().map(|folder| folder.0.as_path()));
-        let gate = open_gate(&store, &clock, &processes, setup);
+        let path = folder.as_ref().map(|folder| folder.0.as_path());
+        let gate = open_gate(&store, &clock, &processes, setup, path);
         let (_, link) = block_on(gate.first_start("Ann")).unwrap().unwrap();
         let device = block_on(gate.accept(&link, "laptop")).unwrap();
         let owner = block_on(gate.sign_in(&device)).unwrap();
@@ -90,7 +91,8 @@ impl World {
             }
             None => store,
         };
-        let gate = Arc::new(open_gate(&store, &clock, &processes, setup));
+        let path = folder.as_ref().map(|folder| folder.0.as_path());
+        let gate = Arc::new(open_gate(&store, &clock, &processes, setup, path));
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 
@@ -227,8 +229,9 @@ fn open_gate(
     clock: &Arc<Fake>,
     processes: &Arc<process::Fake>,
     setup: Setup,
+    folder: Option<&Path>,
 ) -> Gate {
-    block_on(Gate::open(Parts {
+    let gate = block_on(Gate::open(Parts {
         store: store.clone(),
         keyring: Arc::new(keyring()),
         clock: clock.clone(),
@@ -236,7 +239,11 @@ fn open_gate(
         policy: setup.policy,
         config: setup.config,
     }))
-    .unwrap()
+    .unwrap();
+    match folder {
+        Some(folder) => gate.keeping_files_in(&folder.join("files")).unwrap(),
+        None => gate,
+    }
 }
 
 fn open_store(folder: Option<&Path>) -> Arc<dyn Store> {

@@ -1,0 +1,271 @@
+//! An agent hands files in.
+//!
+//! Whatever here touches the disk does so at once: for a thread that may wait.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::Hash;
+use crate::caller::Caller;
+use crate::document::{self, Document, Held, Marks};
+use crate::gate::control::failed;
+use crate::gate::session::looks_after;
+use crate::gate::{Gate, GateError, TRIES};
+use crate::id::{FileId, SessionId};
+use crate::session::{Session, SessionState};
+use crate::store::{Batch, CommitError, Count, CountStep, Kind, StoreError, Unchanged};
+use crate::transfer::{
+    FileMeta, FileName, FileState, Folder, Known, NewFile, Reader, TransferError, UPLOAD_WITHIN,
+    Upload,
+};
+
+mod finish;
+mod forget;
+mod read;
+mod receive;
+
+/// What the gate needs to keep files.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: Arc<Folder>,
+    known: Known,
+}
+
+/// What an upload stands on: the kill switch and the session, as they were read.
+struct Ground {
+    unchanged: Vec<Unchanged>,
+    session: Session,
+}
+
+impl Gate {
+    /// The same gate, which keeps files in a folder of its own.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or cannot be closed to others.
+    pub fn keeping_files_in(self, folder: &Path) -> io::Result<Self> {
+        let folder = Arc::new(Folder::open(folder)?);
+        Ok(Self { files: Some(Files { folder, known: Known::default() }), ..self })
+    }
+
+    /// Begins to take a file into a session. A name that is taken gets a number.
+    ///
+    /// # Errors
+    /// The session is not theirs or does not run, everything is halted, or there is no room.
+    pub async fn begin_upload(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        new: NewFile,
+    ) -> Result<Upload, TransferError> {
+        self.folder()?;
+        let most = self.config.files.file_bytes;
+        if new.bytes.is_some_and(|bytes| bytes > most) {
+            return Err(TransferError::FileTooLarge { most });
+        }
+        let (mut number, mut tries) = (1, 0);
+        while tries < TRIES {
+            let ground = self.ground(caller, session).await?;
+            let name = if number == 1 { new.name.clone() } else { new.name.numbered(number) };
+            let taken = Taken::new(session, &name);
+            if self.get::<Taken>(&taken.id).await?.is_some() {
+                number += 1;
+                continue;
+            }
+            let meta = self.begun(caller, session, &new, name)?;
+            let batch = Batch {
+                writes: vec![document::insert(&meta)?, document::insert(&taken)?],
+                counts: self.room_for(&ground.session, new.bytes.unwrap_or(0)),
+                unchanged: ground.unchanged,
+                ..Batch::default()
+            };
+            match self.commit(batch).await {
+                Ok(_) => return self.upload_of(&meta),
+                Err(CommitError::Conflict { .. }) => tries += 1,
+                Err(error) => return Err(no_room(error)),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// How an upload stands, for whoever wants to go on.
+    ///
+    /// # Errors
+    /// There is none of theirs, or it is complete.
+    pub async fn upload(&self, caller: &Caller, id: &FileId) -> Result<Upload, TransferError> {
+        self.upload_of(&self.own(caller, id).await?.value)
+    }
+
+    /// Gives an upload up, with what there is of it.
+    ///
+    /// # Errors
+    /// There is none of theirs, or it is complete.
+    pub async fn abort_upload(&self, caller: &Caller, id: &FileId) -> Result<(), TransferError> {
+        for _ in 0..TRIES {
+            let held = self.own(caller, id).await?;
+            self.upload_of(&held.value)?;
+            if self.drop_file(&held).await? {
+                return Ok(());
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    fn begun(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        new: &NewFile,
+        name: FileName,
+    ) -> Result<FileMeta, TransferError> {
+        let now = self.now();
+        Ok(FileMeta {
+            id: FileId::draw(&self.clock)?,
+            user: caller.user.clone(),
+            workspace: caller.workspace.clone(),
+            session: session.clone(),
+            key: caller.key_id().cloned(),
+            name,
+            declared_bytes: new.bytes,
+            declared_sha256: new.sha256,
+            created_at: now,
+            state: FileState::Uploading {
+                received: 0,
+                reserved: new.bytes.unwrap_or(0),
+                expires_at: now.after(UPLOAD_WITHIN),
+            },
+        })
+    }
+
+    fn room_for(&self, session: &Session, bytes: u64) -> Vec<Count> {
+        let limits = self.config.files;
+        vec![
+            Count { key: session.counter(FILES), step: CountStep::Up { most: limits.files } },
+            Count {
+                key: session.counter(BYTES),
+                step: CountStep::Add { by: bytes, most: limits.session_bytes },
+            },
+        ]
+    }
+
+    /// What must hold while something is handed in: theirs, running, not halted.
+    async fn ground(&self, caller: &Caller, id: &SessionId) -> Result<Ground, TransferError> {
+        let control = self.control().await?;
+        let session = self.seen(caller.into(), id).await?;
+        if control.value.halted {
+            return Err(TransferError::Halted);
+        }
+        let over = session.value.deadline.is_some_and(|deadline| self.now() >= deadline);
+        match session.value.state {
+            SessionState::Active if over => return Err(TransferError::NotRunning("over")),
+            SessionState::Active => {}
+            SessionState::Paused { .. } => return Err(TransferError::NotRunning("paused")),
+            SessionState::Ended { .. } => return Err(TransferError::NotRunning("over")),
+        }
+        let unchanged = vec![control.unchanged(), session.unchanged()];
+        Ok(Ground { unchanged, session: session.value })
+    }
+
+    /// A session that somebody may look into.
+    async fn seen(
+        &self,
+        reader: Reader<'_>,
+        id: &SessionId,
+    ) -> Result<Held<Session>, TransferError> {
+        let held: Held<Session> = self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
+        let session = &held.value;
+        let may = match reader {
+            Reader::Caller(caller) => {
+                session.user == caller.user && session.workspace == caller.workspace
+            }
+            Reader::Person(person) => looks_after(person, session).is_ok(),
+        };
+        if may { Ok(held) } else { Err(TransferError::NotFound) }
+    }
+
+    /// A file that this caller's user has handed in, in this workspace.
+    async fn own(&self, caller: &Caller, id: &FileId) -> Result<Held<FileMeta>, TransferError> {
+        let held: Option<Held<FileMeta>> = self.get(id.as_str()).await?;
+        let is_own =
+            |meta: &FileMeta| meta.user == caller.user && meta.workspace == caller.workspace;
+        held.filter(|held| is_own(&held.value)).ok_or(TransferError::NotFound)
+    }
+
+    fn upload_of(&self, meta: &FileMeta) -> Result<Upload, TransferError> {
+        let FileState::Uploading { received, expires_at, .. } = meta.state else {
+            return Err(TransferError::Complete);
+        };
+        Ok(Upload {
+            id: meta.id.clone(),
+            session: meta.session.clone(),
+            name: meta.name.clone(),
+            offset: received,
+            bytes: meta.declared_bytes,
+            chunk_bytes: self.config.files.chunk_bytes,
+            expires_at,
+        })
+    }
+
+    fn keeper(&self) -> Result<&Files, TransferError> {
+        self.files.as_ref().ok_or(TransferError::Off)
+    }
+
+    fn folder(&self) -> Result<&Arc<Folder>, TransferError> {
+        self.keeper().map(|files| &files.folder)
+    }
+}
+
+/// Where a session's files and their bytes are counted.
+const FILES: &str = "uploads";
+const BYTES: &str = "upload_bytes";
+
+/// A name that is taken in a session, so that of two who want it one gets a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Taken {
+    id: String,
+    session: SessionId,
+}
+
+impl Taken {
+    fn new(session: &SessionId, name: &FileName) -> Self {
+        use sha2::{Digest as _, Sha256};
+        let hash = Hash(Sha256::digest(name.folded()).into());
+        Self { id: format!("{session}:{hash}"), session: session.clone() }
+    }
+}
+
+impl Document for Taken {
+    const KIND: Kind = Kind::FileName;
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks { session: Some(self.session.as_str()), state: "taken", ..Marks::default() }
+    }
+}
+
+fn no_room(error: CommitError) -> TransferError {
+    match error {
+        CommitError::Full { key, most } if key.ends_with(FILES) => {
+            TransferError::TooManyFiles { most }
+        }
+        CommitError::Full { most, .. } => TransferError::SessionFull { most },
+        other => failed(other).into(),
+    }
+}
+
+/// A commit about a file whose document only its writer changes, or whoever takes it away.
+fn taken_away(error: CommitError) -> Result<(), TransferError> {
+    match error {
+        CommitError::Conflict { kind: Kind::File, .. } => Err(TransferError::NotFound),
+        // The session or the kill switch has changed: look again.
+        CommitError::Conflict { .. } => Ok(()),
+        CommitError::Full { most, .. } => Err(TransferError::SessionFull { most }),
+        CommitError::TooFast { .. } => Err(StoreError(error.to_string()).into()),
+        CommitError::Store(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,204 @@
+//! The bytes of a file arrive, piece by piece.
+
+use std::fs::{File, TryLockError};
+
+use crate::caller::Caller;
+use crate::document::Held;
+use crate::gate::transfer::{BYTES, taken_away};
+use crate::gate::{Gate, GateError, TRIES};
+use crate::id::FileId;
+use crate::store::{Batch, CommitError, Count, CountStep};
+use crate::transfer::{FileMeta, FileState, Incoming, Running, Stop, TransferError, Upload};
+
+impl Gate {
+    /// Makes ready for the next piece of an upload, whose length may be known. It begins where the
+    /// upload stands.
+    ///
+    /// # Errors
+    /// There is no such upload of theirs, it stands elsewhere, somebody else is writing, the
+    /// session does not run, or there is no room.
+    pub async fn receive(
+        &self,
+        caller: &Caller,
+        id: &FileId,
+        offset: u64,
+        length: Option<u64>,
+    ) -> Result<Incoming, TransferError> {
+        let (held, mut file) = self.locked(caller, id).await?;
+        let expected = self.upload_of(&held.value)?.offset;
+        if offset != expected {
+            return Err(TransferError::Offset { expected });
+        }
+        let (mut end, mut stop) = self.stop_of(&held.value, offset);
+        if let Some(length) = length {
+            let asked = offset.saturating_add(length);
+            if asked > end {
+                return Err(stop.error());
+            }
+            end = asked;
+        }
+        let running = self.running(&held, offset, &mut file)?;
+        // What lies beyond was never kept.
+        file.set_len(offset)?;
+        let least = if length.is_some() { end } else { offset };
+        let (held, granted) = self.reserve(caller, held, end, least).await?;
+        if granted < end {
+            (end, stop) = (granted, Stop::Session(self.config.files.session_bytes));
+        }
+        self.keeper()?.known.put(id.clone(), held.version, running.clone());
+        Ok(Incoming { held, running, file, end, stop })
+    }
+
+    /// Keeps what has arrived, for good: also when the rest of the piece was lost on its way.
+    ///
+    /// # Errors
+    /// The upload was given up or the session stopped meanwhile, or the disk failed: the upload
+    /// stands where it stood.
+    pub async fn keep(&self, caller: &Caller, incoming: Incoming) -> Result<Upload, TransferError> {
+        let Incoming { held, running, file, .. } = incoming;
+        file.sync_data()?;
+        let FileState::Uploading { reserved, expires_at, .. } = held.value.state else {
+            return Err(TransferError::Complete);
+        };
+        let received = running.bytes();
+        let keep = if held.value.declared_bytes.is_some() { reserved } else { received };
+        let state = FileState::Uploading { received, reserved: keep, expires_at };
+        let next = FileMeta { state, ..held.value.clone() };
+        for _ in 0..TRIES {
+            let ground = self.ground(caller, &held.value.session).await?;
+            let step = CountStep::Sub { by: reserved.saturating_sub(keep) };
+            let batch = Batch {
+                unchanged: ground.unchanged,
+                writes: vec![held.replace(&next)?],
+                counts: vec![Count { key: ground.session.counter(BYTES), step }],
+                ..Batch::default()
+            };
+            match self.commit(batch).await {
+                Ok(_) => {
+                    let version = held.version.saturating_add(1);
+                    self.keeper()?.known.put(next.id.clone(), version, running);
+                    return self.upload_of(&next);
+                }
+                Err(error) => taken_away(error)?,
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    /// Takes one piece that is there as a whole.
+    ///
+    /// # Errors
+    /// As for [`Gate::receive`], [`Incoming::write`] and [`Gate::keep`].
+    pub async fn write_chunk(
+        &self,
+        caller: &Caller,
+        id: &FileId,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Upload, TransferError> {
+        let length = Some(bytes.len() as u64);
+        let mut incoming = self.receive(caller, id, offset, length).await?;
+        incoming.write(bytes)?;
+        self.keep(caller, incoming).await
+    }
+
+    /// An upload and its bytes, which nobody else writes as long as they are open. The document is
+    /// read once the lock is there: before, it may have moved on.
+    pub(super) async fn locked(
+        &self,
+        caller: &Caller,
+        id: &FileId,
+    ) -> Result<(Held<FileMeta>, File), TransferError> {
+        let folder = self.folder()?;
+        let held = self.own(caller, id).await?;
+        self.upload_of(&held.value)?;
+        self.ground(caller, &held.value.session).await?;
+        let file = folder.write(&held.value.session, id)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(TransferError::Writing),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        match self.own(caller, id).await {
+            Ok(held) => Ok((held, file)),
+            Err(error) => {
+                // Given up while we opened it, which may have made it anew.
+                folder.remove(&held.value.session, id)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The hashes so far: remembered, or read again.
+    pub(super) fn running(
+        &self,
+        held: &Held<FileMeta>,
+        offset: u64,
+        file: &mut File,
+    ) -> Result<Running, TransferError> {
+        let known = self.keeper()?.known.find(&held.value.id, held.version);
+        match known.filter(|known| known.bytes() == offset) {
+            // Remembered is what was written; it must be there all the same.
+            Some(known) if file.metadata()?.len() >= offset => Ok(known),
+            Some(_) => Err(TransferError::Lost),
+            None => Running::of(file, offset)?.ok_or(TransferError::Lost),
+        }
+    }
+
+    /// Where a piece that begins here must end at the latest, and what that is.
+    fn stop_of(&self, meta: &FileMeta, offset: u64) -> (u64, Stop) {
+        let limits = self.config.files;
+        let chunk = (offset.saturating_add(limits.chunk_bytes), Stop::Chunk(limits.chunk_bytes));
+        let whole = match meta.declared_bytes {
+            Some(bytes) => (bytes, Stop::Declared(bytes)),
+            None => (limits.file_bytes, Stop::File(limits.file_bytes)),
+        };
+        // Where both are the same, the file's own end is the reason.
+        whole.min(chunk)
+    }
+
+    /// Takes the room up to an end, or what there is of it if that is enough. Says up to where.
+    async fn reserve(
+        &self,
+        caller: &Caller,
+        held: Held<FileMeta>,
+        end: u64,
+        least: u64,
+    ) -> Result<(Held<FileMeta>, u64), TransferError> {
+        let FileState::Uploading { received, reserved, expires_at } = held.value.state else {
+            return Err(TransferError::Complete);
+        };
+        let most = self.config.files.session_bytes;
+        for _ in 0..TRIES {
+            let ground = self.ground(caller, &held.value.session).await?;
+            let key = ground.session.counter(BYTES);
+            let free = most.saturating_sub(self.store.counter(&key).await?);
+            let by = end.saturating_sub(reserved).min(free);
+            let granted = reserved.saturating_add(by);
+            if granted < least {
+                return Err(TransferError::SessionFull { most });
+            }
+            if by == 0 {
+                return Ok((held, granted));
+            }
+            let state = FileState::Uploading { received, reserved: granted, expires_at };
+            let next = FileMeta { state, ..held.value.clone() };
+            let batch = Batch {
+                unchanged: ground.unchanged,
+                writes: vec![held.replace(&next)?],
+                counts: vec![Count { key, step: CountStep::Add { by, most } }],
+                ..Batch::default()
+            };
+            match self.commit(batch).await {
+                Ok(_) => {
+                    let version = held.version.saturating_add(1);
+                    return Ok((Held { value: next, version }, granted));
+                }
+                // Others took it a moment ago: there may be less left.
+                Err(CommitError::Full { .. }) => {}
+                Err(error) => taken_away(error)?,
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+}
