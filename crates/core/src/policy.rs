@@ -37,6 +37,7 @@ mod own;
 mod pattern;
 pub mod profile;
 mod risk;
+mod section;
 pub mod session;
 mod show;
 mod spot;
@@ -53,6 +54,7 @@ pub use error::{ConfigError, Notice, Problem};
 pub use known::nearest;
 pub use layer::Rank;
 pub use profile::Profile;
+pub use section::{merged, section};
 pub use session::{Remembered, Session};
 pub use show::Settings;
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::app::{Access, Skill};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
@@ -68,6 +69,15 @@ pub(crate) struct File {
         schemars(with = "Option<BTreeMap<String, crate::schema::RuleRow>>")
     )]
     rules: Option<BTreeMap<String, Row>>,
+    /// What the gate may do. Not in a project's file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    gate: Option<IgnoredAny>,
+    /// How people are told. Not in a project's file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    channels: Option<IgnoredAny>,
+    /// How the server listens. Not in a project's file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    server: Option<IgnoredAny>,
 }
 
 /// The everyday settings.
@@ -159,6 +169,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     }
     let file: File = serde_saphyr::from_str(&source.text)
         .map_err(|error| ConfigError::yaml(&source.name, &error))?;
+    check_sections(rank, &file, at)?;
     let safety = file.safety.unwrap_or_default();
     let options = file.options.unwrap_or_default();
     for name in options.keys() {
@@ -181,6 +192,20 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         skills: read_skills(apps, at)?,
         providers,
     })
+}
+
+/// What others read is not for the agent's project to set: it could name its own approvers.
+fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
+    let sections = [("gate", &file.gate), ("channels", &file.channels), ("server", &file.server)];
+    let set = sections.into_iter().find(|(_, value)| value.is_some());
+    match (rank, set) {
+        (Rank::Project, Some((field, _))) => Err(at.error(
+            &[To::Key(field)],
+            Problem::Value { field, problem: "is not for a project to set" },
+            "put it into the user's or the organisation's file",
+        )),
+        (Rank::Organisation | Rank::User | Rank::Project, _) => Ok(()),
+    }
 }
 
 /// Checks the names a file uses, now that every file's rules are known.
@@ -336,7 +361,8 @@ mod tests {
         (
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
-            "known here: profile, safety, overrides, options, always, apps, rules",
+            "known here: profile, safety, overrides, options, always, apps, rules, gate, channels, \
+             server",
         ),
         (
             "safety:\n  enabled: maybe\n",
