@@ -21,6 +21,8 @@ use crate::settings;
 
 /// The socket for programs of the same user, in the data folder.
 pub(crate) const SOCKET: &str = "server.sock";
+/// Where files are kept, in the data folder.
+const FILES: &str = "files";
 /// How often the clock is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
@@ -72,7 +74,10 @@ impl Serving {
             policy,
             config,
         };
-        let gate = Arc::new(Gate::open(parts).await?);
+        let files = folder.join(FILES);
+        let gate = Gate::open(parts).await?.keeping_files_in(&files);
+        let gate = gate.with_context(|| format!("cannot keep files in `{}`", files.display()))?;
+        let gate = Arc::new(gate);
         let link = first_link(&gate).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
         let bound = bind(app).await?;

@@ -11,6 +11,7 @@ pub(crate) mod approval;
 mod audit;
 mod check;
 mod device;
+mod file;
 mod halt;
 mod health;
 mod history;
@@ -18,6 +19,7 @@ mod key;
 mod me;
 mod session;
 mod settings;
+mod upload;
 mod usage;
 mod user;
 
@@ -26,6 +28,8 @@ pub(crate) fn routes() -> Vec<Route> {
         check::routes(),
         session::routes(),
         action::routes(),
+        file::routes(),
+        upload::routes(),
         approval::routes(),
         history::routes(),
         audit::routes(),

@@ -18,6 +18,7 @@ use countersign_gate::gate::{
 use countersign_gate::id::IdError;
 use countersign_gate::proposal::{Refusal, Why};
 use countersign_gate::session::{Response as Consequence, Violation};
+use countersign_gate::transfer::TransferError;
 use serde_json::{Map, Value, json};
 
 /// What went wrong. Whatever it is, nothing was allowed because of it.
@@ -223,6 +224,36 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::NotAllowed => Self::forbidden("not-allowed", error),
             ReadError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<TransferError> for Problem {
+    fn from(error: TransferError) -> Self {
+        let too_large = |slug| Self::new(StatusCode::PAYLOAD_TOO_LARGE, slug, &error);
+        match error {
+            TransferError::NotFound => Self::not_found(),
+            TransferError::Off => Self::new(StatusCode::NOT_IMPLEMENTED, "no-files", error),
+            TransferError::Halted => Self::forbidden("halted", error),
+            TransferError::NotRunning(_) => Self::conflict("session-over", error),
+            TransferError::Complete => Self::conflict("complete", error),
+            TransferError::FileTooLarge { .. } => too_large("file-too-large"),
+            TransferError::ChunkTooLarge { .. } => too_large("chunk-too-large"),
+            TransferError::SessionFull { .. } => too_large("session-full"),
+            TransferError::TooManyFiles { .. } => too_large("too-many-files"),
+            TransferError::NotAsLarge { .. } => Self::conflict("not-as-large", error),
+            TransferError::Offset { expected } => {
+                Self::conflict("offset", error).with("offset", expected)
+            }
+            TransferError::Writing => Self::conflict("being-written", error),
+            TransferError::Differs => Self::conflict("differs", error),
+            TransferError::Lost => Self::new(StatusCode::GONE, "lost", error),
+            TransferError::Disk(error) => {
+                tracing::error!(%error, "a file could not be kept or read");
+                let detail = "the file cannot be kept or read: the server's log says why";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "disk", detail)
+            }
+            TransferError::Gate(error) => error.into(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The OpenAPI document, from the table of routes.
 
 use axum::Json;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -131,7 +131,7 @@ fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
     if let Some(query) = route.query {
         parameters.extend(query_parameters(&json!(query(generator)), generator));
     }
-    if route.method == Method::POST && route.path.starts_with("/api/") {
+    if route.may_be_sent_twice() {
         parameters.push(json!({
             "name": "Idempotency-Key",
             "in": "header",

@@ -5,6 +5,7 @@
 //! forget a route.
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -59,6 +60,14 @@ pub struct Route {
     pub(crate) query: Option<SchemaOf>,
     pub(crate) gives: Vec<Gives>,
     handler: MethodRouter<App>,
+}
+
+impl Route {
+    /// Whether it is a write that takes an idempotency key. Files have their own way to go on.
+    pub(crate) fn may_be_sent_twice(&self) -> bool {
+        let files = self.body.is_some_and(|body| body.schema.is_none());
+        self.method == Method::POST && self.path.starts_with("/api/") && !files
+    }
 }
 
 /// What goes in.
@@ -165,7 +174,7 @@ pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for route in routes() {
         let admit = from_fn_with_state((app.clone(), route.who), auth::admit);
-        let handler = if route.method == Method::POST && route.path.starts_with("/api/") {
+        let handler = if route.may_be_sent_twice() {
             let once = from_fn_with_state(app.clone(), crate::idempotent::once);
             route.handler.layer(once)
         } else {
@@ -174,5 +183,7 @@ pub(crate) fn router(app: &App) -> Router {
         router = router.route(route.path, handler.layer(admit));
     }
     let guard = from_fn_with_state(app.clone(), crate::guard::guard);
-    router.fallback(api::no_such_route).layer(guard).with_state(app.clone())
+    // Sizes are bounded where bodies are read: files may be large.
+    let unbounded = DefaultBodyLimit::disable();
+    router.fallback(api::no_such_route).layer(unbounded).layer(guard).with_state(app.clone())
 }
