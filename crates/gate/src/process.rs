@@ -34,6 +34,7 @@ pub trait Processes: Send + Sync + fmt::Debug {
 
 /// One process, for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Process {
     /// Its number.

@@ -54,6 +54,7 @@ impl Proposal {
 
 /// A file that an action runs, by what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// Where it is.

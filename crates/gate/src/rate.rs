@@ -16,6 +16,7 @@ use crate::clock::Timestamp;
 
 /// So many uses in so much time, all at once if need be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     /// How many uses.

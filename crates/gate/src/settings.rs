@@ -9,6 +9,8 @@ use crate::store::Kind;
 
 /// What a user has set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "UserSettings"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Whose.
@@ -32,6 +34,7 @@ pub struct Settings {
 
 /// How much goes on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Logging {
     /// What kind of action, when, by which key, and what became of it.

@@ -42,6 +42,7 @@ pub struct Profile {
 
 /// What a session may use up. `None` is without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Actions in explore mode, refused ones too.
