@@ -3,14 +3,17 @@
 //! A file that is there and cannot be read, or is wrong, is an error: nothing is judged without
 //! the rules its author meant. A file that is not there costs nothing.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use countersign_core::policy::{Source, Sources};
+use countersign_core::policy::{ConfigError, Source, Sources, merged, section};
 use countersign_core::{Context, Policy};
+use countersign_gate::channel::Configured;
+use serde_json::Value;
 
 use crate::around;
 use crate::beneath::Root;
@@ -45,7 +48,7 @@ impl Owner {
 }
 
 /// One place a configuration may be.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) owner: Owner,
     pub(crate) path: PathBuf,
@@ -66,23 +69,65 @@ pub(crate) fn policy(context: &Context) -> Result<Policy> {
 /// # Errors
 /// One of them is wrong.
 pub(crate) fn policy_of(layers: Vec<Layer>) -> Result<Policy> {
+    // Nothing to read, nothing to parse: this is the path of almost every check.
+    if layers.iter().all(|layer| layer.text.is_none()) {
+        return Ok(Policy::default());
+    }
+    Policy::load(&sources(layers)).map_err(explained)
+}
+
+/// What the configuration says besides the policy.
+#[derive(Debug)]
+pub(crate) struct Sections {
+    /// What the gate may do, with what the environment says on top.
+    pub(crate) gate: countersign_gate::Config,
+    /// How people are told: the organisation's channels, then the user's.
+    pub(crate) channels: Vec<Configured>,
+}
+
+/// What the organisation's and the user's file say besides the policy.
+///
+/// # Errors
+/// One is there but cannot be read or is wrong, or the environment says something impossible.
+#[expect(dead_code, reason = "for `serve`")]
+pub(crate) fn sections() -> Result<Sections> {
+    sections_of(layers(&Context::default())?)
+}
+
+/// What these layers say besides the policy. A project's says nothing.
+///
+/// # Errors
+/// One of them is wrong, or the environment says something impossible.
+pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
+    let sources = sources(layers);
+    let gate: Option<countersign_gate::Config> = merged(&sources, "gate").map_err(explained)?;
+    let gate = gate.unwrap_or_default().with_environment(|name| env::var(name).ok())?;
+    let mut channels = Vec::new();
+    for source in [&sources.organisation, &sources.user].into_iter().flatten() {
+        let more: Option<Vec<Configured>> = section(source, "channels").map_err(explained)?;
+        channels.extend(more.into_iter().flatten());
+        // Which fields it has is the server's to say; that it has fields is not.
+        section::<BTreeMap<String, Value>>(source, "server").map_err(explained)?;
+    }
+    Ok(Sections { gate, channels })
+}
+
+fn sources(layers: Vec<Layer>) -> Sources {
     let mut sources = Sources::default();
-    let mut any = false;
     for Layer { owner, path, text } in layers {
-        let Some(text) = text else { continue };
-        any = true;
-        let source = Some(Source { name: path.display().to_string(), text });
+        let source = text.map(|text| Source { name: path.display().to_string(), text });
         match owner {
             Owner::Organisation => sources.organisation = source,
             Owner::User => sources.user = source,
             Owner::Project => sources.project = source,
         }
     }
-    // Nothing to read, nothing to parse: this is the path of almost every check.
-    if !any {
-        return Ok(Policy::default());
-    }
-    Policy::load(&sources).map_err(|error| anyhow!("{error}\n  hint: {}", error.hint))
+    sources
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
+fn explained(error: ConfigError) -> anyhow::Error {
+    anyhow!("{error}\n  hint: {}", error.hint)
 }
 
 /// Every place a configuration may be, read.

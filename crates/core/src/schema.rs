@@ -1,6 +1,8 @@
 //! JSON Schemas of everything that crosses the wire or is written by a user.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
+pub use schemars::Schema;
+use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
+use serde_json::{Value, json};
 
 use crate::fact::{FactKind, Tag};
 use crate::policy::config::File;
@@ -25,11 +27,25 @@ pub fn judgement() -> Schema {
     schema_for!(Judgement)
 }
 
-/// The schema of a configuration file.
+/// The schema of a configuration file, with what those who read its other sections say of them.
 #[must_use]
-pub fn config() -> Schema {
-    schema_for!(File)
+pub fn config(sections: &[Section<'_>]) -> Schema {
+    let mut generator = SchemaGenerator::default();
+    let known: Vec<_> = sections.iter().map(|(name, of)| (*name, of(&mut generator))).collect();
+    let mut schema = generator.into_root_schema_for::<File>();
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    let Some(fields) = fields else { return schema };
+    for (name, value) in known {
+        if let Some(field) = fields.get_mut(name) {
+            let description = field.get("description").cloned().unwrap_or_default();
+            *field = json!({"description": description, "anyOf": [value, {"type": "null"}]});
+        }
+    }
+    schema
 }
+
+/// The name of a section, and what makes its schema.
+pub type Section<'a> = (&'a str, fn(&mut SchemaGenerator) -> Schema);
 
 /// One rule. Names either programs or facts, and shows by examples what it finds and what not.
 // `row.rs` is shared with the build script, which must not need schemars, so its shape is told
@@ -127,9 +143,19 @@ mod tests {
     }
 
     #[test]
+    fn a_section_is_what_its_reader_says_it_is() {
+        let schema = config(&[("gate", |generator| generator.subschema_for::<Context>())]);
+        let gate = schema.pointer("/properties/gate").unwrap();
+        assert_eq!(gate["anyOf"][0]["$ref"], "#/$defs/Context");
+        assert!(gate["description"].as_str().unwrap().contains("gate"));
+        assert!(schema.pointer("/$defs/Context/properties/cwd").is_some());
+        assert!(schema.pointer("/$defs/AppRow").is_some());
+    }
+
+    #[test]
     fn every_schema_names_its_fields_and_closes_them() {
         let text = |schema: Schema| serde_json::to_string(&schema).unwrap();
-        let config = text(config());
+        let config = text(config(&[]));
         for word in ["custom_patterns", "sensitive_paths", "guard_tampering", "approval_timeout"] {
             assert!(config.contains(word), "{word}");
         }

@@ -56,6 +56,8 @@ pub struct Approval {
 
 /// What was asked, of whom, until when. Never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ApprovalRequest"))]
 pub struct Request {
     /// Its id.
     pub id: ApprovalId,

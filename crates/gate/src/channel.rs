@@ -21,6 +21,7 @@ use crate::approval::Say;
 use crate::clock::{ChanceError, Clock, Timestamp};
 use crate::id::{ApprovalId, SessionId, UserId};
 
+mod configured;
 pub mod dispatch;
 mod http;
 pub mod ntfy;
@@ -31,6 +32,7 @@ mod testing;
 mod text;
 pub mod webhook;
 
+pub use configured::Configured;
 pub use dispatch::Dispatcher;
 
 /// What a person is told.
@@ -165,6 +167,19 @@ pub enum Settings {
     Ntfy(ntfy::Settings),
 }
 
+impl Settings {
+    /// What kind of channel.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Terminal(_) => "terminal",
+            Self::Webhook(_) => "webhook",
+            Self::Telegram(_) => "telegram",
+            Self::Ntfy(_) => "ntfy",
+        }
+    }
+}
+
 /// Why a channel cannot be opened. Holds no token and no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
@@ -208,6 +223,20 @@ impl Secret {
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Secret {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ChannelSecret".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A text that opens something.",
+        })
     }
 }
 

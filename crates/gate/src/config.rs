@@ -12,6 +12,8 @@ use crate::transfer;
 
 /// What whoever runs the gate can set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "GateConfig"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `false` starts with the kill switch thrown.
@@ -44,6 +46,7 @@ pub struct Config {
 
 /// How fast one user's skills may be used; without limit, if none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Rates {
     /// All skills of one provider.

@@ -80,8 +80,8 @@ macro_rules! ids {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string",
-                    "pattern": concat!("^", $prefix, "[0-9a-hjkmnp-tv-z]{26}$"),
                     "description": concat!("The id of ", $what, "."),
+                    "pattern": concat!("^", $prefix, "[0-9a-hjkmnp-tv-z]{26}$"),
                 })
             }
         }

@@ -44,6 +44,7 @@ pub struct ApiKey {
 /// Who is behind a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "KeyAccess"))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// A model decides what to do: a person is asked.
@@ -56,6 +57,7 @@ pub enum Access {
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "KeyDevices"))]
 #[serde(rename_all = "snake_case")]
 pub enum Devices {
     /// On devices that were approved.

@@ -64,6 +64,20 @@ enum Pattern {
     Exact(String),
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Scope {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scope".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "What a key may propose: a name like `email.send`, a group like `shell.*`, or `*`.",
+        })
+    }
+}
+
 /// Why a text is no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {

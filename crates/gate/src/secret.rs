@@ -186,6 +186,21 @@ impl fmt::Debug for SecretHash {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SecretHash {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SecretHash".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "The hash of a secret, in hexadecimal digits.",
+                "pattern": "^[0-9a-f]{64}$",
+        })
+    }
+}
+
 impl From<SecretHash> for String {
     fn from(hash: SecretHash) -> Self {
         hash.to_string()

@@ -24,6 +24,7 @@ use crate::store::{Count, CountStep, Kind, Pace};
 
 /// A bounded run of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -72,6 +73,7 @@ pub struct Plan {
 
 /// How a session stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum SessionState {
     /// It runs.
@@ -92,6 +94,8 @@ pub enum SessionState {
 
 /// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SessionEnd"))]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The task is done.
@@ -128,6 +132,7 @@ impl End {
 
 /// A session limit that was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Violation {
     /// Too fast: wait, then go on.

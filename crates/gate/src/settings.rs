@@ -10,6 +10,7 @@ use crate::store::Kind;
 /// What a user has set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "UserSettings"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Whose.

@@ -12,6 +12,7 @@ use crate::store::Kind;
 
 /// Somebody who can sign in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// Their id.
     pub id: UserId,
@@ -40,6 +41,7 @@ pub enum Membership {
 
 /// What somebody is, seen from a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Has nothing to do with it.
@@ -82,6 +84,7 @@ impl Document for User {
 
 /// What owns sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workspace {
     /// Its id.
     pub id: WorkspaceId,
@@ -122,6 +125,7 @@ pub struct Device {
 
 /// What a device may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeviceState {
     /// Nothing, until another device approves it.

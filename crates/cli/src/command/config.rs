@@ -71,6 +71,7 @@ fn check(file: Option<&Path>) -> Result<Exit> {
         None => layers()?,
     };
     let mut report = states(&layers, "right");
+    settings::sections_of(layers.clone())?;
     let policy = settings::policy_of(layers)?;
     for notice in policy.notices() {
         let _ = writeln!(report, "note: {}", one_line(&notice.to_string()));
@@ -109,14 +110,19 @@ fn show(json: bool) -> Result<Exit> {
             there: layer.text.is_some(),
         })
         .collect();
+    let settings::Sections { gate, channels } = settings::sections_of(layers.clone())?;
     let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
+    let gate = serde_json::to_value(gate)?;
+    let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
     let mut out = io::stdout().lock();
     if json {
-        let all = json!({"files": files, "settings": settings});
+        let all = json!({"files": files, "settings": settings, "gate": gate, "channels": channels});
         serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
     } else {
-        write!(out, "{states}\n{}", readable(&settings))?;
+        let (policy, gate) = (readable(&settings), readable(&gate));
+        write!(out, "{states}\n{policy}\ngate:\n{}", indented(&gate))?;
+        write!(out, "{}", readable(&json!({ "channels": channels })))?;
     }
     Ok(Exit::Done)
 }
@@ -144,11 +150,16 @@ fn readable(settings: &Value) -> String {
     text
 }
 
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
+}
+
 fn item_text(item: &Value) -> String {
     match item {
         Value::String(text) => text.clone(),
+        Value::Null => "not set".to_owned(),
         // A named verdict and who set it.
-        Value::Object(setting) => {
+        Value::Object(setting) if setting.contains_key("verdict") => {
             let part = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default();
             format!("{}: {} ({})", part("name"), part("verdict"), part("layer"))
         }

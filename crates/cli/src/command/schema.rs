@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use countersign_core::schema;
+use countersign_gate::channel::Configured;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -31,12 +32,12 @@ impl Schema {
             Some(Of::Action) => schema::action().into(),
             Some(Of::Context) => schema::context().into(),
             Some(Of::Judgement) => schema::judgement().into(),
-            Some(Of::Config) => schema::config().into(),
+            Some(Of::Config) => config().into(),
             None => json!({
                 "action": schema::action(),
                 "context": schema::context(),
                 "judgement": schema::judgement(),
-                "config": schema::config(),
+                "config": config(),
             }),
         };
         let mut out = io::stdout().lock();
@@ -44,4 +45,12 @@ impl Schema {
         writeln!(out)?;
         Ok(Exit::Done)
     }
+}
+
+/// The schema of a configuration file, with the sections that are not the core's.
+fn config() -> schema::Schema {
+    schema::config(&[
+        ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),
+        ("channels", |generator| generator.subschema_for::<Vec<Configured>>()),
+    ])
 }

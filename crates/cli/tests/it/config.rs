@@ -107,3 +107,51 @@ fn a_project_file_cannot_lead_out_of_the_workspace() {
     assert_eq!(ended.code, Some(2));
     assert!(!ended.err.contains("yours"), "{ended:?}");
 }
+
+#[test]
+fn the_gates_sections_are_checked_and_shown_without_secrets() {
+    let sandbox = Sandbox::new("config-sections");
+    let topic = "a-topic-nobody-guesses";
+    sandbox.configure(&format!(
+        "gate: {{most_pending: 7, quorum: [{{risk: critical, need: 2}}]}}\n\
+         channels:\n  - terminal: {{ask: true}}\n  - ntfy: {{topic: {topic}}}\nserver: {{x: 1}}\n"
+    ));
+    assert_eq!(sandbox.run(&["config", "check"]).code, Some(0));
+    assert_eq!(sandbox.run(&["check", "shell", "ls"]).code, Some(0));
+    let shown = sandbox.run(&["config", "show", "--json"]);
+    let all: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(all["gate"]["most_pending"], 7);
+    assert_eq!(all["channels"], serde_json::json!(["terminal", "ntfy"]));
+    let readable = sandbox.run(&["config", "show"]).out;
+    assert!(readable.contains("\n  most pending: 7\n"), "{readable}");
+    assert!(!readable.contains(topic) && !shown.out.contains(topic));
+    for (text, said) in [
+        ("gate: {most_pendin: 7}\n", "1:8: unknown field `most_pendin`"),
+        ("channels:\n  - ntfy: {topc: x}\n", "2:12: unknown field `topc`"),
+        ("channels:\n  - terminal: {}\n    ntfy: {topic: x}\n", "each channel is one of"),
+        ("channels: {}\n", "1:11: expected a list here"),
+        ("server: 3\n", "1:9: expected `key: value` lines here"),
+    ] {
+        sandbox.configure(text);
+        for args in [["config", "check"], ["config", "show"]] {
+            let ended = sandbox.run(&args);
+            assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{text}");
+            assert!(ended.err.contains(said), "{}", ended.err);
+        }
+    }
+    sandbox.configure("");
+    let mut command = sandbox.command(BINARY);
+    let ended = end(command.env("AUTO_ACTION_ENABLED", "no").args(["config", "check"]), "");
+    assert!(ended.code == Some(2) && ended.err.contains("AUTO_ACTION_ENABLED"), "{ended:?}");
+}
+
+#[test]
+fn a_project_cannot_set_what_the_gate_may_do() {
+    let sandbox = Sandbox::new("config-sections-project");
+    sandbox.write(".countersign.yaml", "gate: {enabled: true}\n");
+    for args in [&["config", "check"][..], &["check", "shell", "ls"]] {
+        let ended = sandbox.run(args);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.err.contains("1:1: `gate` is not for a project"), "{}", ended.err);
+    }
+}

@@ -47,6 +47,8 @@ fn every_schema_is_json_and_all_of_them_together_too() {
     }
     let all: Value = serde_json::from_str(&sandbox.run(&["schema"]).out).unwrap();
     assert!(all["action"].to_string().contains("file_write"));
+    let config = all["config"].to_string();
+    assert!(["most_pending", "topic", "QuorumRow"].iter().all(|word| config.contains(word)));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 
 /// Who must agree to one approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quorum {
     /// How many different people.
     pub need: u8,
@@ -18,6 +19,7 @@ pub struct Quorum {
 
 /// Whether the person for whom the agent works may answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Requester {
     /// Like everybody.
@@ -44,6 +46,7 @@ impl Quorum {
 
 /// When more people than one must agree, or others are asked after a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuorumRow {
     /// From this risk on.

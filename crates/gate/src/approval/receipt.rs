@@ -11,6 +11,7 @@ use crate::proposal::{Script, binding};
 
 /// What was asked and what was decided, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
     /// What was asked.

@@ -15,6 +15,8 @@ use crate::keyring::{Keyring, PublicKey, Purpose};
 
 /// What became of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ApprovalState"))]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each field is the word it stands for")]
 pub enum State {
@@ -40,6 +42,7 @@ pub enum State {
 
 /// Why an approval is no longer wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cancel {
     /// The session ended.
@@ -69,6 +72,7 @@ pub enum Say {
 /// How far a yes reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ApprovalScope"))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// For this one time.
@@ -82,6 +86,7 @@ pub enum Scope {
 
 /// One person's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vote {
     /// Who.
     pub by: UserId,
@@ -96,6 +101,7 @@ pub struct Vote {
 
 /// What was decided, signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Yes or no.
     pub say: Say,

@@ -21,6 +21,8 @@ const MOST_BYTES: usize = 3_800;
 
 /// How to reach a topic.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "NtfyChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The topic.

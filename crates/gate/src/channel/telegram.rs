@@ -42,6 +42,8 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 
 /// How to reach a chat.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TelegramChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The bot's token.

@@ -35,6 +35,8 @@ const QUICKEST: Duration = Duration::from_millis(500);
 
 /// What the terminal is used for.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "TerminalChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Whether questions can be answered here.

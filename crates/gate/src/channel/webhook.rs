@@ -29,6 +29,8 @@ const MOST_LINE: usize = 1_000;
 
 /// How to reach a receiver.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WebhookChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Where to; a secret, because many hold one.

@@ -25,6 +25,7 @@ use crate::store::{Batch, Kind, Query, Write};
 
 /// A yes that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Remembered {
     /// Its id, which follows from whom and what it is about.
     pub id: RememberedId,

@@ -1,0 +1,93 @@
+//! A channel as it stands in a configuration.
+
+use serde::Deserialize;
+
+use crate::channel::{Settings, ntfy, telegram, terminal, webhook};
+use crate::id::UserId;
+
+/// A channel as it stands in a configuration: how it is reached, and whose it is.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Row")]
+pub struct Configured {
+    /// Whom it tells; everybody who is asked, if nobody is named.
+    pub user: Option<UserId>,
+    /// How it is reached.
+    pub settings: Settings,
+}
+
+/// One channel as written: exactly one of them, and whom it tells.
+// One field per channel, so that what is wrong in one has its own line and column.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Channel"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    /// Whom it tells; everybody who is asked, if nobody is named.
+    #[serde(default)]
+    user: Option<UserId>,
+    /// The terminal the gate runs in.
+    #[serde(default)]
+    terminal: Option<terminal::Settings>,
+    /// A signed request to a server.
+    #[serde(default)]
+    webhook: Option<webhook::Settings>,
+    /// A Telegram bot with buttons.
+    #[serde(default)]
+    telegram: Option<telegram::Settings>,
+    /// A push message that leads to the console.
+    #[serde(default)]
+    ntfy: Option<ntfy::Settings>,
+}
+
+impl TryFrom<Row> for Configured {
+    type Error = &'static str;
+
+    fn try_from(row: Row) -> Result<Self, Self::Error> {
+        let mut all = [
+            row.terminal.map(Settings::Terminal),
+            row.webhook.map(Settings::Webhook),
+            row.telegram.map(Settings::Telegram),
+            row.ntfy.map(Settings::Ntfy),
+        ]
+        .into_iter()
+        .flatten();
+        match (all.next(), all.next()) {
+            (Some(settings), None) => Ok(Self { user: row.user, settings }),
+            _ => Err("each channel is one of terminal, webhook, telegram, ntfy"),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Configured {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Row::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Row::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_one_channel_and_perhaps_a_user() {
+        let read = |text: &str| serde_json::from_str::<Configured>(text);
+        let user = UserId::from_bytes([7; 16]);
+        let row = read(&format!(r#"{{"ntfy":{{"topic":"t"}},"user":"{user}"}}"#)).unwrap();
+        assert_eq!(row.user, Some(user));
+        assert!(matches!(row.settings, Settings::Ntfy(_)));
+        assert!(read(r#"{"terminal":{"ask":true}}"#).unwrap().user.is_none());
+        for bad in [
+            "{}",
+            r#"{"user":"usr_x","terminal":{}}"#,
+            r#"{"terminal":{},"ntfy":{"topic":"t"}}"#,
+            r#"{"pigeon":{}}"#,
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}
