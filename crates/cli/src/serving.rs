@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use countersign_core::{Context, Policy};
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
-use countersign_gate::channel::{self, Dispatcher};
+use countersign_gate::channel::{self, Configured, Dispatcher};
 use countersign_gate::clock::System;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
@@ -27,19 +27,12 @@ const FILES: &str = "files";
 const SWEEP: Duration = Duration::from_secs(1);
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
 
-/// A channel, and whom it reaches.
-pub(crate) struct Told {
-    /// Only what concerns this user; everything, if none is named.
-    pub(crate) user: Option<countersign_gate::id::UserId>,
-    pub(crate) channel: channel::Settings,
-}
-
 /// What a server is made of.
 pub(crate) struct Plan {
     pub(crate) folder: PathBuf,
     pub(crate) policy: Policy,
     pub(crate) config: Config,
-    pub(crate) channels: Vec<Told>,
+    pub(crate) channels: Vec<Configured>,
     pub(crate) settings: Settings,
 }
 
@@ -117,15 +110,19 @@ async fn first_link(gate: &Gate) -> Result<Option<Secret>> {
     Ok(if signed_in { None } else { Some(gate.invite(&owner).await?) })
 }
 
-async fn announce(gate: &Arc<Gate>, told: Vec<Told>, url: &str) -> Result<Vec<Arc<Dispatcher>>> {
+async fn announce(
+    gate: &Arc<Gate>,
+    told: Vec<Configured>,
+    url: &str,
+) -> Result<Vec<Arc<Dispatcher>>> {
     if told.is_empty() {
         return Ok(Vec::new());
     }
     let clock: Arc<System> = Arc::new(System);
     let desk = Arc::new(FrontDesk::new(gate, gate.owner().await?));
     let (mut audiences, mut dispatchers) = (Vec::new(), Vec::new());
-    for Told { user, channel } in told {
-        let channel = channel::open(channel, clock.clone(), desk.clone())?;
+    for Configured { user, settings } in told {
+        let channel = channel::open(settings, clock.clone(), desk.clone())?;
         let dispatcher = Arc::new(Dispatcher::new(vec![channel], clock.clone()));
         dispatchers.push(Arc::clone(&dispatcher));
         audiences.push(Audience { user, dispatcher });

@@ -3,7 +3,6 @@
 //! A file that is there and cannot be read, or is wrong, is an error: nothing is judged without
 //! the rules its author meant. A file that is not there costs nothing.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,7 +12,6 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use countersign_core::policy::{ConfigError, Source, Sources, merged, section};
 use countersign_core::{Context, Policy};
 use countersign_gate::channel::Configured;
-use serde_json::Value;
 
 use crate::around;
 use crate::beneath::Root;
@@ -83,13 +81,14 @@ pub(crate) struct Sections {
     pub(crate) gate: countersign_gate::Config,
     /// How people are told: the organisation's channels, then the user's.
     pub(crate) channels: Vec<Configured>,
+    /// Where and how the server listens.
+    pub(crate) server: countersign_server::Settings,
 }
 
 /// What the organisation's and the user's file say besides the policy.
 ///
 /// # Errors
 /// One is there but cannot be read or is wrong, or the environment says something impossible.
-#[expect(dead_code, reason = "for `serve`")]
 pub(crate) fn sections() -> Result<Sections> {
     sections_of(layers(&Context::default())?)
 }
@@ -106,10 +105,10 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     for source in [&sources.organisation, &sources.user].into_iter().flatten() {
         let more: Option<Vec<Configured>> = section(source, "channels").map_err(explained)?;
         channels.extend(more.into_iter().flatten());
-        // Which fields it has is the server's to say; that it has fields is not.
-        section::<BTreeMap<String, Value>>(source, "server").map_err(explained)?;
     }
-    Ok(Sections { gate, channels })
+    let server: Option<countersign_server::Settings> =
+        merged(&sources, "server").map_err(explained)?;
+    Ok(Sections { gate, channels, server: server.unwrap_or_default() })
 }
 
 fn sources(layers: Vec<Layer>) -> Sources {

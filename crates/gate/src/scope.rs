@@ -52,7 +52,6 @@ const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
 
 /// One pattern over the names of actions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Scope(Pattern);
 

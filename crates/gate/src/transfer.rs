@@ -46,6 +46,8 @@ pub const UPLOAD_WITHIN: Duration = Duration::from_hours(24);
 
 /// How much may be handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FileLimits"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// The most bytes of one file.

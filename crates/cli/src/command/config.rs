@@ -110,18 +110,25 @@ fn show(json: bool) -> Result<Exit> {
             there: layer.text.is_some(),
         })
         .collect();
-    let settings::Sections { gate, channels } = settings::sections_of(layers.clone())?;
+    let settings::Sections { gate, channels, server } = settings::sections_of(layers.clone())?;
     let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
-    let gate = serde_json::to_value(gate)?;
+    let (gate, server) = (serde_json::to_value(gate)?, serde_json::to_value(server)?);
     let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
     let mut out = io::stdout().lock();
     if json {
-        let all = json!({"files": files, "settings": settings, "gate": gate, "channels": channels});
+        let all = json!({
+            "files": files,
+            "settings": settings,
+            "gate": gate,
+            "server": server,
+            "channels": channels,
+        });
         serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
     } else {
-        let (policy, gate) = (readable(&settings), readable(&gate));
+        let (policy, gate, server) = (readable(&settings), readable(&gate), readable(&server));
         write!(out, "{states}\n{policy}\ngate:\n{}", indented(&gate))?;
+        write!(out, "server:\n{}", indented(&server))?;
         write!(out, "{}", readable(&json!({ "channels": channels })))?;
     }
     Ok(Exit::Done)

@@ -51,6 +51,7 @@ impl Schema {
 fn config() -> schema::Schema {
     schema::config(&[
         ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),
+        ("server", |generator| generator.subschema_for::<countersign_server::Settings>()),
         ("channels", |generator| generator.subschema_for::<Vec<Configured>>()),
     ])
 }

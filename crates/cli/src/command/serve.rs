@@ -14,6 +14,7 @@ use tracing::level_filters::LevelFilter;
 use crate::data::Data;
 use crate::exit::Exit;
 use crate::serving::{Plan, SOCKET, Serving, policy};
+use crate::settings;
 
 /// Run the gate as a server: agents propose, people answer, everything is on record
 ///
@@ -115,7 +116,8 @@ impl Serve {
 
     fn plan(self) -> Result<Plan> {
         let folder = self.data.folder()?;
-        let mut server = countersign_server::Settings::default();
+        let sections = settings::sections()?;
+        let mut server = sections.server;
         server.socket = Some(folder.join(SOCKET));
         server.listen = self.listen.unwrap_or(server.listen);
         server.danger_plain_http |= self.danger_plain_http;
@@ -126,9 +128,7 @@ impl Serve {
         } else if self.tls_self_signed {
             server.tls = Some(Tls::SelfSigned { folder: folder.clone() });
         }
-        let config = countersign_gate::Config::default()
-            .with_environment(|name| std::env::var(name).ok())?;
-        let channels = Vec::new();
+        let (config, channels) = (sections.gate, sections.channels);
         Ok(Plan { folder, policy: policy()?, config, channels, settings: server })
     }
 }
