@@ -26,7 +26,8 @@ fn small() -> Limits {
 }
 
 fn setup(files: Limits) -> Setup {
-    Setup { config: Config { files, ..Config::default() }, on_disk: true, ..Setup::default() }
+    let config = Config { files, ..Config::default() };
+    Setup { config, on_disk: true, files: true, ..Setup::default() }
 }
 
 fn new(name: &str) -> NewFile {

@@ -48,6 +48,8 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     /// On the disk, where a restart finds it again.
     pub(crate) on_disk: bool,
+    /// With a folder for files, on the disk too.
+    pub(crate) files: bool,
 }
 
 pub(crate) fn world() -> World {
@@ -231,6 +233,7 @@ fn open_gate(
     setup: Setup,
     folder: Option<&Path>,
 ) -> Gate {
+    let keeps_files = setup.files;
     let gate = block_on(Gate::open(Parts {
         store: store.clone(),
         keyring: Arc::new(keyring()),
@@ -240,7 +243,7 @@ fn open_gate(
         config: setup.config,
     }))
     .unwrap();
-    match folder {
+    match folder.filter(|_| keeps_files) {
         Some(folder) => gate.keeping_files_in(&folder.join("files")).unwrap(),
         None => gate,
     }
