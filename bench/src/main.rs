@@ -3,10 +3,14 @@
 //!
 //! `bench PATH-TO-COUNTERSIGN` prints Markdown tables; `cargo xtask bench` keeps them in
 //! `docs/performance.md`. No number here decides whether anything passes.
+//!
+//! `bench soak PATH-TO-COUNTERSIGN MINUTES` keeps a server busy and prints what it takes up.
+//! `bench echo` is the bare server that ours is compared with.
 
 #![expect(clippy::print_stdout, reason = "its tables are its output")]
 
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 
 mod cold;
@@ -15,20 +19,51 @@ mod gate;
 mod kinds;
 mod memory;
 mod sample;
+mod server;
 mod warm;
 
 fn main() -> ExitCode {
-    let Some(binary) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: bench PATH-TO-COUNTERSIGN");
-        return ExitCode::from(2);
-    };
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["echo"] => told(server::echo().map(|()| String::new())),
+        ["server", binary] => told(server::table(Path::new(binary))),
+        ["soak", binary, minutes] => match minutes.parse() {
+            Ok(minutes) => told(server::soak(Path::new(binary), minutes)),
+            Err(_) => usage(),
+        },
+        [binary] => all(Path::new(binary)),
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: bench [server | soak] PATH-TO-COUNTERSIGN [MINUTES]");
+    ExitCode::from(2)
+}
+
+fn told(table: Result<String, Box<dyn Error>>) -> ExitCode {
+    match table {
+        Ok(table) => {
+            println!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(binary: &Path) -> ExitCode {
     let tables = [
         warm::table(),
         kinds::table(),
         curve::table(),
-        cold::table(&binary),
-        memory::table(&binary),
+        cold::table(binary),
+        memory::table(binary),
         gate::table(),
+        server::table(binary),
     ];
     let mut failed = false;
     for table in tables {
