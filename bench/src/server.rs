@@ -153,7 +153,7 @@ pub(crate) fn soak(binary: &Path, minutes: u64) -> Outcome<String> {
         let (mut minute, mut decided, mut answered) = (0, 0, 0);
         while Instant::now() < until {
             let began = Instant::now();
-            while began.elapsed() < Duration::from_secs(60) {
+            while began.elapsed() < Duration::from_mins(1) {
                 let client = Client::new(gate.address, "/api/actions", &gate.key);
                 let run = Crowd::new(client, 16).run(SAFE, Duration::from_secs(2)).await?;
                 decided += run.times.len();
