@@ -174,5 +174,6 @@ pub(crate) fn router(app: &App) -> Router {
         router = router.route(route.path, handler.layer(admit));
     }
     let guard = from_fn_with_state(app.clone(), crate::guard::guard);
+    let router = router.method_not_allowed_fallback(api::no_such_method);
     router.fallback(api::no_such_route).layer(guard).with_state(app.clone())
 }
