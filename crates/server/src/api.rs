@@ -52,6 +52,11 @@ pub(crate) async fn no_such_route(method: Method, uri: Uri) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "no-such-route", detail)
 }
 
+pub(crate) async fn no_such_method() -> Problem {
+    let detail = "this cannot be done here: `Allow` says what can";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", detail)
+}
+
 /// What somebody calls a thing: shown to people, so short, and nothing that plays tricks with them.
 pub(crate) fn name(text: &str) -> Result<String, Problem> {
     let text = countersign_core::visible::one_line(text.trim()).into_owned();

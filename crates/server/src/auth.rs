@@ -19,6 +19,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use countersign_gate::caller::Peer;
+use countersign_gate::gate::PeopleError;
 use countersign_gate::keyring::Purpose;
 use countersign_gate::secret::{Secret, SecretKind};
 use countersign_gate::{Caller, Person};
@@ -119,14 +120,14 @@ async fn identify(
                 let caller = app.gate.authenticate(&secret, device.as_ref()).await?;
                 Ok(Identity::Caller(caller))
             }
-            SecretKind::Device => Ok(Identity::Person(at(app.gate.sign_in(&secret).await?))),
+            SecretKind::Device => Ok(Identity::Person(at(sign_in(app, &secret).await?))),
             SecretKind::Token | SecretKind::Link => {
                 Err(Problem::not_signed_in("this secret is neither a key nor a device's"))
             }
         };
     }
     if let Some(secret) = cookie(headers, remote) {
-        let person = app.gate.sign_in(&secret).await?;
+        let person = at(sign_in(app, &secret).await?);
         if !method.is_safe() {
             same_origin(headers, remote)?;
             check_csrf(app, &secret, headers)?;
@@ -143,6 +144,14 @@ async fn identify(
             Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
         }
     }
+}
+
+async fn sign_in(app: &App, device: &Secret) -> Result<Person, Problem> {
+    app.gate.sign_in(device).await.map_err(|error| match error {
+        // Whoever was disabled is nobody here, not somebody who finds nothing.
+        PeopleError::NotFound => PeopleError::NotSignedIn.into(),
+        error => error.into(),
+    })
 }
 
 /// Whether the process at the other end runs as the user the server runs as.
@@ -166,7 +175,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     Secret::parse(secret).map(Some).map_err(Problem::not_signed_in)
 }
 
-fn device(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
+pub(crate) fn device(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     let Some(value) = headers.get(DEVICE) else { return Ok(None) };
     let secret = value.to_str().ok().and_then(|text| Secret::parse(text.trim()).ok());
     let secret = secret.filter(|secret| secret.kind() == SecretKind::Device);

@@ -32,8 +32,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         }
         let limits = app.settings.limits;
         let bytes = read(request.into_body(), limits.body_bytes, limits.body()).await?;
-        let wrong = |error| Problem::bad_request(format!("this JSON is not understood: {error}"));
-        Ok(Self(serde_json::from_slice(&bytes).map_err(wrong)?))
+        Ok(Self(serde_json::from_slice(&bytes).map_err(|error| not_understood(&error))?))
     }
 }
 
@@ -60,6 +59,16 @@ fn is_json(headers: &HeaderMap) -> bool {
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
     media.eq_ignore_ascii_case("application/json")
+}
+
+/// What is wrong with JSON, without the texts in it: a password may stand where it should not.
+pub(crate) fn not_understood(error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let quoted = text.split_once('"').and_then(|(before, rest)| {
+        let (_, after) = rest.rsplit_once('"')?;
+        Some(format!("{before}`…`{after}"))
+    });
+    Problem::bad_request(format!("this JSON is not understood: {}", quoted.unwrap_or(text)))
 }
 
 /// The whole body, wiped when it goes: it may hold credentials.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use countersign_gate::clock::{Clock, System, random};
@@ -21,7 +21,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = request_id(request.headers());
-    let method = request.method().clone();
+    let method = known(request.method());
+    let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let route = route.unwrap_or("no such route").to_owned();
     let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, &route));
@@ -46,7 +47,29 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         tracing::debug!(%method, route, status, micros, request = id, problem = slug, "answered");
     }
     protect(response.headers_mut(), &id);
+    if chunked {
+        // Whoever stands in between may have gone by a `Content-Length` that we did not: what
+        // follows on this connection may be another's request within this one.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
+}
+
+/// The method, for logs and numbers: one that somebody made up is not counted by its name.
+fn known(method: &Method) -> Method {
+    let all = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::TRACE,
+        Method::CONNECT,
+    ];
+    let other = || Method::from_bytes(b"OTHER").unwrap_or_default();
+    all.into_iter().find(|known| known == method).unwrap_or_else(other)
 }
 
 /// Whether a request names this server: another name that leads here is somebody's trick to make a

@@ -50,9 +50,12 @@ pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -
 
 async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
     let key = key_of(request.headers())?;
-    let who = match request.extensions().get::<Identity>() {
-        Some(identity) => identity.name(),
-        None => bearer(request.headers())?.map(|key| key.hash().to_string()).unwrap_or_default(),
+    let (who, known) = match request.extensions().get::<Identity>() {
+        Some(identity) => (identity.name(), true),
+        None => {
+            let secret = bearer(request.headers())?;
+            (secret.map(|secret| secret.hash().to_string()).unwrap_or_default(), false)
+        }
     };
     let limits = app.settings.limits;
     let (parts, body) = request.into_parts();
@@ -69,7 +72,13 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Pro
         begun => return replay(begun),
     };
     let request = Request::from_parts(parts, Body::from(bytes.to_vec()));
-    finish(app, claim, next.run(request).await).await
+    let response = next.run(request).await;
+    if !known && !response.status().is_success() {
+        // Nobody has shown who they are: what they are refused takes up no room.
+        app.gate.idempotent_let_go(claim).await?;
+        return Ok(response);
+    }
+    finish(app, claim, response).await
 }
 
 fn key_of(headers: &HeaderMap) -> Result<String, Problem> {

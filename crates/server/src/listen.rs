@@ -178,7 +178,13 @@ impl Bound {
         if let Some((_, path)) = &self.local {
             let _ = std::fs::remove_file(path);
         }
-        let all = async { while open.join_next().await.is_some() {} };
+        let all = async {
+            while open.join_next().await.is_some() {}
+            // A WebSocket has left its connection's task, and says goodbye in one of its own.
+            while self.app.metrics.is_live() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
         if tokio::time::timeout(limits.shutdown(), all).await.is_err() {
             tracing::warn!("connections that did not end were closed");
         }

@@ -27,6 +27,8 @@ mod ws;
 
 /// Events that a connection may fall behind before it looks at the store again.
 const BEHIND: usize = 64;
+/// The event that says that others were missed.
+const RESYNC: &str = "resync";
 /// Events that are kept for those who come back.
 const KEPT: usize = 4_096;
 
@@ -80,6 +82,16 @@ enum About {
 }
 
 impl Told {
+    /// Whether events were missed before this one.
+    pub(crate) fn is_gap(&self) -> bool {
+        self.name == RESYNC
+    }
+
+    /// Whether it is about others than this user too.
+    pub(crate) fn is_others(&self, user: &UserId) -> bool {
+        self.to.as_ref().is_some_and(|to| to.iter().any(|other| other != user))
+    }
+
     fn is_for(&self, user: &UserId) -> bool {
         self.to.as_ref().is_none_or(|to| to.contains(user))
     }
@@ -98,8 +110,17 @@ impl Told {
 /// One connection, until it is dropped.
 pub(crate) struct Listening {
     hub: Hub,
-    user: UserId,
+    pub(crate) user: UserId,
+    /// The number of the last event before it began to listen.
+    pub(crate) from: u64,
     pub(crate) events: Receiver<Arc<Told>>,
+}
+
+impl Listening {
+    /// What was told after an event; nothing, if that is too long ago to know.
+    pub(crate) fn since(&self, number: u64) -> Option<Vec<Arc<Told>>> {
+        self.hub.since(&self.user, number)
+    }
 }
 
 impl Drop for Listening {
@@ -146,6 +167,7 @@ impl Hub {
     /// Listens for a user; nothing, if they have as many connections as they may.
     pub(crate) fn listen(&self, user: &UserId, most: usize) -> Option<Listening> {
         let mut inside = self.inside();
+        let from = inside.last;
         let listeners = inside
             .people
             .entry(user.clone())
@@ -155,7 +177,7 @@ impl Hub {
         }
         listeners.count += 1;
         let events = listeners.sender.subscribe();
-        Some(Listening { hub: self.clone(), user: user.clone(), events })
+        Some(Listening { hub: self.clone(), user: user.clone(), from, events })
     }
 
     /// What a user was told after an event; nothing, if that is too long ago to know.
@@ -221,7 +243,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
-                hub.tell(plain(None, About::Everybody, "resync", json!({})));
+                hub.tell(plain(None, About::Everybody, RESYNC, json!({})));
             }
             Err(RecvError::Closed) => return,
         }
@@ -340,9 +362,12 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
 pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<Told>> {
     // What cannot be read is told when it is asked for: the device shows an error then.
     let cards = gate.waiting(person).await.unwrap_or_default();
-    let told = cards.into_iter().map(|card| {
-        let told = question(card, HashSet::from([person.user().id.clone()]));
-        Arc::new(Told { number: last, ..told })
+    let user = &person.user().id;
+    // Whoever looks after a workspace may see its questions, and is told those they are called to.
+    let called = |card: &Card| card.user == *user || card.requester_excluded || card.escalated;
+    let told = cards.into_iter().filter(called).map(|card| {
+        let whose = HashSet::from([card.user.clone(), user.clone()]);
+        Arc::new(Told { number: last, ..question(card, whose) })
     });
     told.collect()
 }

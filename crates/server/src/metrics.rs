@@ -78,6 +78,11 @@ impl Metrics {
         Open::new(&self.live)
     }
 
+    /// Whether any WebSocket is open.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.load(Ordering::Relaxed) > 0
+    }
+
     /// All of it, as text. `more` are numbers that others know.
     pub(crate) fn write(&self, more: &[(&str, &str, u64)]) -> String {
         let mut text = String::new();

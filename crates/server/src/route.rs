@@ -185,5 +185,7 @@ pub(crate) fn router(app: &App) -> Router {
     let guard = from_fn_with_state(app.clone(), crate::guard::guard);
     // Sizes are bounded where bodies are read: files may be large.
     let unbounded = DefaultBodyLimit::disable();
-    router.fallback(api::no_such_route).layer(unbounded).layer(guard).with_state(app.clone())
+    let router = router.fallback(api::no_such_route);
+    let router = router.method_not_allowed_fallback(api::no_such_method);
+    router.layer(unbounded).layer(guard).with_state(app.clone())
 }

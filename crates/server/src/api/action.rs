@@ -51,6 +51,8 @@ struct Report {
     /// What went wrong, if something did.
     error: Option<String>,
     session_id: Option<SessionId>,
+    /// For whom an assistant works, when a person is present and has more than one.
+    workspace_id: Option<WorkspaceId>,
 }
 
 pub(super) fn routes() -> Vec<Route> {
@@ -258,8 +260,8 @@ async fn report(
     Path(id): Path<ActionId>,
     body::Json(report): body::Json<Report>,
 ) -> Result<StatusCode, Problem> {
-    let caller = caller_of(identity, None)?;
-    let Report { outcome, error, session_id } = report;
+    let Report { outcome, error, session_id, workspace_id } = report;
+    let caller = caller_of(identity, workspace_id.as_ref())?;
     app.gate.report(&caller, &id, session_id.as_ref(), outcome, error.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

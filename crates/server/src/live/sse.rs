@@ -9,11 +9,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use countersign_gate::Caller;
+use countersign_gate::secret::Secret;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::app::App;
-use crate::auth::Identity;
+use crate::auth::{Identity, bearer, device};
 use crate::error::{Problem, too_many};
 use crate::live::{Listening, Present, Told, waiting};
 use crate::route::{Route, Who, get};
@@ -35,9 +36,24 @@ pub(super) fn routes() -> Vec<Route> {
 struct Stream {
     app: App,
     identity: Identity,
+    /// The key and the machine, when no person listens.
+    proof: Option<(Secret, Option<Secret>)>,
     listening: Listening,
-    ready: VecDeque<Arc<Told>>,
+    /// The number of the last event that was told as it happened.
+    seen: u64,
+    ready: VecDeque<Ready>,
     _present: Option<Present>,
+}
+
+/// An event that is about to be told.
+enum Ready {
+    /// As it happened.
+    Now(Arc<Told>),
+    /// A question that still waits. Without a number: whoever breaks off before they have heard
+    /// all of them must be told all of them again.
+    Again(Arc<Told>),
+    /// The last of those.
+    AgainLast(Arc<Told>),
 }
 
 async fn events(
@@ -57,13 +73,13 @@ async fn events(
         let wait = Some(Duration::from_secs(5));
         too_many("too-many-connections", "too many live connections of yours", wait)
     })?;
-    let missed = last_seen(&app, &headers).and_then(|number| app.hub.since(&user, number));
-    let ready = match (missed, &identity) {
-        (Some(missed), _) => missed.into(),
-        (None, Identity::Person(person)) => waiting(&app.gate, person, app.hub.last()).await.into(),
-        (None, Identity::Caller(_)) => VecDeque::new(),
+    let proof = match &identity {
+        Identity::Person(_) => None,
+        Identity::Caller(_) => bearer(&headers)?.zip(Some(device(&headers)?)),
     };
-    let stream = Stream { app, identity, listening, ready, _present: present };
+    let (seen, ready) = (listening.from, VecDeque::new());
+    let mut stream = Stream { app, identity, proof, listening, seen, ready, _present: present };
+    stream.begin(&headers).await;
     let hello = stream::once(async { Ok(": countersign\nretry: 2000\n\n".to_owned()) });
     let body = Body::from_stream(hello.chain(stream::unfold(stream, next)));
     let mut response = Response::new(body);
@@ -83,54 +99,113 @@ fn last_seen(app: &App, headers: &HeaderMap) -> Option<u64> {
 
 async fn next(mut stream: Stream) -> Option<(std::io::Result<String>, Stream)> {
     loop {
-        if let Some(told) = stream.ready.pop_front() {
-            if let Some(frame) = stream.frame(&told) {
-                return Some((Ok(frame), stream));
+        if let Some(ready) = stream.ready.pop_front() {
+            match stream.frame(&ready).await {
+                Ok(Some(frame)) => return Some((Ok(frame), stream)),
+                Ok(None) => continue,
+                Err(Over) => return None,
             }
-            continue;
         }
         let app = stream.app.clone();
         tokio::select! {
             () = app.stopped() => return None,
             () = tokio::time::sleep(KEEP_ALIVE) => {
+                stream.check().await.ok()?;
                 return Some((Ok(":\n\n".to_owned()), stream));
             }
             event = stream.listening.events.recv() => match event {
-                Ok(told) => stream.ready.push_back(told),
+                Ok(told) => stream.ready.push_back(Ready::Now(told)),
                 Err(RecvError::Lagged(_)) => stream.catch_up().await,
                 Err(RecvError::Closed) => return None,
             },
         }
-        if stream.is_over() {
-            return None;
-        }
     }
 }
 
+/// Whoever listened may do so no longer.
+struct Over;
+
 impl Stream {
+    /// What is told first: what was missed since the last time, or what waits.
+    async fn begin(&mut self, headers: &HeaderMap) {
+        let last = last_seen(&self.app, headers);
+        let Some((last, missed)) = last.and_then(|it| Some((it, self.listening.since(it)?))) else {
+            return self.tell_waiting(|_| true).await;
+        };
+        self.seen = last;
+        // Told while they were away to those who were there: who was called too cannot be known
+        // from that, so others' questions come again.
+        let user = self.listening.user.clone();
+        self.tell_waiting(|told| told.is_others(&user)).await;
+        let frames = missed.into_iter().map(Ready::Now);
+        self.ready = frames.chain(std::mem::take(&mut self.ready)).collect();
+    }
+
+    async fn tell_waiting(&mut self, which: impl Fn(&Told) -> bool) {
+        let Identity::Person(person) = &self.identity else { return };
+        let mut told = waiting(&self.app.gate, person, self.app.hub.last()).await;
+        told.retain(|told| which(told));
+        let last = told.pop();
+        self.ready.extend(told.into_iter().map(Ready::Again));
+        self.ready.extend(last.map(Ready::AgainLast));
+    }
+
     /// One event, if it is for whoever listens.
-    fn frame(&self, told: &Told) -> Option<String> {
+    async fn frame(&mut self, ready: &Ready) -> Result<Option<String>, Over> {
+        let (Ready::Now(told) | Ready::Again(told) | Ready::AgainLast(told)) = ready;
+        if matches!(ready, Ready::Now(_)) {
+            if told.number <= self.seen {
+                return Ok(None);
+            }
+            self.seen = told.number;
+        }
         let data = match &self.identity {
-            Identity::Person(_) => &told.person,
-            Identity::Caller(caller) => agent_data(told, caller)?,
+            Identity::Person(person) => {
+                if signs_out(told, person.device().map(|device| device.as_str())) {
+                    return Err(Over);
+                }
+                &told.person
+            }
+            Identity::Caller(caller) => match agent_data(told, caller) {
+                Some(data) => data,
+                None => return Ok(None),
+            },
         };
         // JSON has no line breaks of its own, so one line is all.
         let (boot, number, name) = (&self.app.boot, told.number, told.name);
-        Some(format!("id: {boot}-{number}\nevent: {name}\ndata: {data}\n\n"))
+        let id = match ready {
+            Ready::Now(_) | Ready::AgainLast(_) => format!("id: {boot}-{number}\n"),
+            Ready::Again(_) => String::new(),
+        };
+        let frame = format!("{id}event: {name}\ndata: {data}\n\n");
+        if self.proof.is_some() || told.is_gap() {
+            self.check().await?;
+        }
+        if told.is_gap() {
+            self.tell_waiting(|_| true).await;
+        }
+        Ok(Some(frame))
     }
 
+    /// What was missed because the reader was slow; if that is no longer known, what waits.
     async fn catch_up(&mut self) {
-        if let Identity::Person(person) = &self.identity {
-            let told = waiting(&self.app.gate, person, self.app.hub.last()).await;
-            self.ready.extend(told);
+        match self.listening.since(self.seen) {
+            Some(missed) => self.ready.extend(missed.into_iter().map(Ready::Now)),
+            None => self.tell_waiting(|_| true).await,
         }
     }
 
-    /// Whether the device was signed out meanwhile.
-    fn is_over(&self) -> bool {
-        let Identity::Person(person) = &self.identity else { return false };
-        let mut ready = self.ready.iter();
-        ready.any(|told| signs_out(told, person.device().map(|device| device.as_str())))
+    /// Whoever was let in at the beginning may have been put out since.
+    async fn check(&self) -> Result<(), Over> {
+        let gate = &self.app.gate;
+        let works = match (&self.identity, &self.proof) {
+            (Identity::Person(person), _) => gate.still_signed_in(person).await.is_ok(),
+            (Identity::Caller(_), Some((key, device))) => {
+                gate.authenticate(key, device.as_ref()).await.is_ok()
+            }
+            (Identity::Caller(_), None) => false,
+        };
+        if works { Ok(()) } else { Err(Over) }
     }
 }
 

@@ -20,6 +20,7 @@ use tokio::time::{Instant, interval_at, timeout};
 use crate::api::approval::{answer_all, token_of};
 use crate::app::App;
 use crate::auth::{Remote, Signed, same_origin};
+use crate::body::not_understood;
 use crate::error::{Problem, too_many};
 use crate::live::sse::signs_out;
 use crate::live::{Listening, Present, Told, waiting};
@@ -71,7 +72,8 @@ async fn open(
         .write_buffer_size(0)
         .max_write_buffer_size(1 << 20)
         .on_upgrade(move |socket| async move {
-            let device = Device { app: app.clone(), person, listening, _present: present };
+            let seen = listening.from;
+            let device = Device { app: app.clone(), person, listening, seen, _present: present };
             let _live = app.metrics.live();
             device.run(socket).await;
         }))
@@ -81,6 +83,8 @@ struct Device {
     app: App,
     person: Person,
     listening: Listening,
+    /// The number of the last event it was told.
+    seen: u64,
     _present: Present,
 }
 
@@ -114,7 +118,7 @@ impl Device {
                 () = app.stopped() => Err(End::Stopping),
                 event = self.listening.events.recv() => match event {
                     Ok(told) => self.tell(socket, &told).await,
-                    Err(RecvError::Lagged(_)) => self.tell_waiting(socket).await,
+                    Err(RecvError::Lagged(_)) => self.catch_up(socket).await,
                     Err(RecvError::Closed) => Err(End::Stopping),
                 },
                 message = socket.recv() => match message {
@@ -137,22 +141,47 @@ impl Device {
     /// Every question that waits, as it is told to a device that comes (back).
     async fn tell_waiting(&self, socket: &mut WebSocket) -> Result<(), End> {
         for told in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
+            send(socket, told.socket.as_str().into()).await?;
+        }
+        Ok(())
+    }
+
+    /// What it missed because it was slow; if that is no longer known, what waits.
+    async fn catch_up(&mut self, socket: &mut WebSocket) -> Result<(), End> {
+        let Some(missed) = self.listening.since(self.seen) else {
+            self.check_signed_in().await?;
+            return self.tell_waiting(socket).await;
+        };
+        for told in missed {
             self.tell(socket, &told).await?;
         }
         Ok(())
     }
 
-    async fn tell(&self, socket: &mut WebSocket, told: &Arc<Told>) -> Result<(), End> {
+    async fn tell(&mut self, socket: &mut WebSocket, told: &Arc<Told>) -> Result<(), End> {
+        if told.number <= self.seen {
+            return Ok(());
+        }
+        self.seen = told.number;
         if signs_out(told, self.person.device().map(|device| device.as_str())) {
             return Err(End::SignedOut);
         }
-        send(socket, told.socket.as_str().into()).await
+        send(socket, told.socket.as_str().into()).await?;
+        if told.is_gap() {
+            self.check_signed_in().await?;
+            self.tell_waiting(socket).await?;
+        }
+        Ok(())
+    }
+
+    /// Whoever was let in at the beginning may have been put out since.
+    async fn check_signed_in(&self) -> Result<(), End> {
+        let signed_in = self.app.gate.still_signed_in(&self.person).await;
+        signed_in.map_err(|_| End::SignedOut)
     }
 
     async fn check(&self, socket: &mut WebSocket) -> Result<(), End> {
-        if self.app.gate.still_signed_in(&self.person).await.is_err() {
-            return Err(End::SignedOut);
-        }
+        self.check_signed_in().await?;
         let ping = Message::Ping(bytes::Bytes::new());
         match timeout(SEND_WITHIN, socket.send(ping)).await {
             Ok(Ok(())) => Ok(()),
@@ -161,14 +190,11 @@ impl Device {
     }
 
     async fn hear(&self, socket: &mut WebSocket, text: &str) -> Result<(), End> {
-        // Who was let in at the beginning may have been put out since.
-        if self.app.gate.still_signed_in(&self.person).await.is_err() {
-            return Err(End::SignedOut);
-        }
+        self.check_signed_in().await?;
         let answer = match serde_json::from_str::<Incoming>(text) {
             Ok(Incoming::Response(response)) => self.answer(response).await,
             Ok(Incoming::Ping) => Ok(json!({"type": "pong"})),
-            Err(error) => Err(Problem::bad_request(format!("not understood: {error}"))),
+            Err(error) => Err(not_understood(&error)),
         };
         let text = match answer {
             Ok(answer) => answer.to_string().into(),

@@ -1,0 +1,10 @@
+//! The server from outside: real connections, real stores, and everybody who might ask.
+
+#![cfg(test)]
+
+mod idempotency;
+mod live;
+mod roles;
+mod security;
+mod waiting;
+mod world;
