@@ -6,11 +6,16 @@ use clap::{Parser, Subcommand};
 use crate::exit::Exit;
 
 mod applescript;
+mod approvals;
 mod audit;
 mod check;
 mod completions;
 mod config;
+mod demo;
+mod devices;
 mod explain;
+mod halt;
+mod keys;
 mod man;
 mod receipt;
 mod redact;
@@ -18,6 +23,11 @@ mod rules;
 mod run;
 mod schema;
 mod serve;
+mod sessions;
+mod settings;
+mod sign_in;
+mod users;
+mod watch;
 
 /// The safety gate between AI agents and the world.
 ///
@@ -36,6 +46,7 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  allow or warn, or done
   3  confirm: a person must say yes first
   4  block: it must not run
+  1  a test failed, or a server said no
   2  bad usage, input or configuration; nothing was judged";
 
 #[derive(Debug, Subcommand)]
@@ -49,6 +60,16 @@ enum Command {
     Audit(audit::Audit),
     Receipt(receipt::Receipt),
     Serve(Box<serve::Serve>),
+    Demo(demo::Demo),
+    Watch(watch::Watch),
+    Approvals(Box<approvals::Approvals>),
+    Sessions(Box<sessions::Sessions>),
+    Keys(Box<keys::Keys>),
+    Devices(Box<devices::Devices>),
+    Users(Box<users::Users>),
+    Settings(Box<settings::Settings>),
+    Halt(halt::Halt),
+    SignIn(sign_in::SignIn),
     Config(config::Config),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -71,6 +92,16 @@ impl Cli {
             Command::Audit(audit) => audit.run(),
             Command::Receipt(receipt) => receipt.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Demo(demo) => demo.run(),
+            Command::Watch(watch) => watch.run(),
+            Command::Approvals(approvals) => approvals.run(),
+            Command::Sessions(sessions) => sessions.run(),
+            Command::Keys(keys) => keys.run(),
+            Command::Devices(devices) => devices.run(),
+            Command::Users(users) => users.run(),
+            Command::Settings(settings) => settings.run(),
+            Command::Halt(halt) => halt.run(),
+            Command::SignIn(sign_in) => sign_in.run(),
             Command::Config(config) => config.run(),
             Command::Schema(schema) => schema.run(),
             Command::Completions(completions) => completions.run(),

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use countersign_core::Verdict;
 
 use crate::case::Panicked;
+use crate::client::ClientError;
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Allowed, warned about, or done.
     Done,
-    /// Something that was tested did not hold.
+    /// Something that was tested did not hold, or a server said no.
     Failed,
     /// Bad usage, input or configuration; nothing was judged or run.
     Bad,
@@ -62,7 +63,13 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
         let text = format!("{error:#}");
         let _ = writeln!(io::stderr(), "countersign: {}", crate::show::visible(&text));
     }
-    if error.is::<Panicked>() { Exit::Block } else { Exit::Bad }
+    if error.is::<Panicked>() {
+        return Exit::Block;
+    }
+    match error.downcast_ref() {
+        Some(ClientError::Refused(_) | ClientError::Broken(_)) => Exit::Failed,
+        Some(ClientError::NoServer { .. }) | None => Exit::Bad,
+    }
 }
 
 /// What kept us from reading or writing, whether we wrote ourselves or a serializer did.

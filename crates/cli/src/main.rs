@@ -4,7 +4,8 @@
 //! say or do what the judgement says. Whatever goes wrong on the way refuses: a panic exits like
 //! a block, an error like bad input.
 //!
-//! Exit codes: 0 allowed (or done), 3 confirm, 4 block, 2 bad usage, input or configuration.
+//! Exit codes: 0 allowed (or done), 3 confirm, 4 block, 2 bad usage, input or configuration, 1 a
+//! server that said no.
 
 use std::panic;
 use std::process::ExitCode;
@@ -15,8 +16,10 @@ mod around;
 mod ask;
 mod batch;
 mod beneath;
+mod card;
 mod case;
 mod change;
+mod client;
 mod command;
 mod compiler;
 mod data;
@@ -24,10 +27,13 @@ mod exit;
 mod facts;
 mod git;
 mod input;
+mod listing;
+mod moment;
 mod quote;
 mod serving;
 mod settings;
 mod show;
+mod table;
 
 use command::Cli;
 use exit::Exit;

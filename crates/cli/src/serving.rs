@@ -23,6 +23,8 @@ use crate::settings;
 pub(crate) const SOCKET: &str = "server.sock";
 /// Where files are kept, in the data folder.
 const FILES: &str = "files";
+/// Beside it: where people reach the server, for links that are made over the socket.
+pub(crate) const URL: &str = "server.url";
 /// How often the clock is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
@@ -74,6 +76,7 @@ impl Serving {
         let link = first_link(&gate).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
         let bound = bind(app).await?;
+        fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
         let dispatchers = announce(&gate, channels, &bound.url()).await?;
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
@@ -106,7 +109,8 @@ async fn first_link(gate: &Gate) -> Result<Option<Secret>> {
     }
     let Some(owner) = gate.owner().await? else { return Ok(None) };
     let owner = gate.by_channel(&owner).await?;
-    let signed_in = gate.devices(&owner).await?.iter().any(|device| device.is_console());
+    let signed_in =
+        gate.devices(&owner).await?.iter().any(countersign_gate::user::Device::is_console);
     Ok(if signed_in { None } else { Some(gate.invite(&owner).await?) })
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) use countersign_core::visible::{one_line, visible};
-use countersign_core::{Finding, Judgement, Verdict};
+use countersign_core::{Finding, Judgement, RiskLevel, Verdict};
 
 /// Whether colour is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,28 @@ impl Paint {
         match self {
             Self::Plain => verdict.as_str().into(),
             Self::Colour => format!("\x1b[{code}m{}\x1b[0m", verdict.as_str()).into(),
+        }
+    }
+
+    /// The risk in words.
+    pub(crate) fn risk(self, risk: RiskLevel) -> String {
+        let code = match risk {
+            RiskLevel::None | RiskLevel::Low => "32",
+            RiskLevel::Medium => "33",
+            RiskLevel::High => "1;33",
+            RiskLevel::Critical => "1;31",
+        };
+        match self {
+            Self::Plain => format!("{} risk", risk.as_str()),
+            Self::Colour => format!("\x1b[{code}m{} risk\x1b[0m", risk.as_str()),
+        }
+    }
+
+    /// A heading.
+    pub(crate) fn bold(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Plain => text.into(),
+            Self::Colour => format!("\x1b[1m{text}\x1b[0m").into(),
         }
     }
 }

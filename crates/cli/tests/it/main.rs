@@ -18,4 +18,7 @@ mod run;
 mod sandbox;
 #[cfg(test)]
 #[cfg(unix)]
+mod server;
+#[cfg(test)]
+#[cfg(unix)]
 mod transcripts;

@@ -1,0 +1,227 @@
+//! One question, as a person reads it before they answer.
+//!
+//! Most of it was written by the agent that asks. Nothing leaves here that could move a cursor or
+//! pass for a line of ours.
+
+use std::io::{self, Write};
+
+use countersign_core::RiskLevel;
+use countersign_gate::clock::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::moment;
+use crate::show::{Paint, one_line, visible};
+
+/// A question, as the server tells it. Without its token: nothing here needs that.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Card {
+    pub(crate) approval_id: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) key_id: Option<String>,
+    pub(crate) user_id: String,
+    pub(crate) action: String,
+    pub(crate) description: String,
+    #[serde(default)]
+    pub(crate) details: Vec<String>,
+    #[serde(default)]
+    pub(crate) proposed: Value,
+    pub(crate) cwd: Option<String>,
+    pub(crate) reasoning: Option<String>,
+    #[serde(default)]
+    pub(crate) scripts: Vec<Script>,
+    pub(crate) risk_level: RiskLevel,
+    pub(crate) reason: String,
+    pub(crate) instead: Option<String>,
+    #[serde(default)]
+    pub(crate) rules: Vec<String>,
+    #[serde(default)]
+    pub(crate) may_remember: bool,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: String,
+    pub(crate) state: String,
+    pub(crate) feedback: Option<String>,
+    #[serde(default)]
+    pub(crate) need: u8,
+    #[serde(default)]
+    pub(crate) have: usize,
+    #[serde(default)]
+    pub(crate) others_must_agree: bool,
+}
+
+/// A file that would be run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Script {
+    path: String,
+    sha256: String,
+}
+
+/// One part of a card: what it is about, and lines that are safe to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) title: &'static str,
+    pub(crate) lines: Vec<String>,
+}
+
+impl Card {
+    /// When silence becomes a refusal.
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        moment::parse(&self.expires_at)
+    }
+
+    /// Everything on it, in the order in which it should be read.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let mut parts = vec![Part { title: "would run", lines: self.exactly() }];
+        let mut add = |title, lines: Vec<String>| {
+            if !lines.is_empty() {
+                parts.push(Part { title, lines });
+            }
+        };
+        let safe = |text: &String| vec![one_line(text).into_owned()];
+        add("in", self.cwd.as_ref().map(safe).unwrap_or_default());
+        add("asks because", safe(&self.reason));
+        add("details", self.details.iter().map(|line| one_line(line).into_owned()).collect());
+        add("instead", self.instead.as_ref().map(safe).unwrap_or_default());
+        add("agent says", self.reasoning.as_deref().map(lines).unwrap_or_default());
+        add("scripts", self.scripts.iter().map(Script::line).collect());
+        add(
+            "rules",
+            vec![self.rules.iter().map(|rule| one_line(rule)).collect::<Vec<_>>().join(", ")],
+        );
+        add("asked by", vec![self.asker()]);
+        add("agreed", self.agreed());
+        parts
+    }
+
+    /// What exactly would happen, line by line.
+    fn exactly(&self) -> Vec<String> {
+        let text = ["command", "source", "script"]
+            .iter()
+            .find_map(|field| self.proposed.get(field).and_then(Value::as_str));
+        match text {
+            Some(text) => lines(text),
+            None if self.proposed.is_null() => lines(&self.description),
+            None => lines(&serde_json::to_string_pretty(&self.proposed).unwrap_or_default()),
+        }
+    }
+
+    fn asker(&self) -> String {
+        let key = self.key_id.as_deref().unwrap_or("an assistant without a key");
+        let session = self.session_id.as_deref().map(|id| format!(", session {}", one_line(id)));
+        let (key, user) = (one_line(key), one_line(&self.user_id));
+        format!("{key} for {user}{}", session.unwrap_or_default())
+    }
+
+    fn agreed(&self) -> Vec<String> {
+        let others =
+            if self.others_must_agree { " (others than the one it works for)" } else { "" };
+        if self.need > 1 || self.others_must_agree {
+            vec![format!("{} of {}{others}", self.have, self.need.max(1))]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Writes the whole card.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(
+        &self,
+        out: &mut impl Write,
+        paint: Paint,
+        now: Timestamp,
+    ) -> io::Result<()> {
+        let (id, state) = (one_line(&self.approval_id), one_line(&self.state));
+        writeln!(out, "{id}: {state}, {}", paint.risk(self.risk_level))?;
+        writeln!(out, "  {}: {}", one_line(&self.action), one_line(&self.description))?;
+        for Part { title, lines } in self.parts() {
+            let mut title = title;
+            for line in lines {
+                writeln!(out, "  {title:<13} {line}")?;
+                title = "";
+            }
+        }
+        if let Some(feedback) = &self.feedback {
+            writeln!(out, "  {:<13} {}", "feedback", one_line(feedback))?;
+        }
+        let when = if self.state == "pending" {
+            format!("refused in {} if nobody answers", moment::left(&self.expires_at, now))
+        } else {
+            format!("asked {}", moment::ago(&self.created_at, now))
+        };
+        writeln!(out, "  {when}")
+    }
+}
+
+impl Script {
+    fn line(&self) -> String {
+        let hash: String = self.sha256.chars().take(12).collect();
+        format!("{} (sha256 {}…)", one_line(&self.path), one_line(&hash))
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    visible(text).lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A question as a server would tell it.
+    pub(crate) fn card(id: &str, command: &str, expires_at: Timestamp) -> Card {
+        Card {
+            approval_id: id.to_owned(),
+            session_id: Some("ses_1".to_owned()),
+            key_id: Some("key_1".to_owned()),
+            user_id: "usr_1".to_owned(),
+            action: "shell".to_owned(),
+            description: format!("Runs `{command}`"),
+            details: vec!["overwrites main on origin".to_owned()],
+            proposed: serde_json::json!({"kind": "shell", "command": command}),
+            cwd: Some("/home/user/project".to_owned()),
+            reasoning: Some("The branch was rebased.".to_owned()),
+            scripts: Vec::new(),
+            risk_level: RiskLevel::High,
+            reason: "overwrites history on a remote".to_owned(),
+            instead: Some("git push --force-with-lease".to_owned()),
+            rules: vec!["shell.git.force-push".to_owned()],
+            may_remember: true,
+            created_at: Timestamp(0).to_string(),
+            expires_at: expires_at.to_string(),
+            state: "pending".to_owned(),
+            feedback: None,
+            need: 1,
+            have: 0,
+            others_must_agree: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_the_agent_wrote_forges_a_line_or_moves_the_cursor() {
+        let mut card = testing::card("apr_1", "ls\n\x1b[2Jfine", Timestamp(60_000));
+        card.reasoning = Some("ok\n\u{202e}x".to_owned());
+        card.cwd = Some("/a\n  instead       nothing".to_owned());
+        let mut out = Vec::new();
+        card.write(&mut out, Paint::Plain, Timestamp(0)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains('\x1b') && !text.contains('\u{202e}'), "{text}");
+        assert!(text.contains("would run     ls\n                \\u{1b}[2Jfine\n"), "{text}");
+        assert!(text.contains("in            /a\\n  instead"), "{text}");
+        assert!(text.contains("refused in 1m 0s if nobody answers"), "{text}");
+    }
+
+    #[test]
+    fn an_action_that_is_no_text_is_shown_whole() {
+        let mut card = testing::card("apr_1", "", Timestamp(0));
+        card.proposed = serde_json::json!({"kind": "skill", "skill": "email.send"});
+        let parts = card.parts();
+        assert!(parts[0].lines.iter().any(|line| line.contains("email.send")), "{parts:?}");
+    }
+}

@@ -1,0 +1,243 @@
+//! A running server, asked over HTTP: what the commands for people use.
+//!
+//! Over the local socket whoever runs as the server's own user is its owner. Over a URL a person
+//! shows the secret of their device, which comes from the environment alone: an argument would be
+//! seen by every process of the machine, a file by whoever reads it later.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use countersign_gate::secret::{Secret, SecretKind};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::data::Data;
+use crate::serving::SOCKET;
+
+mod address;
+mod events;
+mod failure;
+mod wire;
+
+pub(crate) use address::Address;
+pub(crate) use events::{Event, Heard, listen};
+pub(crate) use failure::{ClientError, Refused};
+
+/// The variable that holds the secret of a person's device.
+pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
+const SERVER: &str = "COUNTERSIGN_SERVER";
+/// Longer than a server lets anybody wait.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
+const MOST_BYTES: usize = 32 << 20;
+
+/// Which server.
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// The server's URL, or the path of its socket [default: `$COUNTERSIGN_SERVER`, or the socket
+    /// in the data folder]
+    #[arg(long = "server", value_name = "URL|SOCKET")]
+    named: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    /// The certificate to trust, as a PEM file, for a server that has one of its own
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// Show the device's secret to a server on another machine without encryption
+    #[arg(long)]
+    danger_plain_http: bool,
+}
+
+impl Server {
+    /// The server, which is not yet looked for.
+    ///
+    /// # Errors
+    /// What names it, the certificate or the device's secret cannot be read.
+    pub(crate) fn open(&self) -> Result<Client> {
+        let client = Client::new(self.address()?, self.tls_ca.as_deref())?;
+        let client = Client { secret: device()?.map(Arc::new), ..client };
+        let seen = client.secret.is_some() && client.address.is_readable_by_others();
+        if seen && !self.danger_plain_http {
+            bail!(
+                "`{}` is not encrypted: whoever is in between could answer in your name; \
+                 use https, or --danger-plain-http",
+                client.address
+            );
+        }
+        Ok(client)
+    }
+
+    fn address(&self) -> Result<Address> {
+        let named = self.named.clone().or_else(|| env::var(SERVER).ok());
+        match named.filter(|named| !named.is_empty()) {
+            Some(named) => Address::parse(&named),
+            None => Ok(Address::Socket(self.data.folder()?.join(SOCKET))),
+        }
+    }
+}
+
+/// The secret of the person's device, if the environment has one.
+fn device() -> Result<Option<Secret>> {
+    let Ok(text) = env::var(DEVICE) else { return Ok(None) };
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let secret = Secret::parse(text).with_context(|| format!("${DEVICE}"))?;
+    if secret.kind() != SecretKind::Device {
+        bail!("${DEVICE} is not the secret of a device: `countersign sign-in LINK` gives one");
+    }
+    Ok(Some(secret))
+}
+
+/// A server, and who asks it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    address: Address,
+    secret: Option<Arc<Secret>>,
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl Client {
+    /// A server that is asked without any secret.
+    ///
+    /// # Errors
+    /// The certificate to trust cannot be read.
+    pub(crate) fn new(address: Address, trust: Option<&std::path::Path>) -> Result<Self> {
+        let tls = match address {
+            Address::Tls { .. } => Some(wire::trusting(trust)?),
+            Address::Socket(_) | Address::Plain { .. } => None,
+        };
+        Ok(Self { address, secret: None, tls })
+    }
+
+    /// The same server, asked by whoever has this secret.
+    pub(crate) fn with(&self, secret: Secret) -> Self {
+        Self { secret: Some(Arc::new(secret)), ..self.clone() }
+    }
+
+    /// Where it is.
+    pub(crate) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Looks at something.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, ClientError> {
+        self.ask(Method::GET, path, None, None).await
+    }
+
+    /// Does something.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::POST, path, Some(body), None).await
+    }
+
+    /// Does something that takes no words.
+    pub(crate) async fn call(&self, path: &str) -> Result<Value, ClientError> {
+        self.ask(Method::POST, path, None, None).await
+    }
+
+    /// Changes a part of something.
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::PATCH, path, Some(body), None).await
+    }
+
+    /// Puts something in place of what was there.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::PUT, path, Some(body), None).await
+    }
+
+    /// Takes something away.
+    pub(crate) async fn delete(&self, path: &str) -> Result<Value, ClientError> {
+        self.ask(Method::DELETE, path, None, None).await
+    }
+
+    /// Asks, and waits that many seconds for a person where one must answer.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        wait: Option<u32>,
+    ) -> Result<Value, ClientError> {
+        let text = body.map(Value::to_string).unwrap_or_default();
+        let mut request = self.request(method, path, text)?;
+        let headers = request.headers_mut();
+        if body.is_some() {
+            let json = HeaderValue::from_static("application/json");
+            headers.insert(header::CONTENT_TYPE, json);
+        }
+        if let Some(wait) = wait.and_then(|wait| format!("wait={wait}").parse().ok()) {
+            headers.insert("prefer", wait);
+        }
+        let late = |_| ClientError::Broken("the server does not answer".to_owned());
+        timeout(ANSWERS_WITHIN, async { read(self.send(request).await?).await })
+            .await
+            .map_err(late)?
+    }
+
+    /// Sends a request on a connection of its own, and gives what begins to come back.
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        wire::send(&self.address, self.tls.as_ref(), request).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let wrong = |_| ClientError::Broken(format!("cannot ask for `{path}`"));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, self.address.authority())
+            .header(header::USER_AGENT, concat!("countersign/", env!("CARGO_PKG_VERSION")))
+            .body(Full::new(Bytes::from(body)))
+            .map_err(wrong)?;
+        if let Some(secret) = &self.secret {
+            let shown = format!("Bearer {}", secret.expose());
+            if let Ok(mut shown) = HeaderValue::from_str(&shown) {
+                shown.set_sensitive(true);
+                request.headers_mut().insert(header::AUTHORIZATION, shown);
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// What came back, as JSON; nothing is `null`.
+async fn read(response: Response<Incoming>) -> Result<Value, ClientError> {
+    let status = response.status();
+    let wait = response.headers().get(header::RETRY_AFTER);
+    let wait = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
+    let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
+    let body = body.map_err(|error| ClientError::Broken(error.to_string()))?.to_bytes();
+    let json = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(&body) };
+    if status.is_success() {
+        return json.map_err(|_| ClientError::not_ours(status));
+    }
+    Err(refused(status, &json.unwrap_or_default(), wait))
+}
+
+fn refused(status: StatusCode, body: &Value, retry_after: Option<u64>) -> ClientError {
+    match Refused::read(body, retry_after) {
+        Some(refused) => ClientError::Refused(Box::new(refused)),
+        None => ClientError::not_ours(status),
+    }
+}
+
+/// Runs what a command asks of a server to its end.
+///
+/// # Errors
+/// What the work says, or that nothing can run at all.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(work)
+}

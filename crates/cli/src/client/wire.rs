@@ -1,0 +1,123 @@
+//! The connection itself: a socket, TCP, or TLS over it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use url::Host;
+
+use super::{Address, ClientError};
+
+const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Whom to believe: everybody the web believes, and one certificate more.
+pub(super) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
+    let mut roots = RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(path) = more {
+        let wrong = || format!("no certificate can be read from `{}`", path.display());
+        let mut found = false;
+        for certificate in CertificateDer::pem_file_iter(path).with_context(wrong)? {
+            roots.add(certificate.with_context(wrong)?).with_context(wrong)?;
+            found = true;
+        }
+        if !found {
+            bail!(wrong());
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// Connects, and sends one request.
+pub(super) async fn send(
+    address: &Address,
+    tls: Option<&Arc<ClientConfig>>,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, ClientError> {
+    let nobody =
+        |error: &io::Error| ClientError::NoServer { at: address.clone(), why: reason(error) };
+    let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
+        Ok(connected) => connected.map_err(|error| nobody(&error))?,
+        Err(_) => return Err(nobody(&io::ErrorKind::TimedOut.into())),
+    };
+    let broken =
+        |error: hyper::Error| ClientError::Broken(format!("the connection broke: {error}"));
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(connected)).await.map_err(broken)?;
+    // Ends with the response's body, or when nobody wants that any more.
+    tokio::spawn(connection);
+    sender.send_request(request).await.map_err(broken)
+}
+
+/// What the system says, in words rather than numbers.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no socket".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nothing listens".to_owned(),
+        io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Anything that bytes go through.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+async fn connect(
+    address: &Address,
+    tls: Option<&Arc<ClientConfig>>,
+) -> io::Result<Box<dyn Stream>> {
+    match address {
+        Address::Socket(path) => socket(path).await,
+        Address::Plain { host, port } => Ok(Box::new(tcp(host, *port).await?)),
+        Address::Tls { host, port } => {
+            let tls = tls.ok_or_else(|| io::Error::other("nothing to encrypt with"))?;
+            let name = match host {
+                Host::Domain(name) => ServerName::try_from(name.clone()),
+                Host::Ipv4(address) => Ok(ServerName::from(std::net::IpAddr::V4(*address))),
+                Host::Ipv6(address) => Ok(ServerName::from(std::net::IpAddr::V6(*address))),
+            };
+            let name = name.map_err(io::Error::other)?;
+            let tcp = tcp(host, *port).await?;
+            Ok(Box::new(TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await?))
+        }
+    }
+}
+
+async fn tcp(host: &Host, port: u16) -> io::Result<TcpStream> {
+    match host {
+        Host::Domain(name) => TcpStream::connect((name.as_str(), port)).await,
+        Host::Ipv4(address) => TcpStream::connect((*address, port)).await,
+        Host::Ipv6(address) => TcpStream::connect((*address, port)).await,
+    }
+}
+
+#[cfg(unix)]
+async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
+    Ok(Box::new(tokio::net::UnixStream::connect(path).await?))
+}
+
+#[cfg(not(unix))]
+async fn socket(_: &Path) -> io::Result<Box<dyn Stream>> {
+    Err(io::Error::other("this system has no such sockets: name a URL with --server"))
+}

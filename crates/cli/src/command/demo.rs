@@ -1,0 +1,215 @@
+//! `countersign demo`: the whole product in one command, on data that is thrown away.
+//!
+//! ```text
+//! server on a free port ◄──HTTP, a key────── a scripted agent: thirty actions
+//!           ▲──────────────HTTP, a device─── a scripted person, or you
+//! ```
+//!
+//! Nothing of what the agent proposes is run: the gate only decides.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::{Args, ValueEnum};
+use countersign_core::Policy;
+use countersign_core::policy::{Source, Sources};
+use countersign_gate::channel::{self, terminal};
+use countersign_gate::clock::{Clock, System, random};
+use countersign_gate::secret::Secret;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use url::Url;
+
+use crate::client::{Address, Client};
+use crate::exit::Exit;
+use crate::listing::{field, part};
+use crate::serving::{Plan, SOCKET, Serving, Told};
+
+mod agent;
+mod person;
+mod script;
+
+use agent::Agent;
+use person::Person;
+
+/// See the whole product in one command: an agent proposes thirty actions, somebody answers
+///
+/// Runs a server on data that is thrown away afterwards. Nothing that the agent proposes is run.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Who answers [default: you, at a terminal; the play elsewhere]
+    #[arg(long, value_enum)]
+    answers: Option<Answers>,
+    /// Leave the server running at the end, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// No pauses
+    #[arg(long)]
+    fast: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Answers {
+    /// You: here, in a browser, or with `countersign watch`
+    Ask,
+    /// A person of the play, at a device of their own
+    Play,
+}
+
+impl Demo {
+    pub(super) fn run(self) -> Result<Exit> {
+        let folder = Folder::make()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let ended = runtime.block_on(self.show(&folder));
+        // Before the folder goes, whatever still writes into it does.
+        drop(runtime);
+        ended
+    }
+
+    fn answers(&self) -> Answers {
+        let person = io::stdin().is_terminal() && io::stderr().is_terminal();
+        self.answers.unwrap_or(if person { Answers::Ask } else { Answers::Play })
+    }
+
+    fn plan(&self, folder: &Folder) -> Result<Plan> {
+        let text = script::configuration(self.fast);
+        let source = Source { name: "the demo".to_owned(), text };
+        let sources = Sources { user: Some(source), ..Sources::default() };
+        let policy = Policy::load(&sources).map_err(|error| anyhow!("{error}"))?;
+        let mut settings = countersign_server::Settings::default();
+        settings.listen.set_port(0);
+        settings.socket = Some(folder.0.join(SOCKET));
+        let channels = match self.answers() {
+            Answers::Play => Vec::new(),
+            Answers::Ask => {
+                let here = channel::Settings::Terminal(terminal::Settings { ask: true });
+                vec![Told { user: None, channel: here }]
+            }
+        };
+        let config = countersign_gate::Config::default();
+        Ok(Plan { folder: folder.0.clone(), policy, config, channels, settings })
+    }
+
+    async fn show(&self, folder: &Folder) -> Result<Exit> {
+        let serving = Serving::open(self.plan(folder)?).await?;
+        let url = serving.bound.url();
+        let link = serving.link.as_ref().map(|link| link.expose().to_owned());
+        let (stop, stopping) = oneshot::channel::<()>();
+        let server = tokio::spawn(serving.run(async move { drop(stopping.await) }));
+        let played = tokio::select! {
+            played = self.play(&url, link.as_deref().unwrap_or_default()) => played,
+            () = super::serve::stopped() => Ok(Exit::Failed),
+        };
+        if self.keep && matches!(played, Ok(Exit::Done)) {
+            writeln!(io::stdout(), "\nthe server runs on at {url} until Ctrl-C")?;
+            super::serve::stopped().await;
+        }
+        drop(stop);
+        let _ = server.await;
+        played
+    }
+
+    async fn play(&self, url: &str, link: &str) -> Result<Exit> {
+        let nobody = Client::new(Address::of(&Url::parse(url)?)?, None)?;
+        let body = json!({"link": link, "name": "The demo's own device"});
+        let device = nobody.post("/api/sign-in", &body).await?;
+        let device = nobody.with(Secret::parse(field(&device, "secret"))?);
+        self.greet(&device, url).await?;
+        // Thirty actions in a second are more than an agent's key usually may.
+        let key = json!({"name": "The demo's agent", "scopes": ["*"], "devices": "any",
+            "writes": {"uses": 1_000, "seconds": 60}});
+        let key = device.post("/api/keys", &key).await?;
+        let key = nobody.with(Secret::parse(field(&key, "secret"))?);
+        let pace = if self.fast { Pace::Fast } else { Pace::Slow };
+        let person = match self.answers() {
+            Answers::Play => Some(Person::new(device.clone(), pace)),
+            Answers::Ask => None,
+        };
+        let mut agent = Agent::begin(key, device.clone(), person, pace).await?;
+        agent.play(script::play()).await?;
+        summary(&agent, &device).await
+    }
+
+    /// Says where to look, and signs nobody in but whoever opens the link.
+    async fn greet(&self, device: &Client, url: &str) -> Result<()> {
+        let made = device.call("/api/devices/invite").await?;
+        let link = format!("{url}/sign-in?link={}", part(field(&made, "link")));
+        let mut out = io::stdout().lock();
+        writeln!(out, "countersign demo: nothing here is really run; everything is thrown away")?;
+        writeln!(out, "  look in a browser: {link}")?;
+        writeln!(
+            out,
+            "  or in a terminal:  eval \"$(countersign sign-in '{link}')\"; countersign watch"
+        )?;
+        match self.answers() {
+            Answers::Ask => {
+                writeln!(
+                    out,
+                    "  or answer here:    y approves, n rejects, anything else leaves it open"
+                )?;
+            }
+            Answers::Play => {
+                writeln!(out, "  a person of the play answers at a device of their own")?;
+            }
+        }
+        writeln!(out)?;
+        Ok(())
+    }
+}
+
+/// How much time is left to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Slow,
+    Fast,
+}
+
+impl Pace {
+    async fn pause(self, milliseconds: u64) {
+        let milliseconds = if self == Self::Slow { milliseconds } else { milliseconds / 100 };
+        tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+    }
+}
+
+/// What became of everything, and the proof that all of it is on record.
+async fn summary(agent: &Agent, device: &Client) -> Result<Exit> {
+    let proof = device.get("/api/audit/verify").await?;
+    let whole = proof.get("whole").and_then(Value::as_bool).unwrap_or_default();
+    let records = proof.get("records").and_then(Value::as_u64).unwrap_or_default();
+    let tally = &agent.tally;
+    let mut out = io::stdout().lock();
+    writeln!(out, "\n{} actions: {tally}", tally.actions)?;
+    if !whole {
+        writeln!(out, "the record is damaged: {}", proof.get("damage").unwrap_or(&Value::Null))?;
+        return Ok(Exit::Failed);
+    }
+    writeln!(out, "on record: {records} records, each chained to the one before, verified whole")?;
+    Ok(Exit::Done)
+}
+
+/// A folder that is gone with us.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> Result<Self> {
+        let name: [u8; 8] = random(&System as &dyn Clock)?;
+        let name = u64::from_le_bytes(name);
+        let path = std::env::temp_dir().join(format!("countersign-demo-{name:016x}"));
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::DirBuilderExt as _;
+            builder.mode(0o700);
+        }
+        builder.create(&path).with_context(|| format!("cannot make `{}`", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,234 @@
+//! The agent of the play: proposes over HTTP with its key, waits, and does as it is told.
+
+use std::fmt;
+use std::io::{self, Write as _};
+
+use anyhow::{Result, anyhow};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::Pace;
+use super::person::Person;
+use super::script::{HOME, PROJECT, Scene, Step};
+use crate::client::{Client, ClientError, Refused};
+use crate::listing::{field, part};
+use crate::show::{Paint, one_line};
+
+/// Seconds to wait for an answer in one request.
+const WAIT: u32 = 30;
+
+/// The agent, and what became of its actions.
+#[derive(Debug)]
+pub(super) struct Agent {
+    key: Client,
+    /// Throws the kill switch.
+    owner: Client,
+    person: Option<Person>,
+    pace: Pace,
+    session: String,
+    pub(super) tally: Tally,
+}
+
+/// How many actions ended how.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) actions: usize,
+    allowed: usize,
+    asked: usize,
+    approved: usize,
+    rejected: usize,
+    expired: usize,
+    blocked: usize,
+    halted: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { allowed, asked, approved, rejected, expired, blocked, halted, .. } = self;
+        write!(f, "{allowed} allowed, {asked} asked ({approved} approved, {rejected} rejected, ")?;
+        write!(f, "{expired} expired), {blocked} blocked, {halted} refused while halted")
+    }
+}
+
+/// What the gate said at first.
+enum Said {
+    /// It may run.
+    Permitted { action: String, warned: Option<String> },
+    /// A person is asked.
+    Waiting { approval: String, reason: String },
+    /// It may not.
+    Refused { kind: String, reason: String },
+}
+
+impl Agent {
+    /// Begins a session.
+    pub(super) async fn begin(
+        key: Client,
+        owner: Client,
+        person: Option<Person>,
+        pace: Pace,
+    ) -> Result<Self> {
+        let body = json!({"consent": true, "plan": {"task": "Mend the rounding of prices"}});
+        let session = field(&key.post("/api/sessions", &body).await?, "session_id").to_owned();
+        Ok(Self { key, owner, person, pace, session, tally: Tally::default() })
+    }
+
+    /// Plays everything, in order.
+    pub(super) async fn play(&mut self, steps: Vec<Step>) -> Result<()> {
+        for step in steps {
+            self.pace.pause(500).await;
+            match step {
+                Step::One(scene) => {
+                    self.tell(scene.story, &scene)?;
+                    self.together(vec![scene]).await?;
+                }
+                Step::Group(story, scenes) => self.group(story, scenes).await?,
+                Step::Halt => {
+                    self.owner.call("/api/halt").await?;
+                    aside("the person halts everything")?;
+                }
+                Step::Resume => {
+                    self.owner.call("/api/halt/resume").await?;
+                    aside("the person lets things go on")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn group(&mut self, story: &str, scenes: Vec<Scene>) -> Result<()> {
+        let first = self.tally.actions.saturating_add(1);
+        let last = self.tally.actions.saturating_add(scenes.len());
+        writeln!(io::stdout(), "{first}-{last}. {story}")?;
+        for scene in &scenes {
+            writeln!(io::stdout(), "    {}", scene.shown)?;
+        }
+        self.together(scenes).await
+    }
+
+    fn tell(&self, story: &str, scene: &Scene) -> io::Result<()> {
+        let number = self.tally.actions.saturating_add(1);
+        writeln!(io::stdout(), "{number:>2}. {story}: {}", scene.shown)
+    }
+
+    /// Proposes several; waits for the answers to those that ask.
+    async fn together(&mut self, scenes: Vec<Scene>) -> Result<()> {
+        let mut waiting = Vec::new();
+        for scene in scenes {
+            self.tally.actions = self.tally.actions.saturating_add(1);
+            match self.propose(&scene).await? {
+                Said::Permitted { action, warned } => {
+                    self.tally.allowed = self.tally.allowed.saturating_add(1);
+                    self.report(&action).await?;
+                    let warned = warned.map(|why| format!(", with a warning: {why}"));
+                    outcome("allowed", &warned.unwrap_or_default())?;
+                }
+                Said::Refused { kind, reason } => {
+                    let halted = kind == "halted";
+                    let count =
+                        if halted { &mut self.tally.halted } else { &mut self.tally.blocked };
+                    *count = count.saturating_add(1);
+                    let word = if kind == "blocked" { "blocked" } else { "refused" };
+                    outcome(word, &format!(": {reason}"))?;
+                }
+                Said::Waiting { approval, reason } => {
+                    self.tally.asked = self.tally.asked.saturating_add(1);
+                    outcome("asks", &format!(": {reason}"))?;
+                    waiting.push((scene, approval));
+                }
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let asked = waiting.iter().map(|(scene, id)| (id.clone(), scene.reaction)).collect();
+        let answering = self.person.as_ref().map(|person| person.answer(asked));
+        for (scene, approval) in waiting {
+            self.settle(&scene, &approval).await?;
+        }
+        match answering {
+            Some(answering) => answering.await?,
+            None => Ok(()),
+        }
+    }
+
+    async fn propose(&self, scene: &Scene) -> Result<Said> {
+        let path = format!("/api/sessions/{}/actions", part(&self.session));
+        match self.key.post(&path, &proposal(scene)).await {
+            Ok(said) => read(&said),
+            Err(ClientError::Refused(refused)) => {
+                let judged =
+                    refused.body.get("judgement").map(|judgement| field(judgement, "reason"));
+                let reason = judged.filter(|_| refused.kind == "blocked");
+                let reason = one_line(reason.unwrap_or(&refused.detail)).into_owned();
+                let Refused { kind, .. } = *refused;
+                Ok(Said::Refused { kind, reason })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for the answer, and runs the action if that is a yes.
+    async fn settle(&mut self, scene: &Scene, approval: &str) -> Result<()> {
+        let path = format!("/api/approvals/{}", part(approval));
+        let settled = loop {
+            let question = self.key.ask(Method::GET, &path, None, Some(WAIT)).await?;
+            if field(&question, "state") != "pending" {
+                break question;
+            }
+        };
+        let state = field(&settled, "state");
+        let count = match state {
+            "approved" => {
+                let permit = self.key.post(&format!("{path}/spend"), &proposal(scene)).await?;
+                self.report(field(&permit, "action_id")).await?;
+                &mut self.tally.approved
+            }
+            "rejected" => &mut self.tally.rejected,
+            _ => &mut self.tally.expired,
+        };
+        *count = count.saturating_add(1);
+        let feedback = match (state, field(&settled, "feedback")) {
+            ("expired", _) => ": nobody answered in time".to_owned(),
+            (_, "") => String::new(),
+            (_, feedback) => format!(": {}", one_line(feedback)),
+        };
+        outcome(state, &format!(" ({}){feedback}", scene.shown))?;
+        Ok(())
+    }
+
+    async fn report(&self, action: &str) -> Result<()> {
+        let body = json!({"outcome": "done", "session_id": self.session});
+        self.key.post(&format!("/api/actions/{}/report", part(action)), &body).await?;
+        Ok(())
+    }
+}
+
+fn proposal(scene: &Scene) -> Value {
+    json!({
+        "action": scene.action,
+        "context": {"cwd": PROJECT, "home": HOME, "workspace": PROJECT},
+        "reasoning": "This is a play.",
+    })
+}
+
+fn read(said: &Value) -> Result<Said> {
+    let judgement = said.get("judgement").cloned().unwrap_or_default();
+    let reason = one_line(field(&judgement, "reason")).into_owned();
+    match field(said, "status") {
+        "permitted" => {
+            let warned = (field(&judgement, "verdict") == "warn").then_some(reason);
+            Ok(Said::Permitted { action: field(said, "action_id").to_owned(), warned })
+        }
+        "waiting" => Ok(Said::Waiting { approval: field(said, "approval_id").to_owned(), reason }),
+        other => Err(anyhow!("the server said `{other}`")),
+    }
+}
+
+fn outcome(word: &str, rest: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "    → {}{rest}", Paint::on(&io::stdout()).bold(&one_line(word)))
+}
+
+fn aside(text: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "    {text}")
+}

@@ -1,0 +1,171 @@
+//! `countersign devices`: where you answer, and where your keys work.
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::client::{Address, Client, Server, block_on};
+use crate::exit::Exit;
+use crate::listing::{field, part, print_json};
+use crate::moment::{self, now};
+use crate::serving::URL;
+use crate::show::{Paint, one_line};
+use crate::table::Table;
+
+/// Let devices in, and put them out
+#[derive(Debug, Args)]
+pub(crate) struct Devices {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+    Approve(Approve),
+    Revoke(Revoke),
+    Invite(Invite),
+}
+
+/// List your devices
+#[derive(Debug, Args)]
+struct List {
+    #[command(flatten)]
+    server: Server,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let a device in that waits
+#[derive(Debug, Args)]
+struct Approve {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// What for
+    #[arg(long = "as", value_enum, default_value_t = Role::Machine)]
+    role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// Keys may be used there; it can never answer
+    Machine,
+    /// A person answers there
+    Console,
+}
+
+/// Put devices out, at once and for good
+#[derive(Debug, Args)]
+struct Revoke {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+/// Print a link that signs one more device of yours in, once, within 15 minutes
+#[derive(Debug, Args)]
+struct Invite {
+    #[command(flatten)]
+    server: Server,
+    /// Where that device reaches the server, when not as this one does
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+impl Devices {
+    pub(super) fn run(self) -> Result<Exit> {
+        match self.command {
+            Command::List(list) => list.run(),
+            Command::Approve(approve) => approve.run(),
+            Command::Revoke(revoke) => revoke.run(),
+            Command::Invite(invite) => invite.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let devices = block_on(async { Ok(client.get("/api/devices").await?) })?;
+        if self.json {
+            return print_json(&devices);
+        }
+        let now = now();
+        let mut table = Table::new(&["ID", "NAME", "STATE", "AS", "ADDED", ""]);
+        for device in devices.as_array().into_iter().flatten() {
+            let this = device.get("this").and_then(Value::as_bool).unwrap_or_default();
+            table.row([
+                field(device, "device_id"),
+                field(device, "name"),
+                field(device, "state"),
+                field(device, "role"),
+                &moment::ago(field(device, "created_at"), now),
+                if this { "this one" } else { "" },
+            ]);
+        }
+        table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no devices")?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Approve {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let role = if self.role == Role::Console { "console" } else { "machine" };
+        block_on(async {
+            for id in &self.ids {
+                let path = format!("/api/devices/{}/approve", part(id));
+                client.post(&path, &json!({"role": role})).await?;
+                writeln!(io::stdout(), "{}: approved as {role}", one_line(id))?;
+            }
+            Ok(Exit::Done)
+        })
+    }
+}
+
+impl Revoke {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        block_on(async {
+            for id in &self.ids {
+                client.delete(&format!("/api/devices/{}", part(id))).await?;
+                writeln!(io::stdout(), "{}: revoked", one_line(id))?;
+            }
+            Ok(Exit::Done)
+        })
+    }
+}
+
+impl Invite {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let made = block_on(async { Ok(client.call("/api/devices/invite").await?) })?;
+        let link = link(&client, self.url.as_deref(), field(&made, "link"));
+        writeln!(io::stderr(), "signs one device in, once, within 15 minutes:")?;
+        writeln!(io::stdout(), "{link}")?;
+        Ok(Exit::Done)
+    }
+}
+
+/// A link as a browser takes it. Over the socket, the server's address stands in a file beside it.
+pub(super) fn link(client: &Client, url: Option<&str>, link: &str) -> String {
+    let usual = || match client.address() {
+        Address::Socket(socket) => {
+            let written = std::fs::read_to_string(socket.with_file_name(URL)).ok();
+            written.unwrap_or_else(|| {
+                format!("http://127.0.0.1:{}", countersign_server::Settings::PORT)
+            })
+        }
+        address => address.to_string(),
+    };
+    let server = url.map_or_else(usual, str::to_owned);
+    format!("{}/sign-in?link={}", one_line(server.trim().trim_end_matches('/')), part(link))
+}

@@ -1,0 +1,43 @@
+//! `countersign halt`: the kill switch.
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+
+use crate::client::{Server, block_on};
+use crate::exit::Exit;
+
+/// Stop everything: nothing more is allowed, and what waits is cancelled
+///
+/// Anybody who is signed in may; only a super admin lets things go on.
+#[derive(Debug, Args)]
+pub(crate) struct Halt {
+    #[command(flatten)]
+    server: Server,
+    /// Let things go on
+    #[arg(long, conflicts_with = "status")]
+    resume: bool,
+    /// Only say whether everything is halted
+    #[arg(long)]
+    status: bool,
+}
+
+impl Halt {
+    pub(super) fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let halted = block_on(async {
+            if self.resume {
+                client.call("/api/halt/resume").await?;
+            } else if !self.status {
+                client.call("/api/halt").await?;
+            }
+            Ok(client.get("/api/halt").await?)
+        })?;
+        let halted = halted.get("halted").and_then(Value::as_bool).unwrap_or(true);
+        let said = if halted { "halted: nothing is allowed" } else { "running" };
+        writeln!(io::stdout(), "{said}")?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,219 @@
+//! `countersign keys`: what agents and programs prove themselves by.
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::client::{Server, block_on};
+use crate::exit::Exit;
+use crate::listing::{field, part, print_json};
+use crate::show::{Paint, one_line};
+use crate::table::Table;
+
+/// Make, rotate and revoke the keys of agents and programs
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+    Create(Create),
+    Rotate(Rotate),
+    Revoke(Revoke),
+}
+
+/// List your keys, with how often each was used
+#[derive(Debug, Args)]
+struct List {
+    #[command(flatten)]
+    server: Server,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make a key; its secret goes to standard output, this once
+#[derive(Debug, Args)]
+struct Create {
+    #[command(flatten)]
+    server: Server,
+    /// What you call it
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What it may propose: `shell.run`, `email.send`, `email.*`, `*` for everything
+    #[arg(long, value_name = "SCOPE", required = true)]
+    scope: Vec<String>,
+    #[command(flatten)]
+    access: Access,
+    /// It works on every machine, not only on approved ones
+    #[arg(long)]
+    any_device: bool,
+    /// Days until it no longer works
+    #[arg(long, value_name = "DAYS")]
+    expires_in_days: Option<u32>,
+    /// Where it works, when you have more than one workspace
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who is behind a key.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Access {
+    /// A model decides what to do, so a person is asked [default]
+    #[arg(long)]
+    agent: bool,
+    /// A program you wrote, not a model: declared skills do not ask
+    #[arg(long)]
+    program: bool,
+}
+
+/// Make a key that takes another's place; its secret goes to standard output, this once
+#[derive(Debug, Args)]
+struct Rotate {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Seconds for which the old one still works
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    overlap: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Revoke keys, at once and for good
+#[derive(Debug, Args)]
+struct Revoke {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+impl Keys {
+    pub(super) fn run(self) -> Result<Exit> {
+        match self.command {
+            Command::List(list) => list.run(),
+            Command::Create(create) => create.run(),
+            Command::Rotate(rotate) => rotate.run(),
+            Command::Revoke(revoke) => revoke.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let keys = block_on(async { Ok(client.get("/api/keys").await?) })?;
+        if self.json {
+            return print_json(&keys);
+        }
+        let mut table =
+            Table::new(&["ID", "NAME", "STATE", "ACCESS", "DEVICES", "USES", "REFUSED", "SCOPES"]);
+        for key in keys.as_array().into_iter().flatten() {
+            let number = |name: &str| key.get(name).and_then(Value::as_u64).unwrap_or_default();
+            table.row([
+                field(key, "key_id"),
+                field(key, "name"),
+                state(key),
+                field(key, "access"),
+                field(key, "devices"),
+                &number("uses").to_string(),
+                &number("refused").to_string(),
+                &scopes(key),
+            ]);
+        }
+        table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no keys")?;
+        Ok(Exit::Done)
+    }
+}
+
+fn state(key: &Value) -> &'static str {
+    let has = |name: &str| !field(key, name).is_empty();
+    match (has("revoked_at"), has("rotated_to"), has("expires_at")) {
+        (true, _, _) => "revoked",
+        (false, true, _) => "rotated",
+        (false, false, true) => "expires",
+        (false, false, false) => "works",
+    }
+}
+
+fn scopes(key: &Value) -> String {
+    let scopes = key.get("scopes").and_then(Value::as_array).into_iter().flatten();
+    scopes.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+}
+
+impl Create {
+    fn run(self) -> Result<Exit> {
+        let body = json!({
+            "name": self.name,
+            "workspace_id": self.workspace,
+            "scopes": self.scope,
+            "access": if self.access.program && !self.access.agent { "program" } else { "agent" },
+            "devices": if self.any_device { "any" } else { "approved" },
+            "expires_in_days": self.expires_in_days,
+        });
+        let client = self.server.open()?;
+        let made = block_on(async { Ok(client.post("/api/keys", &body).await?) })?;
+        show(&made, self.json)
+    }
+}
+
+impl Rotate {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let path = format!("/api/keys/{}/rotate", part(&self.id));
+        let body = json!({"overlap_seconds": self.overlap});
+        let made = block_on(async { Ok(client.post(&path, &body).await?) })?;
+        show(&made, self.json)
+    }
+}
+
+/// The secret alone on standard output, so that a script can take it; the rest beside it.
+fn show(made: &Value, json: bool) -> Result<Exit> {
+    if json {
+        return print_json(made);
+    }
+    let key = made.get("key").cloned().unwrap_or_default();
+    let (id, name) = (one_line(field(&key, "key_id")), one_line(field(&key, "name")));
+    writeln!(io::stderr(), "{id} ({name}): its secret, shown this once:")?;
+    writeln!(io::stdout(), "{}", field(made, "secret"))?;
+    Ok(Exit::Done)
+}
+
+impl Revoke {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        block_on(async {
+            for id in &self.ids {
+                client.delete(&format!("/api/keys/{}", part(id))).await?;
+                writeln!(io::stdout(), "{}: revoked", one_line(id))?;
+            }
+            Ok(Exit::Done)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_no_longer_works_is_told_from_one_that_does() {
+        assert_eq!(state(&json!({"revoked_at": null})), "works");
+        assert_eq!(state(&json!({"revoked_at": "2026", "rotated_to": "key_2"})), "revoked");
+        assert_eq!(state(&json!({"rotated_to": "key_2"})), "rotated");
+    }
+}

@@ -1,0 +1,200 @@
+//! `countersign users`: people, and the workspaces they belong to.
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Server, block_on};
+use crate::exit::Exit;
+use crate::listing::{self, Whose, field, part, print_json};
+use crate::show::{Paint, one_line};
+use crate::table::Table;
+
+/// Add people, say what they are, let them no longer in
+#[derive(Debug, Args)]
+pub(crate) struct Users {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+    Add(Add),
+    Disable(Disable),
+    Workspaces(Workspaces),
+}
+
+/// List yourself, those of a workspace you look after, or everybody
+#[derive(Debug, Args)]
+struct List {
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    whose: Whose,
+    /// At most so many
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Add somebody to a workspace; prints the link that signs their first device in
+#[derive(Debug, Args)]
+struct Add {
+    #[command(flatten)]
+    server: Server,
+    /// What they are called
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// To which workspace, when there is more than one
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+    /// What they are there
+    #[arg(long = "as", value_enum, default_value_t = Membership::Member)]
+    membership: Membership,
+    /// Where they reach the server, when not as this machine does
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Membership {
+    /// Sees what is theirs
+    Member,
+    /// Sees what is the workspace's
+    Admin,
+}
+
+/// Let people no longer in: their devices and keys stop working at once
+#[derive(Debug, Args)]
+struct Disable {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+/// List workspaces, or make one
+#[derive(Debug, Args)]
+struct Workspaces {
+    #[command(flatten)]
+    server: Server,
+    /// Make one of this name
+    #[arg(long, value_name = "NAME")]
+    add: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Users {
+    pub(super) fn run(self) -> Result<Exit> {
+        match self.command {
+            Command::List(list) => list.run(),
+            Command::Add(add) => add.run(),
+            Command::Disable(disable) => disable.run(),
+            Command::Workspaces(workspaces) => workspaces.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let query = self.whose.query();
+        let users = block_on(listing::pages(&client, "/api/users", &query, self.limit))?;
+        if self.json {
+            return print_json(&Value::from(users));
+        }
+        let mut table = Table::new(&["ID", "NAME", "STATE", "WORKSPACES"]);
+        for user in &users {
+            let admin = user.get("super_admin").and_then(Value::as_bool).unwrap_or_default();
+            let state = match (field(user, "disabled_at").is_empty(), admin) {
+                (false, _) => "disabled",
+                (true, true) => "super admin",
+                (true, false) => "-",
+            };
+            let workspaces = user.get("workspaces").and_then(Value::as_object);
+            let workspaces = workspaces.into_iter().flatten().map(|(id, is)| {
+                let is = is.as_str().unwrap_or_default();
+                format!("{id} ({is})")
+            });
+            let workspaces = workspaces.collect::<Vec<_>>().join(", ");
+            table.row([field(user, "user_id"), field(user, "name"), state, &workspaces]);
+        }
+        table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no users")?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Add {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let made = block_on(async {
+            let workspace = match self.workspace {
+                Some(workspace) => workspace,
+                None => only_workspace(&client).await?,
+            };
+            let membership = if self.membership == Membership::Admin { "admin" } else { "member" };
+            let body =
+                json!({"name": self.name, "workspace_id": workspace, "membership": membership});
+            Ok(client.post("/api/users", &body).await?)
+        })?;
+        let link = super::devices::link(&client, self.url.as_deref(), field(&made, "link"));
+        let id = one_line(field(&made, "user_id")).into_owned();
+        writeln!(io::stderr(), "{id}: signs their first device in, once, within 15 minutes:")?;
+        writeln!(io::stdout(), "{link}")?;
+        Ok(Exit::Done)
+    }
+}
+
+async fn only_workspace(client: &Client) -> Result<String> {
+    let workspaces = client.get("/api/workspaces").await?;
+    let mut ids = workspaces.as_array().into_iter().flatten().map(|one| field(one, "workspace_id"));
+    match (ids.next(), ids.next()) {
+        (Some(id), None) => Ok(id.to_owned()),
+        _ => anyhow::bail!("name one with --workspace: `countersign users workspaces` lists them"),
+    }
+}
+
+impl Disable {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        block_on(async {
+            for id in &self.ids {
+                client.call(&format!("/api/users/{}/disable", part(id))).await?;
+                writeln!(io::stdout(), "{}: disabled", one_line(id))?;
+            }
+            Ok(Exit::Done)
+        })
+    }
+}
+
+impl Workspaces {
+    fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let found = block_on(async {
+            Ok(match &self.add {
+                Some(name) => {
+                    let made = client.post("/api/workspaces", &json!({"name": name})).await?;
+                    Value::Array(vec![made])
+                }
+                None => client.get("/api/workspaces").await?,
+            })
+        })?;
+        if self.json {
+            return print_json(&found);
+        }
+        let mut table = Table::new(&["ID", "NAME"]);
+        for workspace in found.as_array().into_iter().flatten() {
+            table.row([field(workspace, "workspace_id"), field(workspace, "name")]);
+        }
+        table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no workspaces")?;
+        Ok(Exit::Done)
+    }
+}

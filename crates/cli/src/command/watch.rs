@@ -1,0 +1,204 @@
+//! `countersign watch`: what waits for you, on one screen, answered by one key.
+
+use std::io::{self, IsTerminal as _};
+use std::panic;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use ratatui::crossterm::event::{
+    self, Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::card::Card;
+use crate::client::{Client, ClientError, Heard, Server, block_on, listen};
+use crate::exit::Exit;
+use crate::listing::{field, part};
+use crate::moment::now;
+use crate::show::Paint;
+
+mod draw;
+mod model;
+
+use model::{Input, Key, Model, Request, Say};
+
+/// How often the countdown moves.
+const TICK: Duration = Duration::from_millis(250);
+/// How often whoever reads keys looks whether it is over.
+const LISTENS: Duration = Duration::from_millis(100);
+
+/// Answer questions on one screen, as they come
+///
+/// Keys: j/k move, a approve, r reject, s approve for the session, h halt everything, ? help,
+/// q quit.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    server: Server,
+}
+
+impl Watch {
+    pub(super) fn run(self) -> Result<Exit> {
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            bail!("`watch` needs a terminal; `countersign approvals watch` prints lines instead");
+        }
+        let client = self.server.open()?;
+        let paint = Paint::on(&io::stdout());
+        block_on(async {
+            // A server that is not there, or says no, is told on the plain screen.
+            client.get("/api/me").await?;
+            let screen = Screen::open()?;
+            let ended = watch(client, paint, screen).await;
+            Screen::close();
+            ended
+        })
+    }
+}
+
+/// The terminal, taken over until it is given back.
+struct Screen(ratatui::DefaultTerminal);
+
+impl Screen {
+    fn open() -> Result<Self> {
+        // Before anything is told about a panic, the terminal must be one again.
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            Self::close();
+            tell(info);
+        }));
+        let terminal = ratatui::try_init()?;
+        Ok(Self(terminal))
+    }
+
+    fn close() {
+        let _ = ratatui::try_restore();
+    }
+}
+
+async fn watch(client: Client, paint: Paint, mut screen: Screen) -> Result<Exit> {
+    let mut heard = listen(client.clone());
+    let (inputs, mut input) = unbounded_channel();
+    read_keys(inputs.clone());
+    let mut ticks = tokio::time::interval(TICK);
+    let mut model = Model::new(client.address().to_string(), now());
+    let terminated = super::serve::stopped();
+    tokio::pin!(terminated);
+    loop {
+        screen.0.draw(|frame| draw::draw(frame, &model, now(), paint))?;
+        let taken = tokio::select! {
+            input = next(&mut input) => input,
+            _ = ticks.tick() => Input::Tick,
+            () = &mut terminated => return Ok(Exit::Done),
+            heard = heard.recv() => match heard {
+                Some(Heard::Connected) => Input::Connected,
+                Some(Heard::Event(event)) => Input::Event(event),
+                Some(Heard::Lost(error)) => Input::Lost(error.to_string()),
+                Some(Heard::Refused(error)) => return Err(error.into()),
+                None => return Ok(Exit::Done),
+            },
+        };
+        for request in model.take(taken, now()) {
+            if request == Request::Quit {
+                return Ok(Exit::Done);
+            }
+            tokio::spawn(ask(client.clone(), request, inputs.clone()));
+        }
+    }
+}
+
+async fn next(input: &mut UnboundedReceiver<Input>) -> Input {
+    // The sender is ours, so there is always more to come.
+    input.recv().await.unwrap_or(Input::Tick)
+}
+
+/// Reads keys on a thread of its own, as long as somebody takes them.
+fn read_keys(to: UnboundedSender<Input>) {
+    thread::spawn(move || {
+        while !to.is_closed() {
+            let pressed = match event::poll(LISTENS) {
+                Ok(true) => event::read().ok().and_then(|typed| key(&typed)),
+                Ok(false) => None,
+                // The terminal is gone, and with it whoever sat there.
+                Err(_) => Some(Key::Interrupt),
+            };
+            if let Some(key) = pressed
+                && to.send(Input::Key(key)).is_err()
+            {
+                return;
+            }
+        }
+    });
+}
+
+fn key(typed: &Typed) -> Option<Key> {
+    let Typed::Key(KeyEvent { code, modifiers, kind, .. }) = typed else { return None };
+    // A key that is held down repeats itself; nobody means that.
+    if *kind != KeyEventKind::Press {
+        return None;
+    }
+    let control = modifiers.contains(KeyModifiers::CONTROL);
+    match code {
+        KeyCode::Char('c' | 'd') if control => Some(Key::Interrupt),
+        KeyCode::Char(_) if control || modifiers.contains(KeyModifiers::ALT) => None,
+        KeyCode::Char(char) => Some(Key::Char(*char)),
+        KeyCode::Up => Some(Key::Up),
+        KeyCode::Down => Some(Key::Down),
+        KeyCode::PageUp => Some(Key::PageUp),
+        KeyCode::PageDown => Some(Key::PageDown),
+        KeyCode::Enter => Some(Key::Enter),
+        KeyCode::Esc => Some(Key::Escape),
+        KeyCode::Backspace => Some(Key::Backspace),
+        _ => None,
+    }
+}
+
+/// Does what the model wants, and tells it how that went.
+async fn ask(client: Client, request: Request, to: UnboundedSender<Input>) {
+    let said = match request {
+        Request::Quit => return,
+        Request::Look => match look(&client).await {
+            Ok((cards, halted)) => {
+                let _ = to.send(Input::Halted(halted));
+                Input::Waiting(cards)
+            }
+            Err(error) => Input::Replied { id: None, said: Err(error.to_string()) },
+        },
+        Request::Halt => {
+            let halted = client.call("/api/halt").await;
+            let said = halted.map(|_| "halted".to_owned()).map_err(|error| error.to_string());
+            Input::Replied { id: None, said }
+        }
+        Request::Answer { id, say } => {
+            let said = answer(&client, &id, &say).await.map_err(|error| error.to_string());
+            Input::Replied { id: Some(id), said }
+        }
+    };
+    let _ = to.send(said);
+}
+
+async fn look(client: &Client) -> Result<(Vec<Card>, bool), ClientError> {
+    let page = client.get("/api/approvals?state=pending").await?;
+    let halted = client.get("/api/halt").await?;
+    let items = page.get("items").and_then(Value::as_array).into_iter().flatten();
+    let cards = items.filter_map(|item| serde_json::from_value(item.clone()).ok()).collect();
+    Ok((cards, halted.get("halted").and_then(Value::as_bool).unwrap_or_default()))
+}
+
+async fn answer(client: &Client, id: &str, say: &Say) -> Result<String, ClientError> {
+    let body = match say {
+        Say::Once => json!({"approved": true}),
+        Say::Session => json!({"approved": true, "scope": "session"}),
+        Say::No { feedback } => {
+            let feedback = Some(feedback.trim()).filter(|feedback| !feedback.is_empty());
+            json!({"approved": false, "feedback": feedback})
+        }
+    };
+    let answered = client.post(&format!("/api/approvals/{}/respond", part(id)), &body).await?;
+    Ok(match (answered.get("have"), answered.get("need")) {
+        (Some(have), Some(need)) => format!("{id}: counted, {have} of {need} agree"),
+        _ => format!("{id}: {}", field(&answered, "state")),
+    })
+}

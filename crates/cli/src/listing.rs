@@ -1,0 +1,119 @@
+//! Lists a server gives a page at a time, and what is told of them.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::exit::Exit;
+
+/// The most a server gives at once.
+const PAGE: usize = 200;
+
+/// Whose things.
+#[derive(Debug, Args)]
+pub(crate) struct Whose {
+    /// Those of a workspace you look after
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+    /// Everybody's, for super admins
+    #[arg(long, conflicts_with = "workspace")]
+    everybody: bool,
+}
+
+impl Whose {
+    /// As a server is asked.
+    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
+        let workspace = self.workspace.iter().map(|id| ("workspace_id", id.clone()));
+        let all = self.everybody.then(|| ("all", "true".to_owned()));
+        workspace.chain(all).collect()
+    }
+}
+
+/// So many things of a list, over as many pages as it takes.
+///
+/// # Errors
+/// The server says no, or nothing.
+pub(crate) async fn pages(
+    client: &Client,
+    path: &str,
+    query: &[(&'static str, String)],
+    most: usize,
+) -> Result<Vec<Value>> {
+    let mut items = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let missing = most.saturating_sub(items.len());
+        if missing == 0 {
+            return Ok(items);
+        }
+        let mut query = query.to_vec();
+        query.push(("limit", missing.min(PAGE).to_string()));
+        query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+        let mut page = client.get(&with_query(path, &query)).await?;
+        if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
+            items.extend(more.into_iter().take(missing));
+        }
+        cursor = page.get("next").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() {
+            return Ok(items);
+        }
+    }
+}
+
+fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
+    let mut text = path.to_owned();
+    let mut before = '?';
+    for (name, value) in query {
+        let _ = write!(text, "{before}{name}={}", part(value));
+        before = '&';
+    }
+    text
+}
+
+/// A text as one part of an address, whatever is in it.
+pub(crate) fn part(text: &str) -> String {
+    let mut part = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            let _ = write!(part, "%{byte:02X}");
+        }
+    }
+    // A lone dot would be somebody's folder.
+    if part.chars().all(|char| char == '.') { part.replace('.', "%2E") } else { part }
+}
+
+/// A text of an object; empty, if it has none of that name.
+pub(crate) fn field<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Prints JSON for programs.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn print_json(value: &Value) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_typed_stays_one_part_of_an_address() {
+        assert_eq!(part("apr_1-x"), "apr_1-x");
+        assert_eq!(part("../x?a=b&c#d"), "..%2Fx%3Fa%3Db%26c%23d");
+        assert_eq!(part(".."), "%2E%2E");
+        let query = [("state", "pending".to_owned()), ("cursor", "a b".to_owned())];
+        assert_eq!(with_query("/x", &query), "/x?state=pending&cursor=a%20b");
+    }
+}
