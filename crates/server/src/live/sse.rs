@@ -211,9 +211,9 @@ impl Stream {
 
 /// Whether an event puts this device out.
 pub(super) fn signs_out(told: &Told, device: Option<&str>) -> bool {
-    // Without a name it is all of them.
-    let named = |device: &str| told.person.contains(device) || told.person.contains("null");
-    told.name == "signed_out" && device.is_none_or(named)
+    // Without a name it is all of them; who came without a device is put out by nothing less.
+    let named = |device: &str| told.person.contains(device);
+    told.name == "signed_out" && (told.person.contains("null") || device.is_some_and(named))
 }
 
 fn agent_data<'a>(told: &'a Told, caller: &Caller) -> Option<&'a String> {
