@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, ValueEnum};
 use countersign_core::Policy;
 use countersign_core::policy::{Source, Sources};
-use countersign_gate::channel::{self, terminal};
+use countersign_gate::channel::{self, Configured, terminal};
 use countersign_gate::clock::{Clock, System, random};
 use countersign_gate::secret::Secret;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use url::Url;
 use crate::client::{Address, Client};
 use crate::exit::Exit;
 use crate::listing::{field, part};
-use crate::serving::{Plan, SOCKET, Serving, Told};
+use crate::serving::{Plan, SOCKET, Serving};
 
 mod agent;
 mod person;
@@ -85,7 +85,7 @@ impl Demo {
             Answers::Play => Vec::new(),
             Answers::Ask => {
                 let here = channel::Settings::Terminal(terminal::Settings { ask: true });
-                vec![Told { user: None, channel: here }]
+                vec![Configured { user: None, settings: here }]
             }
         };
         let config = countersign_gate::Config::default();
