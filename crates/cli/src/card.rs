@@ -69,28 +69,29 @@ impl Card {
         moment::parse(&self.expires_at)
     }
 
-    /// Everything on it, in the order in which it should be read.
+    /// Everything on it, in the order in which it should be read: why it asks comes first, since
+    /// no script, however long, may push that off the screen.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        let mut parts = vec![Part { title: "would run", lines: self.exactly() }];
-        let mut add = |title, lines: Vec<String>| {
-            if !lines.is_empty() {
-                parts.push(Part { title, lines });
-            }
-        };
-        let safe = |text: &String| vec![one_line(text).into_owned()];
-        add("in", self.cwd.as_ref().map(safe).unwrap_or_default());
-        add("asks because", safe(&self.reason));
-        add("details", self.details.iter().map(|line| one_line(line).into_owned()).collect());
-        add("instead", self.instead.as_ref().map(safe).unwrap_or_default());
-        add("agent says", self.reasoning.as_deref().map(lines).unwrap_or_default());
-        add("scripts", self.scripts.iter().map(Script::line).collect());
-        add(
-            "rules",
-            vec![self.rules.iter().map(|rule| one_line(rule)).collect::<Vec<_>>().join(", ")],
-        );
-        add("asked by", vec![self.asker()]);
-        add("agreed", self.agreed());
-        parts
+        let safe = |text: &str| vec![one_line(text).into_owned()];
+        let some = |text: &Option<String>| text.as_deref().map(safe).unwrap_or_default();
+        let exactly = self.exactly();
+        let details = self.details.iter().map(|line| one_line(line).into_owned());
+        let details = details.filter(|line| !exactly.contains(line)).collect();
+        let rules: Vec<_> = self.rules.iter().map(|rule| one_line(rule)).collect();
+        let parts = [
+            ("asks because", safe(&self.reason)),
+            ("would run", exactly),
+            ("in", some(&self.cwd)),
+            ("details", details),
+            ("instead", some(&self.instead)),
+            ("agent says", self.reasoning.as_deref().map(lines).unwrap_or_default()),
+            ("scripts", self.scripts.iter().map(Script::line).collect()),
+            ("rules", vec![rules.join(", ")]),
+            ("asked by", vec![self.asker()]),
+            ("agreed", self.agreed()),
+        ];
+        let parts = parts.into_iter().filter(|(_, lines)| !lines.is_empty());
+        parts.map(|(title, lines)| Part { title, lines }).collect()
     }
 
     /// What exactly would happen, line by line.
@@ -222,6 +223,6 @@ mod tests {
         let mut card = testing::card("apr_1", "", Timestamp(0));
         card.proposed = serde_json::json!({"kind": "skill", "skill": "email.send"});
         let parts = card.parts();
-        assert!(parts[0].lines.iter().any(|line| line.contains("email.send")), "{parts:?}");
+        assert!(parts[1].lines.iter().any(|line| line.contains("email.send")), "{parts:?}");
     }
 }

@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn an_event_without_an_end_fills_no_memory() {
         let mut parser = Parser::default();
-        assert!((0..20).any(|_| parser.feed(&[b'x'; 1 << 20]).is_err()));
+        assert!((0..20).any(|_| parser.feed(&vec![b'x'; 1 << 20]).is_err()));
     }
 }

@@ -28,12 +28,12 @@ impl Running {
         command.args(["--data", data(&sandbox).to_str().unwrap()]);
         let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(server.stdout.take().unwrap());
-        let mut line = || {
-            let mut line = String::new();
-            out.read_line(&mut line).unwrap();
-            line.split_whitespace().last().unwrap_or_default().to_owned()
+        let mut last_word = || {
+            let mut text = String::new();
+            out.read_line(&mut text).unwrap();
+            text.split_whitespace().last().unwrap_or_default().to_owned()
         };
-        let (url, link) = (line(), line());
+        let (url, link) = (last_word(), last_word());
         assert!(url.starts_with("http://127.0.0.1:") && link.contains("/sign-in?link="), "{url}");
         Self { sandbox, server, url, link, _out: out }
     }

@@ -133,7 +133,10 @@ impl Agent {
                 }
                 Said::Waiting { approval, reason } => {
                     self.tally.asked = self.tally.asked.saturating_add(1);
-                    outcome("asks", &format!(": {reason}"))?;
+                    // Whoever answers at this terminal reads the card instead.
+                    if self.person.is_some() {
+                        outcome("asks", &format!(": {reason}"))?;
+                    }
                     waiting.push((scene, approval));
                 }
             }

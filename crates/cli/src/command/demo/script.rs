@@ -116,7 +116,7 @@ fn risky() -> Vec<Step> {
         shell("does as it was told", "git push --force-with-lease origin round-prices", Yes),
         sql("mends old carts", "UPDATE carts SET total = round(total, 2)", Yes),
         shell("cleans up elsewhere", "rm -rf ~/old-shop", No("I still need it")),
-        shell("publishes a package", "npm publish", No("not before the release")),
+        shell("ships the shop", "docker push registry.example.com/shop:1.2", Yes),
         shell("scales the shop up", "kubectl scale deployment shop --replicas=0", No("0 is none")),
         shell("reads somebody's keys", "cat ~/.aws/credentials", No("you do not need these")),
         one(

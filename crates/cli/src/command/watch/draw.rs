@@ -98,9 +98,9 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, now: Timestamp, pen: P
         let mark = if at == model.selected { "> " } else { "  " };
         let left = left(card, now);
         let risk = format!("{:<8} ", card.risk_level.as_str());
-        let used = risk.len().saturating_add(left.len()).saturating_add(5);
-        let room = usize::from(area.width).saturating_sub(used).max(4);
-        let what = cut(&one_line(&card.description), room.saturating_sub(1)).into_owned();
+        // The mark, the risk and the time that is left.
+        let room = usize::from(area.width).saturating_sub(2 + 9 + 7).max(4);
+        let what = cut(&one_line(&card.description), room.saturating_sub(2)).into_owned();
         let line = Line::from(vec![
             Span::raw(mark),
             Span::styled(risk, pen.risk(card.risk_level)),
@@ -141,8 +141,20 @@ fn draw_card(
         }
     }
     text.push_line(Line::raw(one_line(&card.approval_id).into_owned()));
+    let hidden = rows(&text, area.width).saturating_sub(usize::from(model.scroll));
+    let block = if hidden > usize::from(area.height.saturating_sub(1)) {
+        block.title_top(Line::raw(" more: space ").right_aligned())
+    } else {
+        block
+    };
     let card = Paragraph::new(text).wrap(Wrap { trim: false }).scroll((model.scroll, 0));
     frame.render_widget(card.block(block), area);
+}
+
+/// How many rows a text takes at least, when long lines go on in the next one.
+fn rows(text: &Text<'_>, width: u16) -> usize {
+    let width = usize::from(width).max(1);
+    text.lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum()
 }
 
 fn bottom(model: &Model) -> Paragraph<'static> {
@@ -240,7 +252,7 @@ mod tests {
         let buffer = terminal.backend().buffer().clone();
         let mut text = String::new();
         for row in buffer.content().chunks(usize::from(width)) {
-            let row: String = row.iter().map(|cell| cell.symbol()).collect();
+            let row: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
             writeln!(text, "{}", row.trim_end()).unwrap();
         }
         text
