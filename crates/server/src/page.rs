@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// One page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub(crate) struct Listed<T> {
     /// What is on this page.
     pub(crate) items: Vec<T>,

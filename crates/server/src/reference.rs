@@ -118,7 +118,7 @@ fn write_operation(html: &mut String, path: &str, method: &str, operation: &Valu
         text("operationId"),
         method.to_ascii_uppercase(),
         escape(path),
-        text("summary"),
+        marked(&text("summary")),
         text("x-who"),
     );
     let parameters = operation.get("parameters").and_then(Value::as_array);
@@ -129,6 +129,7 @@ fn write_operation(html: &mut String, path: &str, method: &str, operation: &Valu
                 escape(parameter.get(name).and_then(Value::as_str).unwrap_or_default())
             };
             let (name, place, description) = (text("name"), text("in"), text("description"));
+            let description = marked(&description);
             let _ = write!(html, "<dt><code>{name}</code> ({place})</dt><dd>{description}</dd>");
         }
         html.push_str("</dl>\n");
@@ -166,6 +167,15 @@ fn write_content(html: &mut String, verb: &str, content: &Value) {
         let media = escape(media);
         let _ = writeln!(html, "<p class=\"content\">{verb} <code>{media}</code> {shown}</p>");
     }
+}
+
+/// What stands between backticks is code.
+fn marked(escaped: &str) -> String {
+    let parts = escaped.split('`').enumerate();
+    parts.fold(String::new(), |text, (number, part)| match number % 2 {
+        0 => text + part,
+        _ => text + "<code>" + part + "</code>",
+    })
 }
 
 fn pretty(json: &Value) -> String {

@@ -34,9 +34,9 @@ impl Who {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anybody => "anybody",
-            Self::Person => "person",
-            Self::KeyAnywhere => "key, any device",
-            Self::Either => "person or key",
+            Self::Person => "a person",
+            Self::KeyAnywhere => "a key on any device",
+            Self::Either => "a person or a key",
         }
     }
 }

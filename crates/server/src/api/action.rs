@@ -25,6 +25,7 @@ use crate::view::Proposed;
 /// What an agent proposes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Proposal")]
 pub(super) struct ProposalBody {
     action: Action,
     /// What is true around it. Profile, mode and origins are the session's, whatever stands here.

@@ -43,6 +43,7 @@ struct Which {
 /// A state of an approval.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ApprovalStateName")]
 enum StateName {
     Pending,
     Approved,
@@ -74,6 +75,7 @@ impl StateName {
 /// A person's answer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Response")]
 struct Respond {
     /// Yes or no.
     approved: bool,
@@ -91,6 +93,7 @@ struct Respond {
 /// A person's answer to one of several questions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ResponseToOne")]
 struct RespondOne {
     approval_id: ApprovalId,
     approved: bool,
@@ -101,6 +104,7 @@ struct RespondOne {
 /// Answers to several questions at once.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Responses")]
 struct RespondAll {
     answers: Vec<RespondOne>,
 }

@@ -18,6 +18,7 @@ use crate::route::{Route, Who, get, post, row};
 /// A device that asks to be let in.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewDeviceRequest")]
 struct Ask {
     /// What its owner calls it.
     #[schemars(length(min = 1, max = 100))]
@@ -27,6 +28,7 @@ struct Ask {
 /// What a device is let in for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "DeviceApproval")]
 struct Approve {
     /// `machine`, where keys work, or `console`, where a person answers.
     role: DeviceRole,
@@ -55,6 +57,7 @@ struct NewDevice {
 
 /// A link that signs one device in, once.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SignInLink")]
 pub(super) struct Link {
     /// What stands behind `/sign-in?link=` on this server.
     pub(super) link: String,

@@ -24,6 +24,7 @@ use crate::view::time;
 /// A key to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewKeyRequest")]
 struct Make {
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -47,6 +48,7 @@ struct Make {
 /// How to rotate a key.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "KeyRotation")]
 struct Rotate {
     /// How long the old one still works.
     #[serde(default)]

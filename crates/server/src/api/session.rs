@@ -24,6 +24,7 @@ use crate::view::{ProgressView, SessionView};
 /// A session to begin.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewSession")]
 struct Begin {
     /// Whether the person wants an agent to work for them.
     #[serde(default)]
@@ -39,6 +40,7 @@ struct Begin {
 /// What a session may sign in with at one site.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SiteCredential")]
 struct SiteBody {
     /// Where: `https://example.com`.
     site: String,
@@ -64,6 +66,7 @@ struct Which {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "SessionStateName")]
 enum StateName {
     Active,
     Paused,

@@ -18,6 +18,7 @@ use crate::route::{Route, get, row};
 /// What to change. What is left out stays as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SettingsChange")]
 struct Change {
     /// Everything is confirmed without asking, except what always asks.
     autonomous: Option<bool>,

@@ -31,6 +31,7 @@ const BLOCK: usize = 256 * 1024;
 /// A file that will come in pieces.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewUpload")]
 struct Begin {
     name: String,
     /// How large it will be; then it must be.

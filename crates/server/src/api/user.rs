@@ -37,6 +37,7 @@ struct Which {
 /// Somebody to add.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewUserRequest")]
 struct Add {
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -47,6 +48,7 @@ struct Add {
 /// What somebody is to be in a workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MembershipChange")]
 struct Member {
     /// `null` for nothing any more.
     membership: Option<Membership>,
@@ -55,6 +57,7 @@ struct Member {
 /// A workspace to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewWorkspace")]
 struct AddWorkspace {
     #[schemars(length(min = 1, max = 100))]
     name: String,
