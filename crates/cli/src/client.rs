@@ -33,7 +33,8 @@ pub(crate) use failure::{ClientError, Refused};
 
 /// The variable that holds the secret of a person's device.
 pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
-const SERVER: &str = "COUNTERSIGN_SERVER";
+/// The variable that names the server.
+pub(crate) const SERVER: &str = "COUNTERSIGN_SERVER";
 /// Longer than a server lets anybody wait.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
 const MOST_BYTES: usize = 32 << 20;

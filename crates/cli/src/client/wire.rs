@@ -56,7 +56,10 @@ pub(super) async fn send(
     let nobody =
         |error: &io::Error| ClientError::NoServer { at: address.clone(), why: reason(error) };
     let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
-        Ok(connected) => connected.map_err(|error| nobody(&error))?,
+        Ok(connected) => connected.map_err(|error| {
+            let encryption = error.get_ref().and_then(|cause| cause.downcast_ref());
+            encryption.map_or_else(|| nobody(&error), |cause| untrusted(address, cause))
+        })?,
         Err(_) => return Err(nobody(&io::ErrorKind::TimedOut.into())),
     };
     let broken =
@@ -66,6 +69,12 @@ pub(super) async fn send(
     // Ends with the response's body, or when nobody wants that any more.
     tokio::spawn(connection);
     sender.send_request(request).await.map_err(broken)
+}
+
+/// Somebody is there, but not for certain who it should be.
+fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
+    let hint = "; a certificate of its own is trusted by --tls-ca";
+    ClientError::Broken(format!("{address} cannot be trusted: {cause}{hint}"))
 }
 
 /// What the system says, in words rather than numbers.

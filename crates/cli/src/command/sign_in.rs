@@ -9,9 +9,10 @@ use countersign_gate::secret::{Secret, SecretKind};
 use serde_json::json;
 use url::Url;
 
-use crate::client::{Address, Client, DEVICE, block_on};
+use crate::client::{Address, Client, DEVICE, SERVER, block_on};
 use crate::exit::Exit;
 use crate::listing::field;
+use crate::quote;
 
 /// Sign this terminal in at a server, by a link, once
 ///
@@ -45,13 +46,18 @@ impl SignIn {
         // What is evaluated by a shell must be nothing but a secret.
         let secret = Secret::parse(field(&signed_in, "secret"))?;
         let mut out = io::stdout().lock();
-        writeln!(out, "export COUNTERSIGN_SERVER={}", client.address())?;
+        writeln!(out, "{}", exported(client.address()))?;
         writeln!(out, "export {DEVICE}={}", secret.expose())?;
         let how =
             if io::stdout().is_terminal() { "; paste these lines into your shell" } else { "" };
         writeln!(io::stderr(), "signed in; the secret is shown this once and kept nowhere{how}")?;
         Ok(Exit::Done)
     }
+}
+
+/// The server as a line for the shell. A domain may hold `$(…)`: nothing of it may be run.
+fn exported(address: &Address) -> String {
+    format!("export {SERVER}={}", quote::join([address.to_string().as_str()]))
 }
 
 /// The server and the secret of a link.
@@ -80,6 +86,10 @@ mod tests {
         let (address, parsed) = parse(&link).unwrap();
         assert_eq!(address.to_string(), "http://127.0.0.1:8720");
         assert_eq!(parsed.expose(), secret.expose());
+        let link = link.replace("127.0.0.1:8720", "$(id).example.com");
+        let (address, _) = parse(&link).unwrap();
+        let line = "export COUNTERSIGN_SERVER='http://$(id).example.com'";
+        assert_eq!(exported(&address), line, "nothing for a shell to run");
         parse(secret.expose()).unwrap_err();
         parse("http://127.0.0.1:8720/sign-in?link=x").unwrap_err();
     }
