@@ -32,7 +32,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         }
         let limits = app.settings.limits;
         let bytes = read(request.into_body(), limits.body_bytes, limits.body()).await?;
-        let wrong = |error| Problem::bad_request(format!("this JSON is not understood: {error}"));
+        let wrong = |error| {
+            Problem::bad_request(format!("this JSON is not understood: {}", unquoted(&error)))
+        };
         Ok(Self(serde_json::from_slice(&bytes).map_err(wrong)?))
     }
 }
@@ -60,6 +62,20 @@ fn is_json(headers: &HeaderMap) -> bool {
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
     media.eq_ignore_ascii_case("application/json")
+}
+
+/// What is wrong with JSON, without the text or number that stands in the wrong place: it may be
+/// anybody's password, and an answer may be kept.
+fn unquoted(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    for problem in ["invalid type: ", "invalid value: "] {
+        let found = message.strip_prefix(problem).and_then(|rest| rest.rsplit_once(", expected "));
+        if let Some((found, expected)) = found {
+            let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
+            return format!("{problem}{kind}, expected {expected}");
+        }
+    }
+    message
 }
 
 /// The whole body, wiped when it goes: it may hold credentials.
@@ -101,5 +117,25 @@ pub(crate) async fn read(
             let detail = format!("the request did not arrive within {} s", within.as_secs());
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_without_what_stood_there() {
+        let wrong = |json: &str| unquoted(&serde_json::from_str::<Vec<u8>>(json).unwrap_err());
+        assert_eq!(
+            wrong("\"hunter2\""),
+            "invalid type: string, expected a sequence at line 1 column 9"
+        );
+        assert_eq!(
+            wrong("[\"a, expected b\"]"),
+            "invalid type: string, expected u8 at line 1 column 16"
+        );
+        assert_eq!(wrong("[4711]"), "invalid value: integer, expected u8 at line 1 column 5");
+        assert!(wrong("[1").starts_with("EOF"));
     }
 }
