@@ -1,11 +1,11 @@
 //! A server in this process: its data, its gate, its channels, its hands on the clock.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use countersign_core::{Context, Policy};
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 use countersign_gate::channel::{self, Configured, Dispatcher};
@@ -21,6 +21,8 @@ use crate::settings;
 
 /// The socket for programs of the same user, in the data folder.
 pub(crate) const SOCKET: &str = "server.sock";
+/// Locked by the server that uses the data folder.
+const LOCK: &str = "server.lock";
 /// Where files are kept, in the data folder.
 const FILES: &str = "files";
 /// Beside it: where people reach the server, for links that are made over the socket.
@@ -46,6 +48,7 @@ pub(crate) struct Serving {
     pub(crate) link: Option<Secret>,
     dispatchers: Vec<Arc<Dispatcher>>,
     sweeper: Sweeper,
+    _claim: File,
 }
 
 impl Serving {
@@ -58,6 +61,7 @@ impl Serving {
         // First of all: what is in memory from here on must stay there.
         vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
         make_private(&folder)?;
+        let claim = claim(&folder)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
         let store = Arc::new(Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring))?);
@@ -80,7 +84,7 @@ impl Serving {
         let dispatchers = announce(&gate, channels, &bound.url()).await?;
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
-        Ok(Self { gate, bound, link, dispatchers, sweeper })
+        Ok(Self { gate, bound, link, dispatchers, sweeper, _claim: claim })
     }
 
     /// Where people sign in with a link.
@@ -146,6 +150,22 @@ fn make_private(folder: &Path) -> Result<()> {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(wrong)?;
     }
     Ok(())
+}
+
+/// Takes the data folder before anything in it is looked at: a second server would take sessions
+/// whose credentials the first one holds for lost, and end them.
+fn claim(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let wrong = || format!("cannot lock `{}`", path.display());
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.with_context(wrong)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another server uses the data folder `{}`: stop it first", folder.display())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(wrong),
+    }
 }
 
 /// The policy of a server: whoever runs it and their organisation, no project.

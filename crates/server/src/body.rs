@@ -61,14 +61,25 @@ fn is_json(headers: &HeaderMap) -> bool {
     media.eq_ignore_ascii_case("application/json")
 }
 
-/// What is wrong with JSON, without the texts in it: a password may stand where it should not.
+/// What is wrong with JSON, without the text or number that stands in the wrong place: it may be
+/// anybody's password, and an answer may be kept.
 pub(crate) fn not_understood(error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let quoted = text.split_once('"').and_then(|(before, rest)| {
+    Problem::bad_request(format!("this JSON is not understood: {}", unquoted(&error.to_string())))
+}
+
+fn unquoted(message: &str) -> String {
+    for problem in ["invalid type: ", "invalid value: "] {
+        let found = message.strip_prefix(problem).and_then(|rest| rest.rsplit_once(", expected "));
+        if let Some((found, expected)) = found {
+            let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
+            return format!("{problem}{kind}, expected {expected}");
+        }
+    }
+    let quoted = message.split_once('"').and_then(|(before, rest)| {
         let (_, after) = rest.rsplit_once('"')?;
         Some(format!("{before}`…`{after}"))
     });
-    Problem::bad_request(format!("this JSON is not understood: {}", quoted.unwrap_or(text)))
+    quoted.unwrap_or_else(|| message.to_owned())
 }
 
 /// The whole body, wiped when it goes: it may hold credentials.
@@ -110,5 +121,26 @@ pub(crate) async fn read(
             let detail = format!("the request did not arrive within {} s", within.as_secs());
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_without_what_stood_there() {
+        let wrong =
+            |json: &str| unquoted(&serde_json::from_str::<Vec<u8>>(json).unwrap_err().to_string());
+        assert_eq!(
+            wrong("\"hunter2\""),
+            "invalid type: string, expected a sequence at line 1 column 9"
+        );
+        assert_eq!(
+            wrong("[\"a, expected b\"]"),
+            "invalid type: string, expected u8 at line 1 column 16"
+        );
+        assert_eq!(wrong("[4711]"), "invalid value: integer, expected u8 at line 1 column 5");
+        assert!(wrong("[1").starts_with("EOF"));
     }
 }

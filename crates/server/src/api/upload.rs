@@ -275,6 +275,10 @@ async fn pieces(
     let mut rest = Bytes::new();
     loop {
         let mut piece = Piece::begin(app, caller, &upload.id, upload.offset, None).await?;
+        // Without this a piece that has no room would be kept empty, and the next, for ever.
+        if piece.room == 0 && !rest.is_empty() {
+            piece.refuse(&rest)?;
+        }
         let more = piece.take_until_full(app, &mut field, &mut rest).await?;
         upload = piece.keep(app, caller).await?;
         if !more {
@@ -347,6 +351,12 @@ impl Piece {
         self.room = self.room.saturating_sub(bytes.len() as u64);
         self.gathered.extend_from_slice(&bytes);
         if self.gathered.len() >= BLOCK { self.write().await } else { Ok(()) }
+    }
+
+    /// Says which limit it is that leaves no room.
+    fn refuse(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let Some(incoming) = &mut self.incoming else { return Ok(()) };
+        Ok(incoming.write(bytes)?)
     }
 
     async fn write(&mut self) -> Result<(), Problem> {

@@ -1,0 +1,203 @@
+//! A browser agent. Rows A2, A3 and A7; A8 is in `files.rs`.
+
+use serde_json::{Value, json};
+
+use super::{Events, Server, Setup, Socket, files_with, names, text, until};
+
+fn batch() -> Value {
+    let file = |number: u32| {
+        let name = format!("Vol1_Ch{number:02}.pdf");
+        json!({"url": format!("https://example.com/{name}"), "name": name, "bytes": 5_000_000})
+    };
+    json!({"kind": "download", "files": (1..=6).map(file).collect::<Vec<_>>()})
+}
+
+const SIX: [&str; 6] =
+    ["action", "confirmation_id", "description", "details", "risk_level", "timeout"];
+
+#[test]
+fn a3_a_confirmation_has_exactly_six_fields_and_waits_five_minutes() {
+    let server = Server::with("browser-agent");
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let session = agent.session(&json!({"mode": "task"}));
+    let asked = agent.propose_in(&session, &batch()).expect(202);
+    let confirmation = &asked["confirmation"];
+    assert_eq!(names(confirmation), SIX);
+    assert_eq!(confirmation["confirmation_id"], asked["approval_id"]);
+    assert_eq!(confirmation["timeout"], 300);
+    assert_eq!(confirmation["risk_level"], "medium");
+    assert!(text(&confirmation["description"]).contains('6'), "{confirmation}");
+    let details: Vec<_> = confirmation["details"].as_array().unwrap().iter().map(text).collect();
+    assert!(details.iter().any(|line| line.contains("Vol1_Ch01.pdf")), "{details:?}");
+    let path = format!("/api/approvals/{}/confirmation", text(&asked["approval_id"]));
+    assert_eq!(owner.get(&path).expect(200), *confirmation);
+    assert_eq!(agent.get(&path).expect(200), *confirmation);
+}
+
+#[test]
+fn a3_no_answer_is_a_no() {
+    let setup = Setup::new().config("profile: browser-agent\n");
+    let server = setup.variable("CRITICAL_POINT_TIMEOUT", "1000").start();
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let session = agent.session(&json!({"mode": "task"}));
+    let path = format!("/api/sessions/{session}/actions");
+    let wait = [("Prefer", "wait=30")];
+    let answer = agent.json("POST", &path, &wait, &json!({"action": batch()}));
+    assert_eq!(answer.problem(409), "not-approved");
+    let problem = answer.expect(409);
+    assert_eq!(problem["state"], "expired");
+    let id = text(&problem["approval"]["approval_id"]);
+    assert_eq!(owner.respond(&id, true).problem(409), "already-settled");
+}
+
+#[test]
+fn a3_whoever_waits_is_told_the_answer_and_may_go_on() {
+    let server = Server::with("browser-agent");
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let session = agent.session(&json!({"mode": "task"}));
+    let mut page = Events::open(&owner);
+    for (approved, status) in [(true, 200), (false, 403)] {
+        let waiting = {
+            let path = format!("/api/sessions/{session}/actions");
+            let agent = agent.clone();
+            let mut action = batch();
+            action["files"][0]["bytes"] = json!(if approved { 1 } else { 2 });
+            std::thread::spawn(move || {
+                agent.json("POST", &path, &[("Prefer", "wait=30")], &json!({"action": action}))
+            })
+        };
+        let id = text(&page.until("approval_required").data["approval_id"]);
+        let body = json!({"approved": approved, "feedback": "only the first volume"});
+        owner.post(&format!("/api/approvals/{id}/respond"), &body).expect(200);
+        let answer = waiting.join().unwrap();
+        let applied = answer.header("preference-applied");
+        let answer = answer.expect(status);
+        if approved {
+            assert_eq!(applied.as_deref(), Some("wait=30"));
+            assert_eq!(answer["status"], "permitted");
+            assert_eq!(answer["approval_id"], json!(id));
+        } else {
+            assert_eq!(answer["feedback"], "only the first volume");
+        }
+    }
+}
+
+#[test]
+fn a2_auto_confirm_skips_the_question_never_the_block_and_is_on_record() {
+    let server = Server::with("browser-agent");
+    let owner = server.owner();
+    let program = owner.key("program");
+    let session = program.session(&json!({"mode": "task", "auto_confirm": true}));
+    assert_eq!(program.propose_in(&session, &batch()).expect(200)["status"], "permitted");
+    let blocked = json!({"kind": "navigate", "url": "file:///etc/passwd"});
+    assert_eq!(program.propose_in(&session, &blocked).problem(403), "blocked");
+    let statuses: Vec<_> =
+        owner.history("action_planned").iter().map(|it| text(&it["payload"]["status"])).collect();
+    assert_eq!(statuses, ["blocked", "auto_confirmed"]);
+    // A model does not choose it for itself.
+    let body = json!({"consent": true, "plan": {"auto_confirm": true}});
+    let refused = owner.key("agent").post("/api/sessions", &body);
+    assert_eq!(refused.problem(403), "not-for-agents");
+}
+
+#[test]
+fn a7_credentials_are_nowhere_but_in_memory() {
+    let canary = ["hunter", "two", "canary", "71"].join("-");
+    let setup = Setup::new().config("profile: browser-agent\ngate: {logging: enhanced}\n");
+    let mut server = setup.word("--log-level").word("debug").start();
+    let owner = server.owner();
+    let mut socket = Socket::open(&owner);
+    let mut page = Events::open(&owner);
+    let fields = json!({"username": format!("kim-{canary}"), "password": canary});
+    let body = json!({
+        "consent": true,
+        "plan": {"mode": "task"},
+        "credentials": [{"site": "https://shop.example", "fields": fields}],
+    });
+    let program = owner.key("program");
+    let begun = program.json("POST", "/api/sessions", &[("Idempotency-Key", "one")], &body);
+    let mut seen = vec![begun.text()];
+    let session = text(&begun.expect(201)["session_id"]);
+    let again = program.json("POST", "/api/sessions", &[("Idempotency-Key", "one")], &body);
+    assert_eq!(again.header("idempotency-replayed").as_deref(), Some("true"));
+    seen.push(again.text());
+
+    // What is wrong about credentials is told without them, and not kept either.
+    for (number, credentials) in [
+        json!(canary),
+        json!([canary]),
+        json!([{"site": "https://shop.example", "fields": canary}]),
+        json!([{"site": "https://shop.example", "fields": {"password": [canary]}}]),
+        json!([{"site": "https://shop.example", "fields": {"password": {canary.as_str(): 1}}}]),
+        json!([{"site": canary, "fields": {}}]),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let body = json!({"consent": true, "credentials": credentials});
+        let key = format!("wrong-{number}");
+        let headers = [("Idempotency-Key", key.as_str())];
+        let answer = program.json("POST", "/api/sessions", &headers, &body);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        seen.push(answer.text());
+    }
+
+    let login = json!({"kind": "login", "site": "https://shop.example"});
+    seen.push(program.propose_in(&session, &login).text());
+    seen.push(program.propose_in(&session, &batch()).text());
+    for path in [
+        "/api/sessions",
+        "/api/approvals",
+        "/api/history",
+        "/api/audit",
+        "/api/audit/export",
+        "/api/history/export",
+        "/api/settings",
+        "/api/keys",
+        "/api/devices",
+        "/api/usage",
+        "/metrics",
+        "/api/metrics",
+        "/api/health",
+        "/api/ready",
+        "/api/me",
+        "/api/users",
+        &format!("/api/sessions/{session}"),
+        &format!("/api/sessions/{session}/files"),
+    ] {
+        seen.push(owner.get(path).text());
+    }
+    seen.extend(socket.so_far().iter().map(ToString::to_string));
+    seen.push(page.until("approval_required").data.to_string());
+    let path = format!("/api/sessions/{session}");
+    assert_eq!(owner.get(&path).expect(200)["has_credentials"], true);
+    for text in &seen {
+        assert!(!text.contains(&canary), "{text}");
+    }
+    let bytes = canary.as_bytes();
+    assert_eq!(files_with(&server.data(), bytes), [""; 0].map(std::path::PathBuf::from));
+    server.stop();
+    assert_eq!(files_with(&server.setup.home.0, bytes), [""; 0].map(std::path::PathBuf::from));
+    assert!(server.log().contains("/api/sessions"), "it was logged at all");
+}
+
+#[test]
+fn a7_credentials_are_gone_with_the_server_and_so_is_their_session() {
+    let server = Server::with("browser-agent");
+    let owner = server.owner();
+    let body = json!({
+        "consent": true,
+        "credentials": [{"site": "https://shop.example", "fields": {"username": "kim"}}],
+    });
+    let session = text(&owner.post("/api/sessions", &body).expect(201)["session_id"]);
+    let server = server.killed_and_started_again();
+    let owner = super::Client { address: server.address, ..owner };
+    let path = format!("/api/sessions/{session}");
+    let over = until("it has ended", || {
+        Some(owner.get(&path).expect(200)).filter(|session| session["state"] == "ended")
+    });
+    assert_eq!(over["ended_by"], "credentials_gone");
+}
