@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(parsed.expose(), secret.expose());
         let link = link.replace("127.0.0.1:8720", "$(id).example.com");
         let (address, _) = parse(&link).unwrap();
-        let line = "export COUNTERSIGN_SERVER='http://$(id).example.com'";
-        assert_eq!(exported(&address), line, "nothing for a shell to run");
+        let quoted = "export COUNTERSIGN_SERVER='http://$(id).example.com'";
+        assert_eq!(exported(&address), quoted, "nothing for a shell to run");
         parse(secret.expose()).unwrap_err();
         parse("http://127.0.0.1:8720/sign-in?link=x").unwrap_err();
     }

@@ -4,7 +4,8 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::Code;
 use super::value::Stream;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag};
+use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
@@ -54,4 +55,29 @@ impl Walker<'_> {
             self.note(Fact::new(FactKind::GuardCommand, subject).at(span));
         }
     }
+
+    /// The server's socket: whoever talks to it as its user is its owner, and can answer.
+    pub(super) fn guard_socket(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        if MENTIONS.contains(&name) {
+            return;
+        }
+        let scene = self.scene_now();
+        // `UNIX-CONNECT:server.sock`, `--unix-socket=server.sock`
+        let is_ours = |part: &str| {
+            part.ends_with("server.sock") && place::locate(part, &scene).has(Tag::Guard)
+        };
+        let reaches = args.words().iter().any(|word| {
+            word.text.contains(SOCKET) || word.text.split([':', '=', ',']).any(is_ours)
+        });
+        if reaches {
+            self.note(Fact::new(FactKind::GuardCommand, SOCKET).at(span));
+        }
+    }
 }
+
+const SOCKET: &str = "countersign/server.sock";
+/// Programs that look at a name, or write it down, and connect to nothing.
+const MENTIONS: &[&str] = &[
+    "echo", "printf", "ls", "stat", "file", "test", "[", "find", "grep", "rg", "git", "cat", "ss",
+    "lsof", "fuser",
+];

@@ -331,6 +331,7 @@ impl Walker<'_> {
         if let Some(first) = args.first() {
             self.program_from_temp(first);
         }
+        self.guard_socket(&name, &arguments, span);
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
