@@ -328,11 +328,13 @@ pub(crate) fn too_many(
 
 #[cfg(test)]
 mod tests {
+    use countersign_gate::secret::{Secret, SecretKind};
+
     use super::*;
 
     #[test]
     fn a_problem_says_what_to_wait_for_and_never_what_was_secret() {
-        let secret = format!("csk_{}", "a1B2c3".repeat(9));
+        let secret = Secret::from_bytes(SecretKind::Key, &[7; 32]).expose().to_owned();
         let problem = too_many("rate-limit", format!("too fast: `{secret}`"), None)
             .retry_after(Some(Duration::from_millis(1_200)));
         let body = problem.to_json().to_string();

@@ -51,12 +51,10 @@ pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -
 
 async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
     let key = key_of(request.headers())?;
-    let (who, known) = match request.extensions().get::<Identity>() {
-        Some(identity) => (identity.name(), true),
-        None => {
-            let secret = bearer(request.headers())?;
-            (secret.map(|secret| secret.hash().to_string()).unwrap_or_default(), false)
-        }
+    let known = request.extensions().get::<Identity>().map(Identity::name);
+    let who = match &known {
+        Some(name) => name.clone(),
+        None => bearer(request.headers())?.map(|key| key.hash().to_string()).unwrap_or_default(),
     };
     let limits = app.settings.limits;
     let (parts, body) = request.into_parts();
@@ -76,7 +74,7 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Pro
     };
     let request = Request::from_parts(parts, Body::from(bytes.to_vec()));
     let response = next.run(request).await;
-    if !known && !response.status().is_success() {
+    if known.is_none() && !response.status().is_success() {
         // Nobody has shown who they are: what they are refused takes up no room.
         app.gate.idempotent_let_go(claim).await?;
         return Ok(response);

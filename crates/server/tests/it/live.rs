@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use countersign_core::Action;
 use countersign_gate::approval::{QuorumRow, Say};
 use countersign_gate::gate::Reply;
 use countersign_gate::id::{ApprovalId, DeviceId};
-use countersign_gate::{Config, Person};
+use countersign_gate::secret::Secret;
+use countersign_gate::{Caller, Config, Gate, Proposal, Submitted};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -117,6 +119,10 @@ async fn events(world: &World, ask: Ask) -> Events {
 impl Events {
     /// The next event; nothing when the stream ends.
     async fn next(&mut self) -> Option<Event> {
+        timeout(PATIENCE, self.read()).await.expect("nothing is said")
+    }
+
+    async fn read(&mut self) -> Option<Event> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let fields: HashMap<_, _> =
@@ -132,8 +138,7 @@ impl Events {
                     None => continue,
                 }
             }
-            let frame = timeout(PATIENCE, self.stream.frame()).await.expect("nothing is said");
-            let data = frame?.ok()?.into_data().unwrap();
+            let data = self.stream.frame().await?.ok()?.into_data().unwrap();
             self.text.push_str(std::str::from_utf8(&data).unwrap());
         }
     }
@@ -576,39 +581,41 @@ async fn who_is_called_to_answer_for_another_is_told_also_when_they_were_away() 
     }
 }
 
-/// Whoever is slow: so much happens that the server itself cannot keep up.
-async fn flood(world: &World) -> ApprovalId {
-    let person: &Person = &world.member.person;
-    let assistant = person.assistant(&world.workspace).unwrap();
-    let proposal = |command: &str| {
-        let (command, cwd) = (command.to_owned(), Some("/work".into()));
-        countersign_gate::Proposal::of(countersign_core::Action::Shell {
-            command: command.into(),
-            cwd,
-        })
-    };
-    let mut asked = None;
-    // Nothing in here waits, so nobody else gets to do anything.
-    for number in 0..1_300 {
-        let command = if number == 20 { RISKY.to_owned() } else { format!("{SAFE} {number}") };
-        match world.gate.submit(&assistant, proposal(&command)).await.unwrap() {
-            countersign_gate::Submitted::Waiting(waiting) => asked = Some(waiting.approval.clone()),
-            countersign_gate::Submitted::Permitted(..) => {}
-            refused @ countersign_gate::Submitted::Refused(_) => panic!("{refused:?}"),
-        }
+/// Lets something happen while the server gets to do nothing at all: it runs on this thread.
+fn while_it_sleeps<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    std::thread::spawn(move || runtime.block_on(work)).join().unwrap()
+}
+
+async fn submit(gate: &Gate, caller: &Caller, command: String) -> Option<ApprovalId> {
+    let (command, cwd) = (command.into(), Some("/work".into()));
+    let proposal = Proposal::of(Action::Shell { command, cwd });
+    match gate.submit(caller, proposal).await.unwrap() {
+        Submitted::Waiting(waiting) => Some(waiting.approval.clone()),
+        Submitted::Permitted(..) => None,
+        refused @ Submitted::Refused(_) => panic!("{refused:?}"),
     }
-    asked.unwrap()
 }
 
 #[tokio::test]
-async fn who_is_slow_misses_no_question() {
+async fn when_too_much_happened_to_tell_every_question_is_told_again() {
     let world = world().await;
     let mut device = socket(&world, &world.member.device).await;
     let mut stream = events(&world, listen(&world.member.device)).await;
     so_far(&mut device).await;
-    let id = flood(&world).await;
+    let assistant = world.member.person.assistant(&world.workspace).unwrap();
+    let gate = world.gate.clone();
+    let id = while_it_sleeps(async move {
+        let asked = submit(&gate, &assistant, RISKY.to_owned()).await;
+        for number in 0..1_200 {
+            submit(&gate, &assistant, format!("{SAFE} {number}")).await;
+        }
+        asked.unwrap()
+    });
+    heard_of(&mut device, "resync").await;
     let asked = heard_of(&mut device, "app_skill_confirmation_required").await;
     assert_eq!(asked["app_skill_id"], id.as_str());
+    stream.next_of("resync").await;
     assert_eq!(stream.next_of("approval_required").await.data["approval_id"], id.as_str());
     // And goes on from there.
     let reply = Reply::plain(id.clone(), Say::Approve);
@@ -619,20 +626,38 @@ async fn who_is_slow_misses_no_question() {
 }
 
 #[tokio::test]
-async fn who_reads_slowly_is_told_everything_in_order() {
+async fn who_falls_behind_is_told_everything_once_and_in_order() {
     let world = world().await;
     let mut device = socket(&world, &world.member.device).await;
     let mut stream = events(&world, listen(&world.member.device)).await;
-    let mut ids = Vec::new();
-    for number in 0..150 {
-        let id = world.question(&format!("{RISKY} # {number}")).await;
-        world.say(&id, Say::Reject).await;
-        ids.push(id);
+    let mut agents = events(&world, listen(&world.agent.secret)).await;
+    so_far(&mut device).await;
+    let key = Secret::parse(&world.agent.secret).unwrap();
+    let caller = world.gate.authenticate(&key, None).await.unwrap();
+    let (gate, person) = (world.gate.clone(), world.member.person.clone());
+    let ids = while_it_sleeps(async move {
+        let mut ids = Vec::new();
+        for number in 0..150 {
+            let id = submit(&gate, &caller, format!("{RISKY} # {number}")).await.unwrap();
+            gate.answer(&person, Reply::plain(id.clone(), Say::Reject)).await.unwrap();
+            ids.push(id.to_string());
+        }
+        ids
+    });
+    let mut told = Vec::new();
+    while told.len() < 2 * ids.len() {
+        let message = heard(&mut device).await;
+        let kind = message["type"].as_str().unwrap().to_owned();
+        told.push((kind, message["payload"]["app_skill_id"].as_str().unwrap().to_owned()));
     }
+    let kinds = ["app_skill_confirmation_required", "app_skill_confirmation_resolved"];
+    let expected = ids.iter().flat_map(|id| kinds.map(|kind| (kind.to_owned(), id.clone())));
+    assert_eq!(told, expected.collect::<Vec<_>>());
+    assert_eq!(so_far(&mut device).await, Vec::<Value>::new());
     for id in &ids {
-        let asked = heard_of(&mut device, "app_skill_confirmation_required").await;
-        assert_eq!(asked["app_skill_id"], **id);
-        let settled = stream.next_of("approval_settled").await;
-        assert_eq!(settled.data["approval_id"], **id);
+        for stream in [&mut stream, &mut agents] {
+            assert_eq!(stream.next().await.unwrap().data["approval_id"], **id);
+            assert_eq!(stream.next().await.unwrap().data["approval_id"], **id);
+        }
     }
 }

@@ -109,6 +109,45 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             }
             .boxed()
         }),
+        ("list_files", |w| {
+            async { get(format!("/api/sessions/{}/files", file(w).await.0)) }.boxed()
+        }),
+        ("zip_files", |w| {
+            async { get(format!("/api/sessions/{}/files/zip", file(w).await.0)) }.boxed()
+        }),
+        ("get_file", |w| {
+            async {
+                let (session, file) = file(w).await;
+                get(format!("/api/sessions/{session}/files/{file}"))
+            }
+            .boxed()
+        }),
+        ("upload_files", |w| {
+            async {
+                let path = format!("/api/sessions/{}/files", w.session().await);
+                let form = post(path).header("content-type", "multipart/form-data; boundary=x");
+                let part = "Content-Disposition: form-data; name=\"f\"; filename=\"a.txt\"";
+                Ask { body: format!("--x\r\n{part}\r\n\r\nhello\r\n--x--\r\n").into(), ..form }
+            }
+            .boxed()
+        }),
+        ("begin_upload", |w| {
+            async {
+                let path = format!("/api/sessions/{}/uploads", w.session().await);
+                post(path).json(&json!({"name": "a.txt"}))
+            }
+            .boxed()
+        }),
+        ("show_upload", |w| async { get(upload(w).await) }.boxed()),
+        ("continue_upload", |w| {
+            async {
+                let piece = ask(Method::PATCH, upload(w).await).header("upload-offset", "5");
+                Ask { body: b" world".to_vec(), ..piece }
+            }
+            .boxed()
+        }),
+        ("finish_upload", |w| async { post(format!("{}/finish", upload(w).await)) }.boxed()),
+        ("abort_upload", |w| async { ask(Method::DELETE, upload(w).await) }.boxed()),
         ("list_approvals", |w| {
             async { get(format!("/api/approvals?workspace_id={}", w.workspace)) }.boxed()
         }),
@@ -283,6 +322,26 @@ async fn approved(world: &World) -> String {
     id
 }
 
+/// The path of a file that the member's agent has begun to hand in.
+async fn upload(world: &World) -> String {
+    let path = format!("/api/sessions/{}/uploads", world.session().await);
+    let begin = post(path.clone()).json(&json!({"name": "secret-plan.txt"}));
+    let begun = world.ask(begin.with(&world.agent.secret)).await.is(201);
+    let path = format!("{path}/{}", begun["file_id"].as_str().unwrap());
+    let piece = ask(Method::PATCH, path.clone()).header("upload-offset", "0");
+    let piece = Ask { body: b"hello".to_vec(), ..piece };
+    world.ask(piece.with(&world.agent.secret)).await.is(200);
+    path
+}
+
+/// A file that the member's agent has handed in, and its session.
+async fn file(world: &World) -> (String, String) {
+    let finish = post(format!("{}/finish", upload(world).await));
+    let file = world.ask(finish.with(&world.agent.secret)).await.is(200);
+    let text = |name: &str| file[name].as_str().unwrap().to_owned();
+    (text("session_id"), text("file_id"))
+}
+
 /// An answer of the member's that is remembered.
 async fn remembered(world: &World) -> String {
     let id = ApprovalId::parse(&world.question("npm publish").await).unwrap();
@@ -342,7 +401,7 @@ pub(crate) async fn from(world: &World, who: &str, ask: Ask) -> Ask {
 async fn marks(world: &World) -> Vec<String> {
     let person = &world.member.person;
     let mut marks = vec![world.member.id(), world.member.device_id(), world.agent.id.clone()];
-    marks.push(world.workspace.to_string());
+    marks.extend([world.workspace.to_string(), "secret-plan".to_owned()]);
     let waiting = world.gate.waiting(person).await.unwrap();
     marks.extend(waiting.iter().map(|card| card.approval.to_string()));
     let page = countersign_gate::gate::Page::default();

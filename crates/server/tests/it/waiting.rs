@@ -10,7 +10,9 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::live::{socket, until_closed};
-use crate::world::{Answer, Ask, RISKY, Setup, World, get, post, propose, rest, shell, world};
+use crate::world::{
+    Answer, Ask, RISKY, SAFE, Setup, World, get, post, propose, rest, shell, world,
+};
 
 /// Asks, and lets the member do something as soon as there is a question.
 async fn meanwhile(world: &World, ask: Ask, then: impl AsyncFnOnce(String)) -> Answer {
@@ -45,6 +47,19 @@ async fn a_yes_while_waiting_is_spent_at_once() {
     let report = post(format!("/api/actions/{}/report", permitted["action_id"].as_str().unwrap()));
     world.ask(report.json(&json!({"outcome": "done"})).with(&world.agent.secret)).await.is(204);
     assert_eq!(world.state(id).await, "done");
+}
+
+#[tokio::test]
+async fn who_has_two_workspaces_names_one_to_propose_and_to_report() {
+    let world = world().await;
+    let device = &world.owner.device;
+    world.ask(propose(SAFE).with(device)).await.is_problem(400, "bad-request");
+    let mut body = shell(SAFE);
+    body["workspace_id"] = json!(world.elsewhere);
+    let allowed = world.ask(post("/api/actions").json(&body).with(device)).await.is(200);
+    let path = format!("/api/actions/{}/report", allowed["action_id"].as_str().unwrap());
+    let done = json!({"outcome": "done", "workspace_id": world.elsewhere});
+    world.ask(post(path).json(&done).with(device)).await.is(204);
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ impl World {
         let folder = Folder::new();
         let clock = Arc::new(Fake::at(BEGIN));
         let store = open_store(setup.on_disk.then_some(&folder.0));
-        let gate = open_gate(&store, &clock, &setup).await;
+        let gate = open_gate(&store, &clock, &setup, &folder.0).await;
         let (_, link) = gate.first_start("Ann").await.unwrap().unwrap();
         let owner = accept(&gate, &link, "laptop").await;
         let workspace = owner.person.user().workspaces.keys().next().unwrap().clone();
@@ -172,7 +172,7 @@ impl World {
         let Self { gate, clock, setup, store, folder, .. } = self;
         drop((gate, store));
         let store = open_store(setup.on_disk.then_some(&folder.0));
-        let gate = open_gate(&store, &clock, &setup).await;
+        let gate = open_gate(&store, &clock, &setup, &folder.0).await;
         let (address, running) = serve(&gate, &setup, &folder.0).await;
         Self { gate, clock, setup, store, folder, address, running, ..self }
     }
@@ -331,7 +331,12 @@ async fn signed_in(gate: &Gate, device: &str) -> Person {
     gate.sign_in(&Secret::parse(device).unwrap()).await.unwrap()
 }
 
-async fn open_gate(store: &Arc<dyn Store>, clock: &Arc<Fake>, setup: &Setup) -> Arc<Gate> {
+async fn open_gate(
+    store: &Arc<dyn Store>,
+    clock: &Arc<Fake>,
+    setup: &Setup,
+    folder: &Path,
+) -> Arc<Gate> {
     let parts = Parts {
         store: store.clone(),
         keyring: Arc::new(keyring()),
@@ -340,7 +345,8 @@ async fn open_gate(store: &Arc<dyn Store>, clock: &Arc<Fake>, setup: &Setup) -> 
         policy: Policy::default(),
         config: setup.config.clone(),
     };
-    Arc::new(Gate::open(parts).await.unwrap())
+    let gate = Gate::open(parts).await.unwrap();
+    Arc::new(gate.keeping_files_in(&folder.join("files")).unwrap())
 }
 
 fn open_store(folder: Option<&PathBuf>) -> Arc<dyn Store> {
