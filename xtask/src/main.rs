@@ -32,7 +32,7 @@ cargo xtask <task>
   transcripts [--bless]           run the console blocks of README.md and the guide
   bench                           measure, write the table of docs/performance.md
   fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
-  soak [PART…] [--steps N] …      properties, traces and kills, many more than CI (--help)
+  soak [PART…] [--steps N] …      properties, traces, kills and requests, many more than CI (--help)
 ";
 
 fn main() -> ExitCode {

@@ -1,10 +1,13 @@
 //! What CI tries a little of, for as long as somebody likes to wait: properties, random traces of
-//! the gate against its model, and processes that are killed.
+//! the gate against its model, processes that are killed, and a server asked whatever its own
+//! description allows and much that it does not.
 
 use std::time::Instant;
 
 use crate::Result;
 use crate::process::{PROFILE, cargo, run as run_command};
+
+mod api;
 
 const HELP: &str = "\
 cargo xtask soak [PART…] [OPTIONS]
@@ -13,12 +16,14 @@ Parts; all of them, if none is named:
   properties       the property tests of every crate
   traces           random traces of the gate against its reference model
   kills            processes that use the store and the gate, killed at random moments
+  api              the server, by schemathesis and its OpenAPI document; needs python3
 
   --cases N        cases for each property                 (100000; CI tries 256)
   --steps N        steps of the traces in memory           (1000000; CI takes 12000)
   --disk-steps N   steps of the traces on SQLite           (200000; CI takes 3000)
   --kills N        kills of each process                   (300; CI does 60 and 30)
-  --seed N         repeats a trace or the moments of the kills
+  --seconds N      seconds for the server                  (120)
+  --seed N         repeats a trace, the moments of the kills or the requests
 ";
 
 /// The options, by name, with what the tests call them and what they stand at.
@@ -27,12 +32,14 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("--steps", "TRACE_STEPS", "1000000"),
     ("--disk-steps", "TRACE_STEPS_DISK", "200000"),
     ("--kills", "KILLS", "300"),
+    ("--seconds", api::SECONDS, "120"),
 ];
 
 const PARTS: &[(&str, &[&str])] = &[
     ("properties", &["--workspace", "--tests", "--no-fail-fast"]),
     ("traces", &["--package", "countersign-gate", "--test", "it"]),
     ("kills", &["--package", "countersign-gate", "--test", "kill"]),
+    (api::NAME, &[]),
 ];
 
 /// Runs the parts that are asked for, with many more tries than CI does.
@@ -48,16 +55,24 @@ pub(crate) fn run(args: &[&str]) -> Result {
     for (at, (name, words)) in plan.parts.iter().enumerate() {
         let began = Instant::now();
         println!("\n=== {}/{} {name}: {} ===", at + 1, plan.parts.len(), plan.told(name));
-        let mut command = cargo(&["test", "--profile", PROFILE]);
-        command.args(*words);
-        command.envs(plan.numbers_of(name).map(|(variable, number)| (*variable, number.as_str())));
-        if *name != "properties" {
-            command.args(["--", "--nocapture", if *name == "traces" { "model::" } else { "" }]);
+        if *name == api::NAME {
+            api::run(plan.number(api::SECONDS).unwrap_or_default(), plan.number(api::SEED))?;
+        } else {
+            test(&plan, name, words)?;
         }
-        run_command(&mut command)?;
         println!("--- {name}: ok in {:.0?}", began.elapsed());
     }
     Ok(())
+}
+
+fn test(plan: &Plan, name: &str, words: &[&str]) -> Result {
+    let mut command = cargo(&["test", "--profile", PROFILE]);
+    command.args(words);
+    command.envs(plan.numbers_of(name).map(|(variable, number)| (*variable, number.as_str())));
+    if name != "properties" {
+        command.args(["--", "--nocapture", if name == "traces" { "model::" } else { "" }]);
+    }
+    run_command(&mut command)
 }
 
 /// What is to be run.
@@ -74,9 +89,15 @@ impl Plan {
         let wanted: &[&str] = match part {
             "properties" => &["PROPTEST_CASES"],
             "traces" => &["TRACE_STEPS", "TRACE_STEPS_DISK", "TRACE_SEED"],
+            api::NAME => &[api::SECONDS, api::SEED],
             _ => &["KILLS", "KILL_SEED"],
         };
         self.numbers.iter().filter(move |(variable, _)| wanted.contains(variable))
+    }
+
+    fn number(&self, variable: &str) -> Option<u64> {
+        let found = self.numbers.iter().find(|(known, _)| *known == variable);
+        found.and_then(|(_, number)| number.parse().ok())
     }
 
     fn told(&self, part: &str) -> String {
@@ -102,7 +123,7 @@ fn parse(args: &[&str]) -> Result<Option<Plan>> {
         }
         let variables: &[&'static str] = match OPTIONS.iter().find(|(name, ..)| name == arg) {
             Some((_, variable, _)) => std::slice::from_ref(variable),
-            None if *arg == "--seed" => &["TRACE_SEED", "KILL_SEED"],
+            None if *arg == "--seed" => &["TRACE_SEED", "KILL_SEED", api::SEED],
             None => return Err(format!("unknown option `{arg}`\n\n{HELP}").into()),
         };
         let number: u64 = args.next().ok_or_else(|| format!("`{arg}` needs a number"))?.parse()?;
@@ -126,6 +147,7 @@ mod tests {
         let plan = parse(&["kills", "--kills", "7", "--seed", "3"]).unwrap().unwrap();
         assert_eq!(plan.parts, [PARTS[2]]);
         assert_eq!(plan.told("kills"), "KILLS=7 KILL_SEED=3");
+        assert_eq!(plan.told("api"), "SOAK_SECONDS=120 SOAK_SEED=3");
         assert_eq!(plan.told("traces"), "TRACE_STEPS=1000000 TRACE_STEPS_DISK=200000 TRACE_SEED=3");
     }
 
