@@ -469,8 +469,8 @@ async fn one_device_answers_and_the_others_are_told_at_once() {
     // It runs, and they are told that it is done.
     let action = json!({"kind": "skill", "skill": "email.send", "params": {"to": "a@example.com"}});
     let spend = post(format!("/api/approvals/{id}/spend")).json(&json!({"action": action}));
-    let spent = world.ask(spend.with(&world.agent.secret)).await.is(200);
-    let report = post(format!("/api/actions/{}/report", spent["action_id"].as_str().unwrap()));
+    let permit = world.ask(spend.with(&world.agent.secret)).await.is(200);
+    let report = post(format!("/api/actions/{}/report", permit["action_id"].as_str().unwrap()));
     let report = report.json(&json!({"outcome": "done"})).with(&world.agent.secret);
     world.ask(report).await.is(204);
     for device in [&mut phone, &mut other] {
@@ -588,8 +588,7 @@ fn while_it_sleeps<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
 }
 
 async fn submit(gate: &Gate, caller: &Caller, command: String) -> Option<ApprovalId> {
-    let (command, cwd) = (command.into(), Some("/work".into()));
-    let proposal = Proposal::of(Action::Shell { command, cwd });
+    let proposal = Proposal::of(Action::Shell { command, cwd: Some("/work".into()) });
     match gate.submit(caller, proposal).await.unwrap() {
         Submitted::Waiting(waiting) => Some(waiting.approval.clone()),
         Submitted::Permitted(..) => None,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use axum::http::Method;
 use countersign_gate::approval::{Say, Scope};
-use countersign_gate::gate::Reply;
+use countersign_gate::gate::{Reply, Whose};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::key::{Access, Devices};
 use countersign_gate::secret::Secret;
@@ -39,8 +39,8 @@ const NOTES: &str = "\
 #   the stranger's is `not found`.
 # - Whoever holds a sign-in link signs in, once; that is what it is for.
 # - Anybody signed in may halt everything. Only a super admin may let it go on.
-# - A member's other key (program, narrow, bound) sees and completes the sessions of that member
-#   in its workspace, but never their other keys' questions.
+# - A session is its user's: their other keys in its workspace (program, narrow, bound) see and
+#   complete it, and read and write its files; never other keys' questions.
 # - A report about an action that nobody was asked about is taken down as the sender's own words,
 #   whatever id it names; one about a question is its asker's alone.
 # - health, ready, halt, metrics and the documents of the API tell nothing about anybody.
@@ -97,8 +97,8 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             async {
                 let id = approved(w).await;
                 let spend = post(format!("/api/approvals/{id}/spend")).json(&shell(RISKY));
-                let spent = w.ask(spend.with(&w.agent.secret)).await.is(200);
-                let action = spent["action_id"].as_str().unwrap();
+                let permit = w.ask(spend.with(&w.agent.secret)).await.is(200);
+                let action = permit["action_id"].as_str().unwrap();
                 post(format!("/api/actions/{action}/report")).json(&json!({"outcome": "done"}))
             }
             .boxed()
@@ -326,8 +326,8 @@ async fn approved(world: &World) -> String {
 async fn upload(world: &World) -> String {
     let path = format!("/api/sessions/{}/uploads", world.session().await);
     let begin = post(path.clone()).json(&json!({"name": "secret-plan.txt"}));
-    let begun = world.ask(begin.with(&world.agent.secret)).await.is(201);
-    let path = format!("{path}/{}", begun["file_id"].as_str().unwrap());
+    let file = world.ask(begin.with(&world.agent.secret)).await.is(201);
+    let path = format!("{path}/{}", file["file_id"].as_str().unwrap());
     let piece = ask(Method::PATCH, path.clone()).header("upload-offset", "0");
     let piece = Ask { body: b"hello".to_vec(), ..piece };
     world.ask(piece.with(&world.agent.secret)).await.is(200);
@@ -405,7 +405,7 @@ async fn marks(world: &World) -> Vec<String> {
     let waiting = world.gate.waiting(person).await.unwrap();
     marks.extend(waiting.iter().map(|card| card.approval.to_string()));
     let page = countersign_gate::gate::Page::default();
-    let sessions = world.gate.sessions(person, &Default::default(), &[], &page).await.unwrap();
+    let sessions = world.gate.sessions(person, &Whose::default(), &[], &page).await.unwrap();
     marks.extend(sessions.items.iter().map(|session| session.id.to_string()));
     marks
 }

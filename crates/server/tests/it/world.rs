@@ -174,7 +174,7 @@ impl World {
         let store = open_store(setup.on_disk.then_some(&folder.0));
         let gate = open_gate(&store, &clock, &setup, &folder.0).await;
         let (address, running) = serve(&gate, &setup, &folder.0).await;
-        Self { gate, clock, setup, store, folder, address, running, ..self }
+        Self { gate, clock, address, setup, store, running, folder, ..self }
     }
 
     pub(crate) fn pass(&self, seconds: u64) {
@@ -318,8 +318,8 @@ async fn key(gate: &Gate, of: &Person, at: &WorkspaceId, make: Make) -> Key {
         writes: Rate::per_minute(100_000),
         expires_at: None,
     };
-    let made = gate.create_key(of, new).await.unwrap();
-    Key { id: made.key.id.to_string(), secret: made.secret.expose().to_owned() }
+    let new = gate.create_key(of, new).await.unwrap();
+    Key { id: new.key.id.to_string(), secret: new.secret.expose().to_owned() }
 }
 
 async fn accept(gate: &Gate, link: &Secret, name: &str) -> Being {
