@@ -6,6 +6,7 @@ use countersign_gate::Gate;
 use countersign_gate::clock::{ChanceError, Clock, System, random};
 use tokio::sync::watch;
 
+use crate::hex::hex;
 use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -54,8 +55,7 @@ impl App {
     /// # Errors
     /// The machine has no randomness to give, or a setting is impossible.
     pub fn open(gate: Arc<Gate>, settings: Settings) -> Result<Self, OpenError> {
-        let boot: [u8; 8] = random(&System as &dyn Clock)?;
-        let boot = boot.iter().map(|byte| format!("{byte:02x}")).collect();
+        let boot = hex(&random::<8>(&System as &dyn Clock)?);
         let hub = Hub::start(&gate);
         let collector = settings.otlp.as_deref().map(Collector::parse).transpose()?;
         let tracer = collector.map(Tracer::start);

@@ -115,13 +115,11 @@ pub(crate) async fn read(
         }
         Ok(())
     };
-    match timeout(within, all).await {
-        Ok(read) => read.map(|()| bytes),
-        Err(_) => {
-            let detail = format!("the request did not arrive within {} s", within.as_secs());
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail))
-        }
-    }
+    let Ok(read) = timeout(within, all).await else {
+        let detail = format!("the request did not arrive within {} s", within.as_secs());
+        return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail));
+    };
+    read.map(|()| bytes)
 }
 
 #[cfg(test)]

@@ -180,8 +180,7 @@ impl From<AnswerError> for Problem {
             AnswerError::FromTheAgent => Self::forbidden("from-the-agent", error),
             AnswerError::NotForAlways => Self::conflict("not-for-always", error),
             AnswerError::EditedIsBlocked(_) => Self::forbidden("edited-is-blocked", error),
-            AnswerError::EditedHasSecrets => Self::bad_request(error),
-            AnswerError::NoneNamed => Self::bad_request(error),
+            AnswerError::EditedHasSecrets | AnswerError::NoneNamed => Self::bad_request(error),
             AnswerError::Halted => Self::forbidden("halted", error),
             AnswerError::Tampered(_) => Self::conflict("tampered", error),
             AnswerError::Gate(error) => error.into(),
@@ -303,14 +302,15 @@ fn refused(why: &Why) -> (StatusCode, &'static str) {
         Why::NoSession => (StatusCode::NOT_FOUND, "no-session"),
         Why::Ended(_) => (StatusCode::CONFLICT, "session-over"),
         Why::Paused => (StatusCode::CONFLICT, "session-paused"),
-        Why::Violation(Violation::RateLimit) => (StatusCode::TOO_MANY_REQUESTS, "rate-limit"),
+        Why::TooFast(_) | Why::Violation(Violation::RateLimit) => {
+            (StatusCode::TOO_MANY_REQUESTS, "rate-limit")
+        }
         Why::Violation(violation) => match violation.response() {
             Consequence::Wait => (StatusCode::TOO_MANY_REQUESTS, "violation"),
             Consequence::Skip => (StatusCode::FORBIDDEN, "violation"),
             Consequence::Pause | Consequence::End(_) => (StatusCode::CONFLICT, "violation"),
         },
         Why::Scope(_) => (StatusCode::FORBIDDEN, "scope"),
-        Why::TooFast(_) => (StatusCode::TOO_MANY_REQUESTS, "rate-limit"),
         Why::TooManyPending(_) => (StatusCode::TOO_MANY_REQUESTS, "too-many-pending"),
         Why::NobodyToAsk => (StatusCode::FORBIDDEN, "nobody-to-ask"),
         Why::Declined(_) => (StatusCode::FORBIDDEN, "declined"),

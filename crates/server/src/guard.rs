@@ -36,7 +36,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let took = began.elapsed();
     app.metrics.answered(&method, &route, status, took);
     if let (Some(tracer), Some(span)) = (&app.tracer, span) {
-        tracer.end(span, status);
+        tracer.end(&span, status);
     }
     // Neither addresses nor queries nor bodies: what is logged about people is the gate's record.
     let slug = response.extensions().get::<Slug>().map(|slug| slug.0);

@@ -10,6 +10,7 @@ mod auth;
 mod body;
 mod error;
 mod guard;
+mod hex;
 mod idempotent;
 mod listen;
 mod live;

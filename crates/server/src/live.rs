@@ -243,7 +243,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
-                hub.tell(plain(None, About::Everybody, RESYNC, json!({})));
+                hub.tell(plain(None, About::Everybody, RESYNC, &json!({})));
             }
             Err(RecvError::Closed) => return,
         }
@@ -267,7 +267,7 @@ async fn write_down(hub: &Hub, gate: &Gate, event: &Event) -> Option<Told> {
                 "have": card.have,
                 "need": card.need,
             });
-            Some(plain(Some(to), About::Question(card.key), "approval_voted", body))
+            Some(plain(Some(to), About::Question(card.key), "approval_voted", &body))
         }
         What::ApprovalSettled { approval, state, by } => {
             let card = gate.announced(approval).await.ok()?;
@@ -305,7 +305,7 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     Told { number: 0, to, name, person, socket, agent, about }
 }
 
-fn plain(to: Option<HashSet<UserId>>, about: About, name: &'static str, body: Value) -> Told {
+fn plain(to: Option<HashSet<UserId>>, about: About, name: &'static str, body: &Value) -> Told {
     let socket = json!({"type": name, "payload": body}).to_string();
     let person = body.to_string();
     let agent = person.clone();
@@ -328,7 +328,7 @@ fn other(event: &Event) -> Told {
         }
         what => {
             let (name, body) = named(what, session);
-            plain(to, about, name, body)
+            plain(to, about, name, &body)
         }
     }
 }
@@ -364,8 +364,7 @@ pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<
     let cards = gate.waiting(person).await.unwrap_or_default();
     let user = &person.user().id;
     // Whoever looks after a workspace may see its questions, and is told those they are called to.
-    let called = |card: &Card| card.user == *user || card.requester_excluded || card.escalated;
-    let told = cards.into_iter().filter(called).map(|card| {
+    let told = cards.into_iter().filter(|card| card.asks(user)).map(|card| {
         let whose = HashSet::from([card.user.clone(), user.clone()]);
         Arc::new(Told { number: last, ..question(card, whose) })
     });
@@ -392,8 +391,8 @@ mod tests {
         let (hub, one, other) = (Hub::default(), user(&clock), user(&clock));
         let mut mine = hub.listen(&one, 5).unwrap();
         let mut theirs = hub.listen(&other, 5).unwrap();
-        hub.tell(plain(to(&one), About::Nobody, "session_started", json!({})));
-        hub.tell(plain(None, About::Everybody, "halted", json!({})));
+        hub.tell(plain(to(&one), About::Nobody, "session_started", &json!({})));
+        hub.tell(plain(None, About::Everybody, "halted", &json!({})));
         assert_eq!(mine.events.try_recv().unwrap().name, "session_started");
         assert_eq!(mine.events.try_recv().unwrap().name, "halted");
         assert_eq!(theirs.events.try_recv().unwrap().name, "halted");
@@ -407,7 +406,7 @@ mod tests {
         assert!(hub.since(&one, 0).unwrap().is_empty());
         assert!(hub.since(&one, 7).is_none(), "from another run");
         for _ in 0..KEPT + 10 {
-            hub.tell(plain(to(&one), About::Nobody, "session_started", json!({})));
+            hub.tell(plain(to(&one), About::Nobody, "session_started", &json!({})));
         }
         let last = hub.last();
         assert_eq!(hub.since(&one, last - 3).unwrap().len(), 3);

@@ -103,11 +103,12 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     for gives in &route.gives {
         let status = StatusCode::from_u16(gives.status).ok();
         let description = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
-        let mut response = json!({"description": description});
-        if !gives.media.is_empty() {
+        let response = if gives.media.is_empty() {
+            json!({"description": description})
+        } else {
             let schema = gives.schema.map_or_else(|| json!({}), |schema| json!(schema(generator)));
-            response["content"] = json!({gives.media: {"schema": schema}});
-        }
+            json!({"description": description, "content": {gives.media: {"schema": schema}}})
+        };
         responses.insert(gives.status.to_string(), response);
     }
     let problem = json!({

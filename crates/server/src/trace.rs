@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::hex::hex;
+
 /// Spans that wait to be sent; more are dropped.
 const BACKLOG: usize = 4_096;
 const BATCH: usize = 256;
@@ -77,7 +79,7 @@ impl Tracer {
     }
 
     /// The request was answered.
-    pub(crate) fn end(&self, span: Span, status: StatusCode) {
+    pub(crate) fn end(&self, span: &Span, status: StatusCode) {
         // A full queue loses the span: nobody waits for a collector.
         let _ = self.spans.try_send(span.to_json(status));
     }
@@ -136,10 +138,6 @@ fn parent_of(text: &str) -> Option<(String, String)> {
     };
     let sound = version == "00" && digits(trace, 32) && digits(span, 16);
     sound.then(|| (trace.to_owned(), span.to_owned()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 async fn send_all(collector: Collector, mut waiting: Receiver<Value>) {

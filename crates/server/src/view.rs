@@ -106,6 +106,7 @@ impl From<Card> for ApprovalView {
 
 /// A question in the six words of the browser agent.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "they are the wire's")]
 pub(crate) struct Confirmation {
     pub(crate) confirmation_id: String,
     pub(crate) action: String,

@@ -74,6 +74,14 @@ pub struct Card {
     pub token: Option<Secret>,
 }
 
+impl Card {
+    /// Whether somebody who may see it is also asked: it is theirs, or others are called.
+    #[must_use]
+    pub fn asks(&self, user: &UserId) -> bool {
+        self.user == *user || self.requester_excluded || self.escalated
+    }
+}
+
 impl Gate {
     /// One question, for somebody who may see it.
     ///

@@ -205,7 +205,7 @@ impl Gate {
         id: &SessionId,
     ) -> Result<Session, PeopleError> {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        let theirs = held.value.user == caller.user && held.value.workspace == caller.workspace;
+        let theirs = self.works_in(caller, &held.value).await?;
         if theirs { Ok(held.value) } else { Err(PeopleError::NotFound) }
     }
 

@@ -87,7 +87,7 @@ impl Gate {
     ) -> Result<Option<Session>, ReportError> {
         let Some(id) = id else { return Ok(None) };
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
-        if held.value.user != caller.user {
+        if !self.works_in(caller, &held.value).await? {
             return Err(ReportError::NotFound);
         }
         Ok(Some(held.value))

@@ -38,7 +38,7 @@ impl Gate {
     /// There is no such session of theirs, or the store failed.
     pub async fn complete(&self, caller: &Caller, id: &SessionId) -> Result<(), PeopleError> {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        if held.value.user != caller.user {
+        if !self.works_in(caller, &held.value).await? {
             return Err(PeopleError::NotFound);
         }
         Ok(self.end(id, End::Completed).await?)

@@ -177,20 +177,18 @@ impl Gate {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
         let session = &held.value;
         let may = match reader {
-            Reader::Caller(caller) => {
-                session.user == caller.user && session.workspace == caller.workspace
-            }
+            Reader::Caller(caller) => self.works_in(caller, session).await?,
             Reader::Person(person) => looks_after(person, session).is_ok(),
         };
         if may { Ok(held) } else { Err(TransferError::NotFound) }
     }
 
-    /// A file that this caller's user has handed in, in this workspace.
+    /// A file of a session that this caller works in.
     async fn own(&self, caller: &Caller, id: &FileId) -> Result<Held<FileMeta>, TransferError> {
         let held: Option<Held<FileMeta>> = self.get(id.as_str()).await?;
-        let is_own =
-            |meta: &FileMeta| meta.user == caller.user && meta.workspace == caller.workspace;
-        held.filter(|held| is_own(&held.value)).ok_or(TransferError::NotFound)
+        let held = held.ok_or(TransferError::NotFound)?;
+        self.seen(caller.into(), &held.value.session).await?;
+        Ok(held)
     }
 
     fn upload_of(&self, meta: &FileMeta) -> Result<Upload, TransferError> {

@@ -1,7 +1,7 @@
 //! Channels are told, and their answers count like any other.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
@@ -33,7 +33,8 @@ impl Channel for Seen {
 
 fn audience(world: &World, user: Option<UserId>) -> (Audience, Receiver<Message>) {
     let (sent, seen) = channel();
-    let dispatcher = Dispatcher::new(vec![Box::new(Seen(Mutex::new(sent)))], world.clock.clone());
+    let channels: Vec<Box<dyn Channel>> = vec![Box::new(Seen(Mutex::new(sent)))];
+    let dispatcher = Arc::new(Dispatcher::new(channels, world.clock.clone()));
     (Audience { user, dispatcher }, seen)
 }
 

@@ -536,7 +536,7 @@ fn channels_are_told_no_secret() {
     let world = World::new(Setup { on_disk: false, ..setup() });
     let (sender, receiver) = channel();
     let channels: Vec<Box<dyn Channel>> = vec![Box::new(Overheard(sender))];
-    let dispatcher = Dispatcher::new(channels, world.clock.clone());
+    let dispatcher = Arc::new(Dispatcher::new(channels, world.clock.clone()));
     let audience = Audience { user: None, dispatcher };
     let announcer = Announcer::start(&world.gate, vec![audience], None).unwrap();
     let texts = canaries.texts();

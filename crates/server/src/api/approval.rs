@@ -184,7 +184,8 @@ async fn list(
     let Which { state, session_id, workspace_id, all, cursor, limit } = which;
     let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
     if matches!(state, Some(StateName::Pending)) && plain {
-        let waiting = app.gate.waiting(&person).await?;
+        let mut waiting = app.gate.waiting(&person).await?;
+        waiting.retain(|card| card.asks(&person.user().id));
         let items = waiting.into_iter().map(ApprovalView::from).collect();
         return Ok(Json(Listed { items, next: None }));
     }
@@ -253,7 +254,7 @@ async fn respond(
     body::Json(body): body::Json<Respond>,
 ) -> Result<Json<AnswerView>, Problem> {
     let Respond { approved, feedback, scope, token, edited } = body;
-    let (say, token) = (say(approved), token_of(token.as_deref())?);
+    let (say, token) = (say(approved), token.as_deref().map(token_of).transpose()?);
     let reply = Reply { approval: id.clone(), say, scope, feedback, token, edited };
     let answered = app.gate.answer(&person, reply).await?;
     Ok(Json(AnswerView::of(&id, answered)))
@@ -267,22 +268,25 @@ async fn respond_all(
     let replies = body.answers.into_iter().map(|one| {
         let RespondOne { approval_id, approved, feedback, token } = one;
         // A token that is none at all is a wrong token: it spoils only its own answer.
-        let token = token.map(|token| token_of(Some(&token)));
+        let token = token.as_deref().map(token_of);
         (Reply { feedback, ..Reply::plain(approval_id, say(approved)) }, token)
     });
     Ok(Json(AnswersView { results: answer_all(&app, &person, replies.collect()).await? }))
 }
 
+/// An answer, and the token it came with.
+pub(crate) type WithToken = (Reply, Option<Result<Secret, Problem>>);
+
 /// Answers each by its own token. What is wrong with one is told for that one.
 pub(crate) async fn answer_all(
     app: &App,
     person: &countersign_gate::Person,
-    replies: Vec<(Reply, Option<Result<Option<Secret>, Problem>>)>,
+    replies: Vec<WithToken>,
 ) -> Result<Vec<AnswerView>, Problem> {
     let (mut views, mut sound) = (Vec::new(), Vec::new());
     for (reply, token) in replies {
         match token.transpose() {
-            Ok(token) => sound.push(Reply { token: token.flatten(), ..reply }),
+            Ok(token) => sound.push(Reply { token, ..reply }),
             Err(problem) => views.push(AnswerView::wrong(&reply.approval, &problem)),
         }
     }
@@ -302,9 +306,8 @@ const fn say(approved: bool) -> Say {
     if approved { Say::Approve } else { Say::Reject }
 }
 
-pub(crate) fn token_of(text: Option<&str>) -> Result<Option<Secret>, Problem> {
-    let parse = |text| Secret::parse(text).map_err(|error| Problem::forbidden("token", error));
-    text.map(parse).transpose()
+pub(crate) fn token_of(text: &str) -> Result<Secret, Problem> {
+    Secret::parse(text).map_err(|error| Problem::forbidden("token", error))
 }
 
 impl AnswerView {

@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::body::{Path, Query};
 use crate::error::Problem;
+use crate::hex::hex;
 use crate::page::Listed;
 use crate::route::{Route, Who, get};
 
@@ -70,7 +71,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 impl FileView {
     /// A file that is complete.
-    pub(super) fn of(meta: FileMeta) -> Option<Self> {
+    pub(super) fn of(meta: &FileMeta) -> Option<Self> {
         let FileState::Complete { bytes, sha256, .. } = meta.state else { return None };
         Some(Self {
             file_id: meta.id.to_string(),
@@ -81,10 +82,6 @@ impl FileView {
             created_at: meta.created_at.to_string(),
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn reader(identity: &Identity) -> Reader<'_> {
@@ -104,7 +101,7 @@ async fn list(
     let files = app.gate.files(reader(&identity), &session, which.cursor.as_ref(), limit).await?;
     let more = files.len() == limit;
     let next = files.last().filter(|_| more).map(|file| file.id.to_string());
-    Ok(Json(Listed { items: files.into_iter().filter_map(FileView::of).collect(), next }))
+    Ok(Json(Listed { items: files.iter().filter_map(FileView::of).collect(), next }))
 }
 
 async fn zip(

@@ -1,5 +1,7 @@
 //! What a person's agents did: looked at, taken along, erased.
 
+use std::fmt::Write as _;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -89,7 +91,7 @@ async fn list(
     Signed(person): Signed,
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<Value>>, Problem> {
-    let query = RecordQuery { owner: own(&person), ..which.query(Order::Newest)? };
+    let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Newest)? };
     Ok(Json(listed(&app, &person, &query).await?))
 }
 
@@ -104,8 +106,8 @@ pub(super) async fn listed(
     Ok(Listed { items: records.iter().map(export).collect(), next })
 }
 
-fn own(person: &Person) -> Option<String> {
-    Some(person.user().id.to_string())
+fn own(person: &Person) -> String {
+    person.user().id.to_string()
 }
 
 async fn export_all(
@@ -113,7 +115,7 @@ async fn export_all(
     Signed(person): Signed,
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
-    let query = RecordQuery { owner: own(&person), ..which.query(Order::Oldest)? };
+    let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Oldest)? };
     lines(app, person, query, "countersign-history.jsonl").await
 }
 
@@ -150,7 +152,10 @@ pub(super) async fn lines(
 }
 
 fn text_of(records: &[Record]) -> String {
-    records.iter().map(|record| format!("{}\n", export(record))).collect()
+    records.iter().fold(String::new(), |mut text, record| {
+        let _ = writeln!(text, "{}", export(record));
+        text
+    })
 }
 
 async fn erase(State(app): State<App>, Signed(person): Signed) -> Result<Json<Erased>, Problem> {

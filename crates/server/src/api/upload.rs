@@ -199,12 +199,18 @@ async fn finish(
     Path((session, file)): Path<(SessionId, FileId)>,
 ) -> Result<Json<FileView>, Problem> {
     let caller = caller(&app, identity, &session).await?;
+    match app.gate.upload(&caller, &file).await {
+        Ok(upload) => drop(of(&session, upload)?),
+        // Saying so again changes nothing.
+        Err(TransferError::Complete) => {}
+        Err(error) => return Err(error.into()),
+    }
     let gate = app.gate.clone();
     let meta = wait(async move { gate.finish_upload(&caller, &file).await }).await?;
     if meta.session != session {
         return Err(Problem::not_found());
     }
-    FileView::of(meta).map(Json).ok_or_else(Problem::not_found)
+    FileView::of(&meta).map(Json).ok_or_else(Problem::not_found)
 }
 
 async fn abort(
@@ -262,7 +268,7 @@ async fn whole(
         return Err(problem);
     }
     let meta = wait(async move { gate.finish_upload(&owner, &file).await }).await?;
-    Ok(FileView::of(meta))
+    Ok(FileView::of(&meta))
 }
 
 /// Takes all of a stream, one piece after another.
@@ -330,13 +336,11 @@ impl Piece {
     ) -> Result<bool, Problem> {
         loop {
             if rest.is_empty() {
-                match next(app, field).await? {
-                    Some(bytes) => *rest = bytes,
-                    None => {
-                        self.write().await?;
-                        return Ok(false);
-                    }
-                }
+                let Some(bytes) = next(app, field).await? else {
+                    self.write().await?;
+                    return Ok(false);
+                };
+                *rest = bytes;
             }
             let fits = usize::try_from(self.room).unwrap_or(usize::MAX).min(rest.len());
             if fits == 0 {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use countersign_gate::gate::Page;
+use countersign_gate::gate::{Page, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usage>, Problem> {
     let page = Page { after: None, limit: Page::MOST };
     let alive = &["active", "paused"];
-    let sessions = app.gate.sessions(&person, &Default::default(), alive, &page).await?;
+    let sessions = app.gate.sessions(&person, &Whose::default(), alive, &page).await?;
     let keys = app.gate.keys(&person).await?;
     let keys = keys.into_iter().map(|(key, usage)| KeyUsage {
         key_id: key.id.to_string(),
@@ -52,8 +52,9 @@ async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usa
         uses: usage.uses,
         refused: usage.refused,
     });
+    let waiting = app.gate.waiting(&person).await?;
     Ok(Json(Usage {
-        waiting: app.gate.waiting(&person).await?.len(),
+        waiting: waiting.iter().filter(|card| card.asks(&person.user().id)).count(),
         sessions: sessions.items.len(),
         keys: keys.collect(),
     }))

@@ -2,6 +2,7 @@
 
 use countersign_gate::gate::Card;
 use countersign_gate::id::{ActionId, UserId};
+use countersign_gate::secret::Secret;
 use serde_json::{Value, json};
 
 use crate::live::{About, Told};
@@ -26,7 +27,7 @@ pub(super) fn required(card: &Card) -> Value {
                 "session_id": card.session,
             },
             "expires_at": card.expires_at.to_string(),
-            "confirmation_token": card.token.as_ref().map(|token| token.expose()),
+            "confirmation_token": card.token.as_ref().map(Secret::expose),
         },
     })
 }

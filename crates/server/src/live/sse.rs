@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use countersign_gate::Caller;
+use countersign_gate::id::DeviceId;
 use countersign_gate::secret::Secret;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::broadcast::error::RecvError;
@@ -161,7 +162,7 @@ impl Stream {
         }
         let data = match &self.identity {
             Identity::Person(person) => {
-                if signs_out(told, person.device().map(|device| device.as_str())) {
+                if signs_out(told, person.device().map(DeviceId::as_str)) {
                     return Err(Over);
                 }
                 &told.person

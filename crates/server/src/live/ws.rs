@@ -11,13 +11,13 @@ use axum::response::Response;
 use countersign_gate::Person;
 use countersign_gate::approval::Say;
 use countersign_gate::gate::Reply;
-use countersign_gate::id::ApprovalId;
+use countersign_gate::id::{ApprovalId, DeviceId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at, timeout};
 
-use crate::api::approval::{answer_all, token_of};
+use crate::api::approval::{WithToken, answer_all, token_of};
 use crate::app::App;
 use crate::auth::{Remote, Signed, same_origin};
 use crate::body::not_understood;
@@ -163,7 +163,7 @@ impl Device {
             return Ok(());
         }
         self.seen = told.number;
-        if signs_out(told, self.person.device().map(|device| device.as_str())) {
+        if signs_out(told, self.person.device().map(DeviceId::as_str)) {
             return Err(End::SignedOut);
         }
         send(socket, told.socket.as_str().into()).await?;
@@ -271,10 +271,8 @@ enum Tokens {
     ById(BTreeMap<String, String>),
 }
 
-type Replies = Vec<(Reply, Option<Result<Option<countersign_gate::secret::Secret>, Problem>>)>;
-
 impl SkillResponse {
-    fn replies(self) -> Result<Replies, Problem> {
+    fn replies(self) -> Result<Vec<WithToken>, Problem> {
         let Self { app_skill_id, confirmation_token, decision, group_mode, feedback } = self;
         let ids = match app_skill_id {
             OneOrMany::One(id) => vec![id],
@@ -290,7 +288,7 @@ impl SkillResponse {
                 Tokens::ById(tokens) => tokens.get(id.as_str()),
             };
             let none = || Problem::forbidden("token", "there is no token for this one");
-            let token = token.ok_or_else(none).and_then(|token| token_of(Some(token)));
+            let token = token.ok_or_else(none).and_then(|token| token_of(token));
             (Reply { feedback: feedback.clone(), ..Reply::plain(id, decision) }, Some(token))
         };
         Ok(ids.into_iter().enumerate().map(reply).collect())
