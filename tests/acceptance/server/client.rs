@@ -193,12 +193,13 @@ impl Answer {
 }
 
 fn head(method: &str, path: &str, headers: &[(&str, String)], length: usize) -> String {
+    use std::fmt::Write as _;
     let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     if !["GET", "HEAD"].contains(&method) {
-        head.push_str(&format!("Content-Length: {length}\r\n"));
+        let _ = write!(head, "Content-Length: {length}\r\n");
     }
     head + "\r\n"
 }

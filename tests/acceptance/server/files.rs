@@ -16,7 +16,8 @@ const END: &str = "--a-boundary-of-this-test--\r\n";
 
 /// Bytes that are all different enough for a misplaced one to show.
 fn bytes(length: usize) -> Vec<u8> {
-    (0..length as u64).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect()
+    let word = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    (0..).flat_map(word).take(length).collect()
 }
 
 fn part(name: &str) -> String {
@@ -132,9 +133,9 @@ fn a8_no_name_leaves_its_folder_hides_or_is_a_device() {
         ("a\u{0}b.txt", "ab.txt"),
         ("trailing. . ", "trailing"),
     ] {
-        let begin = json!({"name": given.replace("\\\\", "\\")});
+        let wanted = json!({"name": given.replace("\\\\", "\\")});
         let path = format!("/api/sessions/{session}/uploads");
-        let begun = agent.post(&path, &begin).expect(201);
+        let begun = agent.post(&path, &wanted).expect(201);
         assert_eq!(begun["name"], kept, "{given:?}");
         let path = format!("{path}/{}", text(&begun["file_id"]));
         agent.send("PATCH", &path, &[("Upload-Offset", "0")], b"x").expect(200);
@@ -169,8 +170,8 @@ fn stored(folder: &std::path::Path) -> Vec<String> {
 fn a8_an_upload_goes_on_after_a_lost_connection_and_after_a_killed_server() {
     let (server, owner, agent, session) = usual();
     let content = bytes(25 * MB);
-    let begin = json!({"name": "film.mp4", "bytes": content.len()});
-    let begun = agent.post(&format!("/api/sessions/{session}/uploads"), &begin).expect(201);
+    let wanted = json!({"name": "film.mp4", "bytes": content.len()});
+    let begun = agent.post(&format!("/api/sessions/{session}/uploads"), &wanted).expect(201);
     assert_eq!(begun["chunk_bytes"], 10 * MB);
     let path = format!("/api/sessions/{session}/uploads/{}", text(&begun["file_id"]));
     let send = |agent: &Client, from: usize, to: usize| {
@@ -225,8 +226,8 @@ fn a8_an_upload_goes_on_after_a_lost_connection_and_after_a_killed_server() {
 #[test]
 fn a8_a_file_that_is_not_what_was_said_is_refused() {
     let (_server, _owner, agent, session) = usual();
-    let begin = json!({"name": "a.bin", "sha256": "0".repeat(64)});
-    let begun = agent.post(&format!("/api/sessions/{session}/uploads"), &begin).expect(201);
+    let wanted = json!({"name": "a.bin", "sha256": "0".repeat(64)});
+    let begun = agent.post(&format!("/api/sessions/{session}/uploads"), &wanted).expect(201);
     let path = format!("/api/sessions/{session}/uploads/{}", text(&begun["file_id"]));
     agent.send("PATCH", &path, &[("Upload-Offset", "0")], b"abc").expect(200);
     assert_eq!(agent.post(&format!("{path}/finish"), &json!({})).problem(409), "differs");
