@@ -381,8 +381,8 @@ mod tests {
         UserId::draw(clock).unwrap()
     }
 
-    fn to(user: &UserId) -> Option<HashSet<UserId>> {
-        Some(HashSet::from([user.clone()]))
+    fn only(user: &UserId) -> HashSet<UserId> {
+        HashSet::from([user.clone()])
     }
 
     #[test]
@@ -391,7 +391,7 @@ mod tests {
         let (hub, one, other) = (Hub::default(), user(&clock), user(&clock));
         let mut mine = hub.listen(&one, 5).unwrap();
         let mut theirs = hub.listen(&other, 5).unwrap();
-        hub.tell(plain(to(&one), About::Nobody, "session_started", &json!({})));
+        hub.tell(plain(Some(only(&one)), About::Nobody, "session_started", &json!({})));
         hub.tell(plain(None, About::Everybody, "halted", &json!({})));
         assert_eq!(mine.events.try_recv().unwrap().name, "session_started");
         assert_eq!(mine.events.try_recv().unwrap().name, "halted");
@@ -406,7 +406,7 @@ mod tests {
         assert!(hub.since(&one, 0).unwrap().is_empty());
         assert!(hub.since(&one, 7).is_none(), "from another run");
         for _ in 0..KEPT + 10 {
-            hub.tell(plain(to(&one), About::Nobody, "session_started", &json!({})));
+            hub.tell(plain(Some(only(&one)), About::Nobody, "session_started", &json!({})));
         }
         let last = hub.last();
         assert_eq!(hub.since(&one, last - 3).unwrap().len(), 3);

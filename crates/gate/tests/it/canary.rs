@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
