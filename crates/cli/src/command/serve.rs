@@ -104,7 +104,8 @@ impl Serve {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
             let serving = Serving::open(plan).await?;
-            greet(&serving)?;
+            // Whoever does not want to be told does not stop the server.
+            let _ = greet(&serving);
             tokio::spawn(reload(Arc::downgrade(&serving.gate)));
             tracing::info!(url = serving.bound.url(), "listening");
             ready();

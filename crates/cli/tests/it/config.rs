@@ -114,7 +114,7 @@ fn the_gates_sections_are_checked_and_shown_without_secrets() {
     let topic = "a-topic-nobody-guesses";
     sandbox.configure(&format!(
         "gate: {{most_pending: 7, quorum: [{{risk: critical, need: 2}}]}}\n\
-         channels:\n  - terminal: {{ask: true}}\n  - ntfy: {{topic: {topic}}}\nserver: {{x: 1}}\n"
+         channels:\n  - terminal: {{ask: true}}\n  - ntfy: {{topic: {topic}}}\nserver: {{names: [gate.example]}}\n"
     ));
     assert_eq!(sandbox.run(&["config", "check"]).code, Some(0));
     assert_eq!(sandbox.run(&["check", "shell", "ls"]).code, Some(0));

@@ -13,7 +13,6 @@ use crate::gate::{Gate, GateError, TRIES};
 use crate::id::{DeviceId, KeyId};
 use crate::key::{ApiKey, Devices, NewKey};
 use crate::secret::{Secret, SecretKind};
-use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
 use crate::user::{DeviceRole, DeviceState, Role};
 
@@ -121,37 +120,17 @@ impl Gate {
         if request.user != caller.user || request.workspace != caller.workspace {
             return Ok(false);
         }
-        match (&request.key, &caller.key) {
-            (None, None) => Ok(true),
-            (Some(asked), Some(key)) => self.became(asked, &key.id).await,
-            (Some(_), None) | (None, Some(_)) => Ok(false),
-        }
-    }
-
-    /// Whether a session is this caller's to look into and to end: one that its person has begun,
-    /// or that its own key has, also before it was rotated.
-    pub(super) async fn works_in(
-        &self,
-        caller: &Caller,
-        session: &Session,
-    ) -> Result<bool, StoreError> {
-        if session.user != caller.user || session.workspace != caller.workspace {
-            return Ok(false);
-        }
-        match (&session.key, &caller.key) {
-            (None, _) | (Some(_), None) => Ok(true),
-            (Some(begun), Some(key)) => self.became(begun, &key.id).await,
-        }
-    }
-
-    /// Whether a key is another, or came in its place by rotation.
-    async fn became(&self, old: &KeyId, new: &KeyId) -> Result<bool, StoreError> {
-        let mut old = old.clone();
-        while old != *new {
-            let held: Option<Held<ApiKey>> = self.get(old.as_str()).await?;
+        let (asked, key) = match (&request.key, &caller.key) {
+            (None, None) => return Ok(true),
+            (Some(asked), Some(key)) => (asked, key),
+            (Some(_), None) | (None, Some(_)) => return Ok(false),
+        };
+        let mut asked = asked.clone();
+        while asked != key.id {
+            let held: Option<Held<ApiKey>> = self.get(asked.as_str()).await?;
             // A key is only ever rotated to one that is newer, so this comes to an end.
             let Some(next) = held.and_then(|held| held.value.rotated_to) else { return Ok(false) };
-            old = next;
+            asked = next;
         }
         Ok(true)
     }

@@ -1,7 +1,8 @@
 //! What there is, page by page, as far as whoever asks may see it.
 //!
 //! A person sees their own, an admin what is their workspace's, a super admin everything. A caller
-//! sees what it started or asked itself, and never what a question is answered with.
+//! sees its user's sessions in its workspace and what it asked itself, and never what a question is
+//! answered with.
 
 use crate::approval::Approval;
 use crate::caller::{Caller, Person};
@@ -9,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::document::{self, Document, Held};
 use crate::gate::card::Card;
 use crate::gate::people::PeopleError;
+use crate::gate::session::works_in;
 use crate::gate::{Gate, GateError};
 use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use crate::session::Session;
@@ -205,8 +207,7 @@ impl Gate {
         id: &SessionId,
     ) -> Result<Session, PeopleError> {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
-        let theirs = self.works_in(caller, &held.value).await?;
-        if theirs { Ok(held.value) } else { Err(PeopleError::NotFound) }
+        if works_in(caller, &held.value) { Ok(held.value) } else { Err(PeopleError::NotFound) }
     }
 
     /// A question that a caller put itself. Never with what it could be answered with.

@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::document::Held;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
+use crate::gate::session::works_in;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
 use crate::id::{ActionId, SessionId};
 use crate::redacted;
@@ -87,7 +88,7 @@ impl Gate {
     ) -> Result<Option<Session>, ReportError> {
         let Some(id) = id else { return Ok(None) };
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(ReportError::NotFound)?;
-        if !self.works_in(caller, &held.value).await? {
+        if !works_in(caller, &held.value) {
             return Err(ReportError::NotFound);
         }
         Ok(Some(held.value))

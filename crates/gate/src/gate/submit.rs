@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::clock::Timestamp;
 use crate::document::Held;
 use crate::event::{Event, What};
+use crate::gate::session::works_in;
 use crate::gate::{Control, Gate, GateError, TRIES};
 use crate::id::{ActionId, UserId};
 use crate::permit::Permit;
@@ -193,10 +194,7 @@ impl Case<'_> {
 
     /// The session, unless it is somebody else's.
     fn own_session(&self) -> Option<&Held<Session>> {
-        self.session.as_ref().filter(|session| {
-            session.value.user == self.caller.user
-                && session.value.workspace == self.caller.workspace
-        })
+        self.session.as_ref().filter(|session| works_in(self.caller, &session.value))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::bytes::Hash;
 use crate::caller::Caller;
 use crate::document::{self, Document, Held, Marks};
 use crate::gate::control::failed;
-use crate::gate::session::looks_after;
+use crate::gate::session::{looks_after, works_in};
 use crate::gate::{Gate, GateError, TRIES};
 use crate::id::{FileId, SessionId};
 use crate::session::{Session, SessionState};
@@ -177,7 +177,7 @@ impl Gate {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(TransferError::NotFound)?;
         let session = &held.value;
         let may = match reader {
-            Reader::Caller(caller) => self.works_in(caller, session).await?,
+            Reader::Caller(caller) => works_in(caller, session),
             Reader::Person(person) => looks_after(person, session).is_ok(),
         };
         if may { Ok(held) } else { Err(TransferError::NotFound) }
