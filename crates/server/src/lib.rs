@@ -1,7 +1,7 @@
 //! The gate on the wire: HTTP, WebSocket and SSE over one gate.
 //!
-//! Nothing is decided here. A request is read strictly, its sender recognised in [`auth`], the
-//! gate asked, and its answer written down. [`route`] is the table of everything that can be
+//! Nothing is decided here. A request is read strictly, its sender recognised in `auth`, the
+//! gate asked, and its answer written down. `route` is the table of everything that can be
 //! asked; the router, the access rules, the OpenAPI document and its page all come from it.
 
 mod api;
