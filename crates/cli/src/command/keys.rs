@@ -68,7 +68,7 @@ struct Create {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Access {
-    /// A model decides what to do, so a person is asked [default]
+    /// A model decides what to do, so a person is asked; unless said otherwise
     #[arg(long)]
     agent: bool,
     /// A program you wrote, not a model: declared skills do not ask
