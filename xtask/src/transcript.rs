@@ -24,8 +24,8 @@ pub(crate) fn run(args: &[&str]) -> Result {
         ["--bless"] => true,
         other => return Err(format!("unknown option `{}`", other.join(" ")).into()),
     };
-    // The whole workspace, so that nothing is compiled again with fewer features.
-    run_command(&mut cargo(&["build", "--workspace", "--bins", "--profile", PROFILE]))?;
+    // The whole workspace with its tests, so that nothing is compiled again with fewer features.
+    run_command(&mut cargo(&["build", "--workspace", "--all-targets", "--profile", PROFILE]))?;
     let mut stale = Vec::new();
     for page in pages()? {
         let text = fs::read_to_string(&page)?;
