@@ -1,6 +1,6 @@
 //! A server in this process: its data, its gate, its channels, its hands on the clock.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,16 +140,15 @@ async fn announce(
     Ok(dispatchers)
 }
 
-/// A folder that only its owner may look into.
+/// Makes a folder that only its owner may look into. One that is there stays as it is: somebody
+/// may have named a folder that others use too, and what we put into it is private by itself.
 fn make_private(folder: &Path) -> Result<()> {
-    let wrong = || format!("cannot make the data folder `{}`", folder.display());
-    fs::create_dir_all(folder).with_context(wrong)?;
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(wrong)?;
-    }
-    Ok(())
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let wrong = || format!("cannot make the data folder `{}`", folder.display());
+    builder.create(folder).with_context(wrong)
 }
 
 /// Takes the data folder before anything in it is looked at: a second server would take sessions
@@ -157,8 +156,12 @@ fn make_private(folder: &Path) -> Result<()> {
 fn claim(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let wrong = || format!("cannot lock `{}`", path.display());
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.with_context(wrong)?;
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    // Whoever can open it can hold it.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).with_context(wrong)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

@@ -108,8 +108,9 @@ impl Serve {
             let _ = greet(&serving);
             tokio::spawn(reload(Arc::downgrade(&serving.gate)));
             tracing::info!(url = serving.bound.url(), "listening");
+            let stopped = stopped();
             ready();
-            serving.run(stopped()).await;
+            serving.run(stopped).await;
             tracing::info!("stopped");
             Ok(Exit::Done)
         })
@@ -152,24 +153,30 @@ fn greet(serving: &Serving) -> io::Result<()> {
     out.flush()
 }
 
-/// Ends when somebody wants the server to.
-pub(super) async fn stopped() {
-    let interrupted = tokio::signal::ctrl_c();
+/// Ends when somebody wants the server to. Listens for that from now on, not from when it is first
+/// waited for: a signal in between would end the process as it stands.
+pub(super) fn stopped() -> impl Future<Output = ()> {
     #[cfg(unix)]
-    {
+    let signals = {
         use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminated) => tokio::select! {
-                _ = interrupted => {}
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    };
+    async move {
+        #[cfg(unix)]
+        match signals {
+            (Ok(mut interrupted), Ok(mut terminated)) => tokio::select! {
+                _ = interrupted.recv() => {}
                 _ = terminated.recv() => {}
             },
-            Err(_) => drop(interrupted.await),
+            (Ok(mut only), Err(_)) | (Err(_), Ok(mut only)) => drop(only.recv().await),
+            // Without handlers the system ends the process.
+            (Err(_), Err(_)) => std::future::pending().await,
         }
+        #[cfg(not(unix))]
+        drop(tokio::signal::ctrl_c().await);
+        tracing::info!("stopping");
+        stopping();
     }
-    #[cfg(not(unix))]
-    drop(interrupted.await);
-    tracing::info!("stopping");
-    stopping();
 }
 
 /// Reads the rules again when asked to. What is wrong changes nothing.

@@ -3,9 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use countersign_gate::caller::Peer;
 use countersign_gate::gate::{Consent, SiteCredential};
 use countersign_gate::id::{SessionId, WorkspaceId};
-use countersign_gate::process::{self, Process};
+use countersign_gate::process::{self, Descent, Process, Processes, descends_from};
 use countersign_gate::session::Plan;
 use countersign_gate::vault::Credential;
 use schemars::JsonSchema;
@@ -126,10 +127,8 @@ async fn start(
     let Begin { consent, workspace_id, mut plan, credentials } = begin;
     let is_key = matches!(identity, Identity::Caller(_));
     let caller = caller_of(identity, workspace_id.as_ref())?;
-    // Over the local socket the system tells us who asks: it cannot say it is somebody else, and
-    // nothing it starts can answer its questions.
-    if let Some(peer) = remote.peer.filter(|_| is_key && plan.process.is_none()) {
-        plan.process = Process::of(peer.pid, &process::System);
+    if let Some(peer) = remote.peer.filter(|_| is_key) {
+        plan.process = agent_of(peer, plan.process, &process::System)?;
     }
     let consent = if consent { Consent::Given } else { Consent::Missing };
     let credentials = credentials
@@ -138,6 +137,25 @@ async fn start(
         .collect();
     let session = app.gate.start(&caller, plan, consent, credentials).await?;
     Ok((StatusCode::CREATED, Json(session.into())))
+}
+
+/// The agent's own process. Over the local socket the system tells us who asks: it may name one
+/// that started it, but cannot say that it is somebody else, whose children could then answer.
+fn agent_of(
+    peer: Peer,
+    named: Option<Process>,
+    processes: &dyn Processes,
+) -> Result<Option<Process>, Problem> {
+    match named {
+        None => Ok(Process::of(peer.pid, processes)),
+        Some(named) if descends_from(peer.pid, &named, processes) == Descent::Within => {
+            Ok(Some(named))
+        }
+        Some(_) => {
+            let detail = "`plan.process` is neither the process that asks nor one that started it";
+            Err(Problem::forbidden("other-process", detail))
+        }
+    }
 }
 
 async fn list(
@@ -214,4 +232,26 @@ async fn stop_all(
     Signed(person): Signed,
 ) -> Result<Json<Stopped>, Problem> {
     Ok(Json(Stopped { stopped: app.gate.stop_all(&person).await? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_gate::process::Fake;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_cannot_say_that_it_is_a_process_which_did_not_start_it() {
+        let processes = Fake::default();
+        let at = |pid| Process { pid, started: u64::from(pid) };
+        for (pid, parent) in [(1, 0), (10, 1), (11, 10), (20, 1)] {
+            processes.start(at(pid), parent, 1_000);
+        }
+        let agent = |named| agent_of(Peer { pid: 11, uid: 1_000 }, named, &processes);
+        assert_eq!(agent(None), Ok(Some(at(11))));
+        assert_eq!(agent(Some(at(11))), Ok(Some(at(11))));
+        assert_eq!(agent(Some(at(10))), Ok(Some(at(10))));
+        assert!(agent(Some(at(20))).is_err());
+        assert!(agent(Some(Process { pid: 10, started: 9 })).is_err(), "another with its number");
+    }
 }
