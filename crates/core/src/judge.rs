@@ -15,6 +15,7 @@ use crate::action::Action;
 use crate::analyze::{self, Analysis};
 use crate::context::Context;
 use crate::digest::digest;
+use crate::fact::Fact;
 use crate::form;
 use crate::place::Scene;
 use crate::policy::Policy;
@@ -24,14 +25,23 @@ use crate::verdict::{Finding, Judgement, Span};
 /// Judges one action.
 #[must_use]
 pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
-    let analysis = match form::fault(action) {
+    let analysis = read(action, policy, context);
+    let findings = findings(action, policy, &analysis);
+    policy.settle(action, context, findings, digest(action, context))
+}
+
+/// Everything that is established about an action.
+pub(crate) fn facts(action: &Action, policy: &Policy, context: &Context) -> Vec<Fact> {
+    read(action, policy, context).facts
+}
+
+fn read(action: &Action, policy: &Policy, context: &Context) -> Analysis {
+    match form::fault(action) {
         // What is not well-formed is not read any further: it would be judged for what it
         // seems to be.
         Some(fault) => Analysis::of(vec![fault]),
         None => with_sound_spans(action, analyze(action, context, policy)),
-    };
-    let findings = findings(action, policy, &analysis);
-    policy.settle(action, context, findings, digest(action, context))
+    }
 }
 
 /// Leaves out where something stands when that is not in the text: a grammar places what it had

@@ -17,6 +17,7 @@ pub mod app;
 pub mod applescript;
 pub mod context;
 pub mod digest;
+pub mod effect;
 pub mod example;
 pub mod fact;
 pub mod form;
@@ -34,6 +35,7 @@ pub mod visible;
 
 pub use action::Action;
 pub use context::Context;
+pub use effect::{Effect, effects};
 pub use judge::judge;
 pub use policy::Policy;
 pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};

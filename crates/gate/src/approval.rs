@@ -14,7 +14,7 @@
 //! What the action was stands in the sealed [`Details`], redacted; the request holds only a
 //! fingerprint and a commitment of it, which say nothing without the server's key.
 
-use countersign_core::{Action, Context, Judgement, Policy, RiskLevel};
+use countersign_core::{Action, Context, Effect, Finding, Judgement, Policy, RiskLevel, effects};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -24,6 +24,7 @@ use crate::document::{Document, Marks};
 use crate::id::{ActionId, ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::keyring::{Keyring, PublicKey, Purpose, SealError};
 use crate::proposal::Script;
+use crate::redacted;
 use crate::secret::{Secret, SecretHash, SecretKind};
 use crate::store::Kind;
 
@@ -107,6 +108,12 @@ pub struct Details {
     pub action: serde_json::Value,
     /// The rules that asked.
     pub rules: Vec<String>,
+    /// What the rules found, marked in the text that is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// What would be touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Effect>,
     /// Whether a yes may be remembered for good.
     pub may_remember: bool,
     /// Where it would run.
@@ -149,7 +156,8 @@ pub(crate) struct Question<'a> {
 pub(crate) struct Shown {
     pub(crate) reason: String,
     pub(crate) instead: Option<String>,
-    pub(crate) rules: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) effects: Vec<Effect>,
     pub(crate) may_remember: bool,
     pub(crate) context: Context,
     pub(crate) reasoning: Option<String>,
@@ -168,7 +176,8 @@ impl Shown {
         Self {
             reason: judgement.reason.clone(),
             instead: findings.iter().find_map(|finding| finding.instead.clone()),
-            rules: findings.iter().map(|finding| finding.rule.clone()).collect(),
+            findings: findings.clone(),
+            effects: effects(action, policy, &context),
             may_remember: policy.may_remember(judgement, action, &context),
             context,
             reasoning,
@@ -305,19 +314,21 @@ impl Request {
 
 impl Details {
     fn new(question: &Question<'_>, salt: [u8; 16], nonce: [u8; 16]) -> Self {
-        let Shown { reason, instead, rules, may_remember, context, reasoning } =
+        let Shown { reason, instead, findings, effects, may_remember, context, reasoning } =
             question.shown.clone();
         let (description, details) = describe(question.action);
         Self {
             description,
             details,
-            reason: crate::redacted::text(&reason),
+            reason: redacted::shown(&reason),
             instead,
-            action: crate::redacted::action(question.action),
-            rules,
+            action: redacted::shown_action(question.action),
+            rules: findings.iter().map(|finding| finding.rule.clone()).collect(),
+            findings: redacted::shown_findings(question.action, &findings),
+            effects: redacted::shown_effects(effects),
             may_remember,
             context,
-            reasoning: reasoning.as_deref().map(crate::redacted::text),
+            reasoning: reasoning.as_deref().map(redacted::shown),
             scripts: question.scripts.to_vec(),
             replaces: question.replaces.clone(),
             salt,

@@ -37,6 +37,19 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
+
+    /// The beginning of a day, in UTC, written as `2026-11-16`.
+    #[must_use]
+    pub fn parse_day(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+        let sound = (1970..=9999).contains(&year) && (1..=12).contains(&month);
+        // Found by trying: the way back is the one that is tested.
+        let first = (year - 1970) * 365;
+        let days = sound.then_some(first..=first + 3_000)?;
+        let days = days.into_iter().find(|days| date(*days) == (year, month, day))?;
+        Some(Self(days * DAY))
+    }
 }
 
 /// As RFC 3339 writes it, in UTC: `2026-11-16T06:00:00.000Z`.

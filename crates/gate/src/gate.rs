@@ -53,7 +53,7 @@ mod sweep;
 mod transfer;
 
 pub use answer::{AnswerError, Answered, Reply};
-pub use card::Card;
+pub use card::{Card, WaitingFirst};
 pub use history::ReadError;
 pub use idempotency::{Begun, Claim, IdempotencyError};
 pub use key::{AuthError, NewSecret, Usage};

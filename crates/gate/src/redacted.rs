@@ -1,7 +1,7 @@
 //! Redaction before anything is kept or sent.
 
-use countersign_core::redact::redact;
-use countersign_core::{Action, Judgement};
+use countersign_core::redact::{mask as masked, redact, scan};
+use countersign_core::{Action, Effect, Finding, Judgement, Span};
 use serde_json::Value;
 
 mod code;
@@ -9,6 +9,45 @@ mod code;
 /// A text with secrets, personal data and announced codes masked.
 pub(crate) fn text(text: &str) -> String {
     code::mask(&redact(text).text)
+}
+
+/// A text as whoever decides must see it: with addresses, since whom something goes to is what they
+/// decide on. Only for what is sealed, and goes to nobody but them.
+pub(crate) fn shown(text: &str) -> String {
+    let found: Vec<_> = scan(text).into_iter().filter(|found| !is_address(found.kind)).collect();
+    code::mask(&masked(text, &found))
+}
+
+fn is_address(kind: &str) -> bool {
+    matches!(kind, "email" | "phone")
+}
+
+/// What was found and what would be touched, as whoever decides must see it.
+pub(crate) fn shown_findings(action: &Action, findings: &[Finding]) -> Vec<Finding> {
+    let of = |finding: &Finding| Finding {
+        reason: shown(&finding.reason),
+        span: finding.span.and_then(|span| moved(action.text()?, span)),
+        ..finding.clone()
+    };
+    findings.iter().map(of).collect()
+}
+
+pub(crate) fn shown_effects(effects: Vec<Effect>) -> Vec<Effect> {
+    let of = |effect: Effect| {
+        let things = effect.things.iter().map(|thing| shown(thing)).collect();
+        Effect { things, ..effect }
+    };
+    effects.into_iter().map(of).collect()
+}
+
+/// Where a part of a text stands once the text is masked; nowhere, if it was masked itself.
+fn moved(text: &str, [start, end]: Span) -> Option<Span> {
+    let part = text.get(start as usize..end as usize)?;
+    let before = shown(text.get(..start as usize)?).len();
+    let span = [u32::try_from(before).ok()?, u32::try_from(before.checked_add(part.len())?).ok()?];
+    // A mask may depend on what follows: the place is right only if the same words stand there.
+    let masked = shown(text);
+    (masked.get(span[0] as usize..span[1] as usize) == Some(part)).then_some(span)
 }
 
 /// What was found, without what it was found in: reasons quote the action.
@@ -43,9 +82,9 @@ fn unescaped(part: &str) -> String {
 }
 
 /// A named value with secrets and personal data masked.
-pub(crate) fn value(name: &str, value: &Value) -> Value {
+pub(crate) fn shown_value(name: &str, value: &Value) -> Value {
     let mut masked = value.clone();
-    mask(&mut masked, Some(name));
+    mask(&mut masked, Some(name), shown);
     masked
 }
 
@@ -54,44 +93,56 @@ pub(crate) fn value(name: &str, value: &Value) -> Value {
 /// What is typed into a field is left out whole where the field asks for something secret: a
 /// password looks like any other word.
 pub(crate) fn action(action: &Action) -> Value {
+    masked_action(action, text)
+}
+
+/// An action as whoever decides must see it.
+pub(crate) fn shown_action(action: &Action) -> Value {
+    masked_action(action, shown)
+}
+
+/// How a text is masked.
+type Mask = fn(&str) -> String;
+
+fn masked_action(action: &Action, how: Mask) -> Value {
     let mut value = serde_json::to_value(action).unwrap_or_default();
     if let (Action::Ui { .. }, Some(typed)) = (action, value.get_mut("text")) {
         *typed = Value::from("[redacted:typed]");
     }
-    mask(&mut value, None);
+    mask(&mut value, None, how);
     value
 }
 
 /// Masks every text in a value. A name goes with its value, so that `"password": "hunter2"` is
 /// found for what it is.
-fn mask(value: &mut Value, name: Option<&str>) {
+fn mask(value: &mut Value, name: Option<&str>, how: Mask) {
     match value {
-        Value::String(found) => *found = named(name, found),
+        Value::String(found) => *found = named(name, found, how),
         Value::Number(number) => {
             let plain = number.to_string();
-            let masked = named(name, &plain);
+            let masked = named(name, &plain, how);
             if masked != plain {
                 *value = Value::from(masked);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, name)),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, name, how)),
         Value::Object(fields) => {
-            fields.iter_mut().for_each(|(name, field)| mask(field, Some(name)));
+            fields.iter_mut().for_each(|(name, field)| mask(field, Some(name), how));
             // Names are the agent's own words too, where they are not those of the action.
-            *fields = std::mem::take(fields).into_iter().map(|(k, v)| (text(&k), v)).collect();
+            *fields = std::mem::take(fields).into_iter().map(|(k, v)| (how(&k), v)).collect();
         }
         Value::Null | Value::Bool(_) => {}
     }
 }
 
-fn named(name: Option<&str>, found: &str) -> String {
-    let alone = text(found);
+fn named(name: Option<&str>, found: &str, how: Mask) -> String {
+    let alone = how(found);
     let Some(name) = name.filter(|_| alone == found && !found.contains('\n')) else {
         return alone;
     };
     // The value is judged once more as what its name says it is.
     let pair = format!("{name}: {found}");
-    match text(&pair).strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
+    match how(&pair).strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
         Some(masked) => masked.to_owned(),
         None => alone,
     }
@@ -123,6 +174,33 @@ mod tests {
         let typed = json!({"kind": "ui", "surface": "browser", "op": "type", "text": "hunter2",
             "field": {"type": "password"}});
         assert!(!of(typed).contains("hunter2"));
+    }
+
+    #[test]
+    fn whoever_decides_sees_whom_it_goes_to_and_no_secret() {
+        let key = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
+        let mail = json!({"kind": "skill", "skill": "email.send",
+            "params": {"to": "ann.lee@widget-makers.com", "body": format!("use {key}")}});
+        let mail: Action = serde_json::from_value(mail).unwrap();
+        let told = shown_action(&mail).to_string();
+        assert!(told.contains("ann.lee@widget-makers.com") && !told.contains(&key), "{told}");
+        assert!(
+            !action(&mail).to_string().contains("ann.lee@widget-makers.com"),
+            "a record does not"
+        );
+    }
+
+    #[test]
+    fn a_mark_moves_with_what_is_masked_before_it() {
+        let key = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
+        let text = format!("aws --key {key} s3 rm --recursive s3://b");
+        let at = text.find("s3 rm").unwrap();
+        let span = [u32::try_from(at).unwrap(), u32::try_from(at + 5).unwrap()];
+        let [start, end] = moved(&text, span).unwrap();
+        assert_eq!(shown(&text).get(start as usize..end as usize), Some("s3 rm"));
+        let secret = text.find("AKIA").unwrap();
+        let span = [u32::try_from(secret).unwrap(), u32::try_from(secret + 8).unwrap()];
+        assert_eq!(moved(&text, span), None, "what is masked cannot be pointed at");
     }
 
     #[test]

@@ -4,16 +4,17 @@
 //! |---|---|
 //! | `Authorization: Bearer csk_…` | an agent or program; `Countersign-Device: csd_…` says where it is |
 //! | `Authorization: Bearer csd_…` | a person at that device |
-//! | the cookie | a person in a browser; whatever changes something needs the CSRF token too |
+//! | the cookie | a person in a browser; whatever changes something needs the CSRF token too, in a header or a form's field |
 //! | nothing, over the local socket, from the server's own user | the owner |
 //!
 //! A key never makes a person, so no credential of an agent can answer.
 
 use std::convert::Infallible;
 
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
@@ -26,6 +27,7 @@ use countersign_gate::{Caller, Person};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
+use crate::body::read;
 use crate::error::Problem;
 use crate::route::Who;
 
@@ -69,22 +71,50 @@ pub(crate) struct Remote {
     pub(crate) encrypted: bool,
 }
 
-/// Lets a request in, or not.
+/// Lets a request in, or not. Whoever must sign in to see a page is shown where.
 pub(crate) async fn admit(
-    State((app, who)): State<(App, Who)>,
+    State((app, who, page)): State<(App, Who, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (mut parts, body) = request.into_parts();
-    match recognise(&app, &parts, who).await {
-        Ok(identity) => {
-            if let Some(identity) = identity {
-                parts.extensions.insert(identity);
-            }
-            next.run(Request::from_parts(parts, body)).await
+    let admitted = async {
+        let (mut parts, mut body) = request.into_parts();
+        if page && who == Who::Person && is_form(&parts) {
+            body = csrf_from_form(&app, &mut parts, body).await?;
+        }
+        if let Some(identity) = recognise(&app, &parts, who).await? {
+            parts.extensions.insert(identity);
+        }
+        Ok::<_, Problem>(Request::from_parts(parts, body))
+    };
+    match admitted.await {
+        Ok(request) => next.run(request).await,
+        Err(problem) if page && problem.status() == StatusCode::UNAUTHORIZED => {
+            (StatusCode::SEE_OTHER, [(header::LOCATION, "/sign-in")]).into_response()
         }
         Err(problem) => problem.into_response(),
     }
+}
+
+fn is_form(request: &Parts) -> bool {
+    let media = request.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let media = media.and_then(|media| media.split(|byte| *byte == b';').next());
+    request.method == Method::POST
+        && media
+            .is_some_and(|media| media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
+}
+
+/// A form says in a field what a script says in a header. The body is handed on as it came.
+async fn csrf_from_form(app: &App, request: &mut Parts, body: Body) -> Result<Body, Problem> {
+    let limits = app.settings.limits;
+    let bytes = read(body, limits.body_bytes, limits.body()).await?;
+    if !request.headers.contains_key(CSRF) {
+        let mut fields = form_urlencoded::parse(&bytes);
+        let token = fields.find(|(name, _)| name == "csrf");
+        let token = token.and_then(|(_, token)| HeaderValue::from_str(&token).ok());
+        request.headers.extend(token.map(|token| (HeaderName::from_static(CSRF), token)));
+    }
+    Ok(Body::from(bytes.to_vec()))
 }
 
 async fn recognise(app: &App, request: &Parts, who: Who) -> Result<Option<Identity>, Problem> {

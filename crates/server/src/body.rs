@@ -16,6 +16,42 @@ use crate::error::Problem;
 /// JSON that was sent.
 pub(crate) struct Json<T>(pub(crate) T);
 
+/// The fields of a form that was sent, in order.
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// The first field of this name; nothing, if it is missing or empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let field = self.0.iter().find(|field| field.0 == name);
+        field.map(|field| field.1.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// A field that must be there.
+    pub(crate) fn need(&self, name: &str) -> Result<&str, Problem> {
+        self.get(name).ok_or_else(|| Problem::bad_request(format!("`{name}` is missing")))
+    }
+
+    /// Every field of this name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |field| field.0 == name).map(|field| field.1.as_str())
+    }
+
+    /// Whether a box was ticked.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+}
+
+impl FromRequest<App> for Form {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let limits = app.settings.limits;
+        let bytes = read(request.into_body(), limits.body_bytes, limits.body()).await?;
+        Ok(Self(form_urlencoded::parse(&bytes).into_owned().collect()))
+    }
+}
+
 /// What stands behind the question mark.
 pub(crate) struct Query<T>(pub(crate) T);
 

@@ -65,6 +65,14 @@ impl Problem {
         self
     }
 
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
@@ -98,6 +106,7 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
         response.extensions_mut().insert(Slug(self.slug));
+        response.extensions_mut().insert(self);
         response
     }
 }

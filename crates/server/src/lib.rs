@@ -8,6 +8,7 @@ mod api;
 mod app;
 mod auth;
 mod body;
+mod console;
 mod error;
 mod guard;
 mod hex;

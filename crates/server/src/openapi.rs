@@ -19,7 +19,8 @@ pub fn document() -> Value {
         .with(|settings| settings.definitions_path = "/components/schemas".into());
     let mut generator = settings.into_generator();
     let mut paths: Map<String, Value> = Map::new();
-    for route in routes() {
+    // Pages are for people; programs have everything under `/api`.
+    for route in routes().into_iter().filter(|route| !route.page) {
         let operation = operation(&route, &mut generator);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
@@ -185,7 +186,8 @@ mod tests {
     #[test]
     fn every_route_is_named_once_and_says_what_it_does() {
         let mut names = HashSet::new();
-        for route in routes() {
+        // Pages are for people; programs have everything under `/api`.
+        for route in routes().into_iter().filter(|route| !route.page) {
             assert!(names.insert(route.id), "{} twice", route.id);
             assert!(route.summary.ends_with('.'), "{}", route.id);
             assert!(!route.gives.is_empty(), "{}", route.id);

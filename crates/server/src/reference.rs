@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use axum::http::{HeaderValue, header};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::Html;
 use serde_json::Value;
 
 use crate::openapi::{self, document};
 use crate::route::{Route, Who, get};
-
-const STYLE: &str = include_str!("../static/reference.css");
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -24,11 +21,6 @@ pub(crate) fn routes() -> Vec<Route> {
             .says("The same, as a page to read.")
             .gives_media(200, "text/html")
             .to(page),
-        get("/static/reference.css", "reference_style")
-            .by(Who::Anybody)
-            .says("How that page looks.")
-            .gives_media(200, "text/css")
-            .to(style),
     ]
 }
 
@@ -36,13 +28,8 @@ async fn page() -> Html<String> {
     Html(render(&document()))
 }
 
-async fn style() -> Response {
-    let media = HeaderValue::from_static("text/css; charset=utf-8");
-    ([(header::CONTENT_TYPE, media)], STYLE).into_response()
-}
-
 /// A page around some content.
-pub(crate) fn frame(title: &str, content: &str) -> String {
+fn frame(title: &str, content: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -54,7 +41,7 @@ pub(crate) fn frame(title: &str, content: &str) -> String {
 }
 
 /// Text as text, whatever is in it.
-pub(crate) fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

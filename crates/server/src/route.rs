@@ -8,12 +8,12 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::app::App;
-use crate::{api, auth, live, reference, sign_in};
+use crate::{api, auth, console, live, reference, sign_in};
 
 /// Who may ask. What they get is the gate's to say: it knows whose is what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Route {
     pub summary: &'static str,
     /// By whom.
     pub who: Who,
+    /// Whether it is a page, for a person at a browser; or a form on one.
+    pub page: bool,
     pub(crate) body: Option<Content>,
     pub(crate) query: Option<SchemaOf>,
     pub(crate) gives: Vec<Gives>,
@@ -93,6 +95,7 @@ pub(crate) struct Row {
     id: &'static str,
     summary: &'static str,
     who: Who,
+    page: bool,
     body: Option<Content>,
     query: Option<SchemaOf>,
     gives: Vec<Gives>,
@@ -102,10 +105,21 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
+/// Begins the row of a page.
+pub(crate) fn page(path: &'static str, id: &'static str) -> Row {
+    Row { page: true, ..row(Method::GET, path, id) }.gives_media(200, "text/html")
+}
+
+/// Begins the row of a form on a page, which leads to another page.
+pub(crate) fn form(path: &'static str, id: &'static str) -> Row {
+    let row = Row { page: true, ..row(Method::POST, path, id) };
+    row.takes_media("application/x-www-form-urlencoded").gives_media(303, "")
+}
+
 /// Begins a row: how, where, and its name.
 pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
     let (query, body, gives) = (None, None, Vec::new());
-    Row { method, path, id, summary: "", who: Who::Person, body, query, gives }
+    Row { method, path, id, summary: "", who: Who::Person, page: false, body, query, gives }
 }
 
 pub(crate) fn get(path: &'static str, id: &'static str) -> Row {
@@ -155,32 +169,35 @@ impl Row {
         H: Handler<T, App>,
         T: 'static,
     {
-        let Self { method, path, id, summary, who, body, query, gives } = self;
+        let Self { method, path, id, summary, who, page, body, query, gives } = self;
         // Every method in the table is one that axum knows.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         let handler = on(filter, handler);
-        Route { method, path, id, summary, who, body, query, gives, handler }
+        Route { method, path, id, summary, who, page, body, query, gives, handler }
     }
 }
 
 /// Every row.
 #[must_use]
 pub fn routes() -> Vec<Route> {
-    [api::routes(), live::routes(), sign_in::routes(), reference::routes()].concat()
+    [api::routes(), live::routes(), reference::routes(), sign_in::routes(), console::routes()]
+        .concat()
 }
 
 /// The router over all rows.
 pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for route in routes() {
-        let admit = from_fn_with_state((app.clone(), route.who), auth::admit);
+        let admit = from_fn_with_state((app.clone(), route.who, route.page), auth::admit);
         let handler = if route.may_be_sent_twice() {
             let once = from_fn_with_state(app.clone(), crate::idempotent::once);
             route.handler.layer(once)
         } else {
             route.handler
         };
-        router = router.route(route.path, handler.layer(admit));
+        let handler = handler.layer(admit);
+        let handler = if route.page { handler.layer(from_fn(console::dress)) } else { handler };
+        router = router.route(route.path, handler);
     }
     let guard = from_fn_with_state(app.clone(), crate::guard::guard);
     // Sizes are bounded where bodies are read: files may be large.

@@ -3,8 +3,9 @@
 //! Looking at the page changes nothing: whatever opens links before people do (a mail scanner, a
 //! preview) uses none up. Whoever signs in gets a new device, whatever cookie they came with.
 
+use askama::Template;
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::secret::Secret;
@@ -13,12 +14,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::auth::{Remote, Signed, cookie, same_origin, set_cookie};
-use crate::body::{self, Query, read};
+use crate::auth::{Remote, Signed, same_origin, set_cookie};
+use crate::body::{self, Form, Query};
+use crate::console::{Text, go, show};
 use crate::error::Problem;
 use crate::idempotent::Once;
-use crate::reference::{escape, frame};
-use crate::route::{Route, Who, get, post};
+use crate::route::{Route, Who, form, page, post};
 
 /// Which link.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,23 +49,17 @@ struct SignedIn {
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        get("/", "home")
-            .by(Who::Anybody)
-            .says("Where to look.")
-            .gives_media(200, "text/html")
-            .to(home),
-        get("/sign-in", "sign_in_page")
+        page("/sign-in", "sign_in_page")
             .by(Who::Anybody)
             .says("The page a sign-in link leads to. Looking at it uses nothing up.")
-            .query::<Which>()
-            .gives_media(200, "text/html")
-            .to(page),
-        post("/sign-in", "sign_in_form")
+            .to(look),
+        form("/sign-in", "sign_in_form")
             .by(Who::Anybody)
             .says("Signs a browser in by a link, once.")
-            .takes_media("application/x-www-form-urlencoded")
-            .gives_media(303, "")
-            .to(form),
+            .to(sign_in_browser),
+        form("/sign-out", "sign_out_form")
+            .says("Signs this browser out, for good.")
+            .to(sign_out_browser),
         post("/api/sign-in", "sign_in")
             .by(Who::Anybody)
             .says("Signs a program of a person in by a link, once.")
@@ -78,70 +73,33 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn home(State(app): State<App>, remote: Remote, headers: HeaderMap) -> Html<String> {
-    let person = match cookie(&headers, remote) {
-        Some(secret) => app.gate.sign_in(&secret).await.ok(),
-        None => None,
-    };
-    let who = match person {
-        Some(person) => format!("You are signed in as <b>{}</b>.", escape(&person.user().name)),
-        None => "You are not signed in: open the link that the server printed, or one that a \
-                 signed-in device made."
-            .to_owned(),
-    };
-    Html(frame(
-        "Countersign",
-        &format!(
-            "<main class=\"card\"><h1>Countersign</h1><p>The gate is running. {who}</p>\
-             <p>Answer questions with <code>countersign watch</code> in a terminal; \
-             programs find <a href=\"/api/docs\">the API here</a>.</p></main>"
-        ),
-    ))
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct Page {
+    t: Text,
+    link: String,
 }
 
-async fn page(Query(which): Query<Which>) -> Html<String> {
-    let link = escape(which.link.as_deref().unwrap_or_default());
-    Html(frame(
-        "Sign in to Countersign",
-        &format!(
-            "<main class=\"card\"><h1>Sign in</h1>\
-             <p>This link signs one device in, once.</p>\
-             <form method=\"post\" action=\"/sign-in\">\
-             <label for=\"link\">Link</label>\
-             <input id=\"link\" name=\"link\" value=\"{link}\" autocomplete=\"off\" required>\
-             <label for=\"name\">What do you call this device?</label>\
-             <input id=\"name\" name=\"name\" value=\"Browser\" maxlength=\"100\" required>\
-             <button>Sign in on this device</button></form></main>"
-        ),
-    ))
+async fn look(Query(which): Query<Which>, headers: HeaderMap) -> Result<Html<String>, Problem> {
+    show(&Page { t: Text::wanted(&headers), link: which.link.unwrap_or_default() })
 }
 
-async fn form(
+async fn sign_in_browser(
     State(app): State<App>,
     remote: Remote,
-    request: Request,
+    headers: HeaderMap,
+    form: Form,
 ) -> Result<Response, Problem> {
     // Another site must not sign somebody in as somebody else.
-    same_origin(request.headers(), remote)?;
-    let limits = app.settings.limits;
-    let bytes = read(request.into_body(), 4_096, limits.body()).await?;
-    let fields: SignIn = match axum::extract::Query::try_from_uri(&uri(&bytes)?) {
-        Ok(fields) => fields.0,
-        Err(error) => return Err(Problem::bad_request(error.body_text())),
-    };
+    same_origin(&headers, remote)?;
+    let name = form.get("name").unwrap_or_default().to_owned();
+    let fields = SignIn { link: form.need("link")?.to_owned(), name };
     let secret = accept(&app, &fields).await?;
-    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
+    let mut response = go("/");
     if let Some(cookie) = set_cookie(Some(&secret), remote) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     Ok(response)
-}
-
-/// A form's fields are written like a query.
-fn uri(form: &[u8]) -> Result<axum::http::Uri, Problem> {
-    let text = std::str::from_utf8(form).ok();
-    let uri = text.and_then(|text| format!("/?{text}").parse().ok());
-    uri.ok_or_else(|| Problem::bad_request("this form is not understood"))
 }
 
 async fn sign_in(
@@ -166,8 +124,20 @@ async fn sign_out(
     remote: Remote,
 ) -> Result<Response, Problem> {
     app.gate.sign_out(&person).await?;
-    let mut response = StatusCode::NO_CONTENT.into_response();
+    Ok(without_cookie(StatusCode::NO_CONTENT.into_response(), remote))
+}
+
+async fn sign_out_browser(
+    State(app): State<App>,
+    Signed(person): Signed,
+    remote: Remote,
+) -> Result<Response, Problem> {
+    app.gate.sign_out(&person).await?;
+    Ok(without_cookie(go("/sign-in"), remote))
+}
+
+fn without_cookie(mut response: Response, remote: Remote) -> Response {
     let cookie = set_cookie(None, remote).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::SET_COOKIE, cookie);
-    Ok(response)
+    response
 }

@@ -1,7 +1,7 @@
 //! What is shown of the gate's things, in JSON. Times are texts as RFC 3339 writes them.
 
 use countersign_core::policy::profile::Limits;
-use countersign_core::{Judgement, RiskLevel};
+use countersign_core::{Effect, Finding, Judgement, RiskLevel};
 use countersign_gate::Permit;
 use countersign_gate::approval::{Cancel, State};
 use countersign_gate::clock::Timestamp;
@@ -38,6 +38,10 @@ pub(crate) struct ApprovalView {
     /// What to do instead.
     pub(crate) instead: Option<String>,
     pub(crate) rules: Vec<String>,
+    /// What they found, marked in the text of the action as it is shown.
+    pub(crate) findings: Vec<Finding>,
+    /// What would be touched: which files, which hosts, whom.
+    pub(crate) effects: Vec<Effect>,
     /// Whether a yes may be remembered for good.
     pub(crate) may_remember: bool,
     pub(crate) created_at: String,
@@ -88,6 +92,8 @@ impl From<Card> for ApprovalView {
             reason: card.reason,
             instead: card.instead,
             rules: card.rules,
+            findings: card.findings,
+            effects: card.effects,
             may_remember: card.may_remember,
             created_at: card.created_at.to_string(),
             expires_at: card.expires_at.to_string(),

@@ -37,16 +37,16 @@ pub(crate) fn subject_of(action: &Action) -> String {
     }
 }
 
-/// One line and more lines, both redacted.
+/// One line and more lines, both redacted but for addresses.
 pub(crate) fn describe(action: &Action) -> (String, Vec<String>) {
     let (line, mut lines) = plain(action);
     let left_out = lines.len().saturating_sub(MOST_LINES);
     lines.truncate(MOST_LINES);
-    let mut lines: Vec<_> = lines.iter().map(|line| cut(&redacted::text(line))).collect();
+    let mut lines: Vec<_> = lines.iter().map(|line| cut(&redacted::shown(line))).collect();
     if left_out > 0 {
         lines.push(format!("… and {left_out} more"));
     }
-    (cut(&redacted::text(&line)), lines)
+    (cut(&redacted::shown(&line)), lines)
 }
 
 fn plain(action: &Action) -> (String, Vec<String>) {
@@ -128,11 +128,11 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
 
 /// Redacted as a whole before it is cut into lines: a private key is only known by its frame.
 fn lines_of(text: &str) -> Vec<String> {
-    redacted::text(text).lines().map(str::to_owned).collect()
+    redacted::shown(text).lines().map(str::to_owned).collect()
 }
 
 fn pairs(params: &std::collections::BTreeMap<String, Value>) -> Vec<String> {
-    let line = |(name, value): (&String, &Value)| match redacted::value(name, value) {
+    let line = |(name, value): (&String, &Value)| match redacted::shown_value(name, value) {
         Value::String(text) => format!("{name}: {text}"),
         other => format!("{name}: {other}"),
     };

@@ -1,6 +1,8 @@
 //! What a person is shown of a question.
 
-use countersign_core::RiskLevel;
+use std::collections::HashSet;
+
+use countersign_core::{Effect, Finding, RiskLevel};
 use serde_json::Value;
 
 use crate::approval::{Approval, Details, Receipt, Requester, Say, State};
@@ -36,7 +38,7 @@ pub struct Card {
     pub description: String,
     /// More lines.
     pub details: Vec<String>,
-    /// The action, with secrets and personal data masked.
+    /// The action, with secrets and personal data masked but for addresses.
     pub action_json: Value,
     /// Where it would run, redacted.
     pub cwd: Option<String>,
@@ -54,6 +56,10 @@ pub struct Card {
     pub instead: Option<String>,
     /// The rules that asked.
     pub rules: Vec<String>,
+    /// What they found, marked in the text of the action as it is shown.
+    pub findings: Vec<Finding>,
+    /// What would be touched.
+    pub effects: Vec<Effect>,
     /// Whether a yes may be remembered for good.
     pub may_remember: bool,
     /// When it was asked.
@@ -82,6 +88,21 @@ impl Card {
     }
 }
 
+/// The first of the questions that wait for a person.
+#[derive(Debug)]
+pub struct WaitingFirst {
+    /// Those.
+    pub cards: Vec<Card>,
+    /// How many wait in all.
+    pub all: usize,
+}
+
+/// Whether somebody who may see a question is also asked it.
+fn asks(approval: &Approval, user: &UserId) -> bool {
+    let others = approval.request.quorum.requester == Requester::Excluded;
+    approval.request.user == *user || others || approval.escalated
+}
+
 impl Gate {
     /// One question, for somebody who may see it.
     ///
@@ -99,7 +120,30 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn waiting(&self, person: &Person) -> Result<Vec<Card>, PeopleError> {
-        let mut cards = Vec::new();
+        let open = self.open_to(person).await?;
+        open.iter().map(|approval| self.card_of(approval)).collect()
+    }
+
+    /// The first so many questions that are put to a person, and how many there are: thousands may
+    /// wait, and nobody looks at thousands.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn waiting_first(
+        &self,
+        person: &Person,
+        most: usize,
+    ) -> Result<WaitingFirst, PeopleError> {
+        let mut open = self.open_to(person).await?;
+        open.retain(|approval| asks(approval, &person.user().id));
+        let cards = open.iter().take(most).map(|approval| self.card_of(approval));
+        Ok(WaitingFirst { cards: cards.collect::<Result<_, _>>()?, all: open.len() })
+    }
+
+    /// The questions that can still be answered and that a person may see.
+    async fn open_to(&self, person: &Person) -> Result<Vec<Approval>, PeopleError> {
+        let mut open: Vec<Approval> = Vec::new();
+        let mut known = HashSet::new();
         let owner = Some(person.user().id.to_string());
         let mut queries = vec![Query { owner, ..Query::of(Kind::Approval) }];
         for workspace in person.user().workspaces.keys() {
@@ -111,14 +155,16 @@ impl Gate {
             let query = Query { states: vec!["pending"], ..query };
             for held in document::find::<Approval>(&*self.store, &query).await? {
                 let approval = held.value;
-                let known = cards.iter().any(|card: &Card| card.approval == approval.request.id);
-                let open = now < approval.request.expires_at && !known;
-                if open && may_see(person, &approval).is_ok() {
-                    cards.push(self.card_of(&approval)?);
+                let in_time = now < approval.request.expires_at;
+                if in_time
+                    && may_see(person, &approval).is_ok()
+                    && known.insert(approval.request.id.clone())
+                {
+                    open.push(approval);
                 }
             }
         }
-        Ok(cards)
+        Ok(open)
     }
 
     /// The receipt of a decision, for somebody who may see it.
@@ -205,6 +251,8 @@ impl Gate {
             reason: details.reason,
             instead: details.instead,
             rules: details.rules,
+            findings: details.findings,
+            effects: details.effects,
             may_remember: details.may_remember,
             created_at: request.created_at,
             expires_at: request.expires_at,

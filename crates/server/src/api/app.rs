@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::Method;
 use countersign_core::app::{Access, Skill};
 use countersign_core::policy::{AppChoice, SkillChoice};
+use countersign_gate::Person;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,27 +19,38 @@ use crate::route::{Route, get, row};
 
 /// One app.
 #[derive(Debug, Serialize, JsonSchema)]
-struct AppView {
-    app_id: String,
+pub(crate) struct AppView {
+    pub(crate) app_id: String,
     /// Your choice for all of its skills: whether a person is asked; as declared, if none.
-    confirm: Option<bool>,
-    skills: Vec<SkillView>,
+    pub(crate) confirm: Option<bool>,
+    pub(crate) skills: Vec<SkillView>,
 }
 
 /// One skill.
 #[derive(Debug, Serialize, JsonSchema)]
-struct SkillView {
-    skill_id: String,
+pub(crate) struct SkillView {
+    pub(crate) skill_id: String,
     /// `read`, `write` or `sensitive`.
-    access: Access,
+    pub(crate) access: Access,
     /// Whether a person is asked, as declared.
-    confirm_by_default: bool,
+    pub(crate) confirm_by_default: bool,
     /// Seconds until silence is a refusal, where it has its own.
-    timeout: Option<u32>,
+    pub(crate) timeout: Option<u32>,
     /// Your choice: whether a person is asked; as the app's choice says, if none.
-    confirm: Option<bool>,
+    pub(crate) confirm: Option<bool>,
     /// A person is asked whatever the session, autonomous mode or an earlier answer says.
-    always: bool,
+    pub(crate) always: bool,
+}
+
+impl SkillView {
+    /// What it does, in a word.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self.access {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Sensitive => "sensitive",
+        }
+    }
 }
 
 /// A choice for an app.
@@ -82,7 +94,12 @@ async fn list(
     State(app): State<App>,
     Signed(person): Signed,
 ) -> Result<Json<Vec<AppView>>, Problem> {
-    let choices = app.gate.settings(&person).await?.skills;
+    Ok(Json(apps(&app, &person).await?))
+}
+
+/// Apps and their skills, with a person's choices.
+pub(crate) async fn apps(app: &App, person: &Person) -> Result<Vec<AppView>, Problem> {
+    let choices = app.gate.settings(person).await?.skills;
     let policy = app.gate.policy();
     let mut apps: BTreeMap<String, Vec<(String, Skill)>> = BTreeMap::new();
     for id in policy.skill_ids() {
@@ -106,7 +123,7 @@ async fn list(
         let confirm = choices.apps.get(&app_id).and_then(|choice| choice.confirm);
         AppView { skills: skills.collect(), confirm, app_id }
     });
-    Ok(Json(views.collect()))
+    Ok(views.collect())
 }
 
 async fn choose_app(
@@ -115,19 +132,29 @@ async fn choose_app(
     Path(id): Path<String>,
     body::Json(choice): body::Json<ChooseApp>,
 ) -> Result<Json<Vec<AppView>>, Problem> {
+    choose_for_app(&app, &person, &id, choice.confirm).await?;
+    list(State(app), Signed(person)).await
+}
+
+/// Chooses whether the skills of an app ask; as declared, if neither is said.
+pub(crate) async fn choose_for_app(
+    app: &App,
+    person: &Person,
+    id: &str,
+    confirm: Option<bool>,
+) -> Result<(), Problem> {
     let known = app.gate.policy().skill_ids();
-    if !known.iter().any(|skill| skill.split('.').next() == Some(&id)) {
+    if !known.iter().any(|skill| skill.split('.').next() == Some(id)) {
         return Err(Problem::not_found());
     }
-    let ChooseApp { confirm } = choice;
-    let change = app.gate.change_settings(&person, |settings| {
+    let change = app.gate.change_settings(person, |settings| {
         match confirm {
-            Some(_) => settings.skills.apps.insert(id.clone(), AppChoice { confirm }),
-            None => settings.skills.apps.remove(&id),
+            Some(_) => settings.skills.apps.insert(id.to_owned(), AppChoice { confirm }),
+            None => settings.skills.apps.remove(id),
         };
     });
     change.await?;
-    list(State(app), Signed(person)).await
+    Ok(())
 }
 
 async fn choose_skill(
@@ -136,17 +163,29 @@ async fn choose_skill(
     Path(id): Path<String>,
     body::Json(choice): body::Json<ChooseSkill>,
 ) -> Result<Json<Vec<AppView>>, Problem> {
-    if app.gate.policy().skill(&id).is_none() {
+    let ChooseSkill { confirm, always } = choice;
+    choose_for_skill(&app, &person, &id, confirm, always).await?;
+    list(State(app), Signed(person)).await
+}
+
+/// Chooses whether a skill asks; as its app's choice says, if nothing is said.
+pub(crate) async fn choose_for_skill(
+    app: &App,
+    person: &Person,
+    id: &str,
+    confirm: Option<bool>,
+    always: bool,
+) -> Result<(), Problem> {
+    if app.gate.policy().skill(id).is_none() {
         return Err(Problem::not_found());
     }
-    let ChooseSkill { confirm, always } = choice;
-    let change = app.gate.change_settings(&person, |settings| {
+    let change = app.gate.change_settings(person, |settings| {
         if confirm.is_none() && !always {
-            settings.skills.skills.remove(&id);
+            settings.skills.skills.remove(id);
         } else {
-            settings.skills.skills.insert(id.clone(), SkillChoice { confirm, always });
+            settings.skills.skills.insert(id.to_owned(), SkillChoice { confirm, always });
         }
     });
     change.await?;
-    list(State(app), Signed(person)).await
+    Ok(())
 }

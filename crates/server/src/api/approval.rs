@@ -311,6 +311,12 @@ pub(crate) fn token_of(text: &str) -> Result<Secret, Problem> {
 }
 
 impl AnswerView {
+    /// Why it does not count, for a person.
+    pub(crate) fn detail(&self) -> &str {
+        let detail = self.problem.as_ref().and_then(|problem| problem.get("detail"));
+        detail.and_then(Value::as_str).unwrap_or_default()
+    }
+
     fn of(id: &ApprovalId, answered: Answered) -> Self {
         let mut view = Self {
             approval_id: id.to_string(),

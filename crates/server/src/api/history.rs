@@ -11,7 +11,7 @@ use countersign_gate::Person;
 use countersign_gate::audit::{Event, Record, export};
 use countersign_gate::clock::Timestamp;
 use countersign_gate::store::{Order, RecordQuery};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,7 +106,7 @@ pub(super) async fn listed(
     Ok(Listed { items: records.iter().map(export).collect(), next })
 }
 
-fn own(person: &Person) -> String {
+pub(crate) fn own(person: &Person) -> String {
     person.user().id.to_string()
 }
 
@@ -126,6 +126,27 @@ pub(super) async fn lines(
     query: RecordQuery,
     name: &'static str,
 ) -> Result<Response, Problem> {
+    file(app, person, query, Kind { name, media: "application/jsonl", head: "", write: text_of })
+        .await
+}
+
+/// A kind of file that records are written into.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) media: &'static str,
+    /// Its first line.
+    pub(crate) head: &'static str,
+    pub(crate) write: fn(&[Record]) -> String,
+}
+
+/// Records as a file, read as it is written.
+pub(crate) async fn file(
+    app: App,
+    person: Person,
+    query: RecordQuery,
+    kind: Kind,
+) -> Result<Response, Problem> {
+    let Kind { name, media, head, write } = kind;
     let query = RecordQuery { limit: 1_000, ..query };
     // The first page before the first byte: what is refused is an error, not a broken file.
     let first = app.gate.records(&person, &query).await?;
@@ -135,15 +156,16 @@ pub(super) async fn lines(
             let Some((records, query)) = state else { return Ok(None) };
             let Some(last) = records.last() else { return Ok(None) };
             let next = RecordQuery { after: last.number, ..query };
-            let text = text_of(&records);
+            let text = write(&records);
             let more = app.gate.records(&person, &next).await;
             let more = more.map_err(std::io::Error::other)?;
             Ok::<_, std::io::Error>(Some((text, Some((more, next)))))
         }
     });
-    let mut response = Response::new(Body::from_stream(pages));
+    let head = stream::iter((!head.is_empty()).then(|| Ok(head.to_owned())));
+    let mut response = Response::new(Body::from_stream(head.chain(pages)));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
     let disposition = format!("attachment; filename=\"{name}\"");
     if let Ok(value) = HeaderValue::from_str(&disposition) {
         headers.insert(header::CONTENT_DISPOSITION, value);

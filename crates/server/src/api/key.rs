@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
+use countersign_gate::Person;
 use countersign_gate::gate::{NewSecret, Usage};
 use countersign_gate::id::{KeyId, WorkspaceId};
 use countersign_gate::key::{Access, ApiKey, Devices, NewKey, WRITES};
@@ -25,24 +26,24 @@ use crate::view::time;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewKeyRequest")]
-struct Make {
+pub(crate) struct Make {
     #[schemars(length(min = 1, max = 100))]
-    name: String,
+    pub(crate) name: String,
     /// Where it works; your only workspace, if none is named.
-    workspace_id: Option<WorkspaceId>,
+    pub(crate) workspace_id: Option<WorkspaceId>,
     /// What it may propose: `shell`, `email.send`, `email.*`, `*` …
     #[schemars(length(min = 1, max = 100))]
-    scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// Who is behind it.
     #[serde(default)]
-    access: Access,
+    pub(crate) access: Access,
     /// On which devices it works.
     #[serde(default)]
-    devices: Devices,
+    pub(crate) devices: Devices,
     /// How fast it may change something.
-    writes: Option<Rate>,
+    pub(crate) writes: Option<Rate>,
     /// Days until it no longer works; for good, if none are named.
-    expires_in_days: Option<u32>,
+    pub(crate) expires_in_days: Option<u32>,
 }
 
 /// How to rotate a key.
@@ -147,6 +148,11 @@ async fn create(
     Signed(person): Signed,
     body::Json(make): body::Json<Make>,
 ) -> Result<Made, Problem> {
+    Ok(made(make_key(&app, &person, make).await?))
+}
+
+/// Makes a key, if what is asked for makes sense.
+pub(crate) async fn make_key(app: &App, person: &Person, make: Make) -> Result<NewSecret, Problem> {
     let Make { name, workspace_id, scopes, access, devices, writes, expires_in_days } = make;
     let name = super::name(&name)?;
     if scopes.is_empty() {
@@ -168,7 +174,7 @@ async fn create(
         writes: writes.unwrap_or(WRITES),
         expires_at: expires_in_days.map(days),
     };
-    Ok(made(app.gate.create_key(&person, new).await?))
+    Ok(app.gate.create_key(person, new).await?)
 }
 
 async fn rotate(

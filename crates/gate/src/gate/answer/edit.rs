@@ -36,7 +36,7 @@ impl Gate {
         }
         // The agent must get back exactly what the person wrote, and no secret is ever kept.
         let plain = serde_json::to_value(edited).map_err(|_| AnswerError::EditedHasSecrets)?;
-        if redacted::action(edited) != plain {
+        if redacted::shown_action(edited) != plain {
             return Err(AnswerError::EditedHasSecrets);
         }
         let policy = self.policy();

@@ -30,8 +30,10 @@ impl Gate {
             "id": id,
         });
         if let (Logging::Enhanced, Value::Object(fields)) = (self.logging(case), &mut payload) {
+            // What a person is shown has addresses in it; a record does not.
             let (description, details) = describe(action);
-            fields.insert("description".to_owned(), description.into());
+            let details: Vec<_> = details.iter().map(|line| redacted::text(line)).collect();
+            fields.insert("description".to_owned(), redacted::text(&description).into());
             fields.insert("details".to_owned(), details.into());
             fields.insert("target".to_owned(), redacted::action(action));
             let reasoning = case.proposal.reasoning.as_deref().map(redacted::text);

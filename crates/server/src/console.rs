@@ -1,0 +1,166 @@
+//! The console: the pages where a person decides.
+//!
+//! A client of the gate like any other, with no rights of its own. Every page works without script:
+//! forms, and reload. The script only fetches the same page again when something happens, puts in
+//! what is new, and listens to keys. What an agent wrote goes through [`piece`] and the templates'
+//! escaping; nothing of it is ever markup.
+
+use askama::Template;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse as _, Response};
+use countersign_gate::Person;
+
+use crate::app::App;
+use crate::auth::{Remote, Signed, cookie, csrf_token};
+use crate::error::Problem;
+use crate::route::Route;
+
+mod answer;
+mod apps;
+mod asset;
+mod audit;
+mod autonomous;
+mod card;
+mod developer;
+mod halt;
+mod history;
+mod inbox;
+mod language;
+mod piece;
+mod policy;
+mod record;
+mod session;
+mod when;
+
+pub(crate) use language::Text;
+
+pub(crate) fn routes() -> Vec<Route> {
+    [
+        inbox::routes(),
+        answer::routes(),
+        session::routes(),
+        history::routes(),
+        apps::routes(),
+        developer::routes(),
+        policy::routes(),
+        audit::routes(),
+        halt::routes(),
+        autonomous::routes(),
+        language::routes(),
+        asset::routes(),
+    ]
+    .concat()
+}
+
+/// What stands around every page.
+pub(crate) struct Frame {
+    /// In whose language.
+    pub(crate) t: Text,
+    pub(crate) person: Person,
+    /// What its forms must show.
+    pub(crate) csrf: String,
+    /// How many questions wait for them.
+    pub(crate) waiting: usize,
+    pub(crate) autonomous: bool,
+    pub(crate) halted: bool,
+    /// Which page, for the navigation.
+    pub(crate) page: &'static str,
+    /// What was just done, if anything.
+    pub(crate) done: Option<String>,
+}
+
+impl Frame {
+    pub(crate) fn on(self, page: &'static str) -> Self {
+        Self { page, ..self }
+    }
+
+    /// Where the picture with that number of questions is.
+    fn icon(&self) -> String {
+        format!("/static/icon/{}.svg", self.waiting.min(100))
+    }
+
+    /// What was done, in words; nothing for a word that is none of ours.
+    fn flash(&self) -> Option<&'static str> {
+        let done = self.done.as_deref()?;
+        self.t.find(&format!("done.{done}"))
+    }
+}
+
+impl FromRequestParts<App> for Frame {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Signed(person) = Signed::from_request_parts(parts, app).await?;
+        let remote = parts.extensions.get::<Remote>().copied().unwrap_or_default();
+        let device = cookie(&parts.headers, remote);
+        let query = parts.uri.query().unwrap_or_default();
+        let mut query = form_urlencoded::parse(query.as_bytes());
+        let done = query.find(|(name, _)| name == "done").map(|(_, done)| done.into_owned());
+        Ok(Self {
+            t: Text::wanted(&parts.headers),
+            csrf: device.map(|device| csrf_token(app, &device)).unwrap_or_default(),
+            waiting: app.gate.waiting_first(&person, 0).await?.all,
+            autonomous: app.gate.settings(&person).await?.autonomous,
+            halted: app.gate.is_halted().await?,
+            person,
+            page: "",
+            done,
+        })
+    }
+}
+
+/// A page, written out.
+pub(crate) fn show(page: &impl Template) -> Result<Html<String>, Problem> {
+    page.render().map(Html).map_err(|error| {
+        tracing::error!(%error, "a page could not be written");
+        let detail = "this page could not be written; the log says why";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "page", detail)
+    })
+}
+
+/// On to another page.
+pub(crate) fn go(to: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+}
+
+/// On to a page that says what was done.
+pub(crate) fn done(page: &str, what: &str) -> Response {
+    let mark = if page.contains('?') { '&' } else { '?' };
+    go(&format!("{page}{mark}done={what}"))
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    t: Text,
+    status: StatusCode,
+    detail: &'a str,
+}
+
+/// Shows a person at a browser a page where a program gets problem details.
+pub(crate) async fn dress(request: Request, next: Next) -> Response {
+    let t = Text::wanted(request.headers());
+    let response = next.run(request).await;
+    let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
+    let status = problem.status();
+    match show(&ErrorPage { t, status, detail: problem.detail() }) {
+        Ok(page) => {
+            let mut dressed = (status, page).into_response();
+            keep_headers(response.headers(), dressed.headers_mut());
+            *dressed.extensions_mut() = response.extensions().clone();
+            dressed
+        }
+        Err(_) => response,
+    }
+}
+
+fn keep_headers(from: &HeaderMap, to: &mut HeaderMap) {
+    for (name, value) in from {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
+            to.insert(name, value.clone());
+        }
+    }
+}

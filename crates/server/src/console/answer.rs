@@ -1,0 +1,158 @@
+//! Answering, by forms: one question, several at once, or with the action changed.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use countersign_core::Action;
+use countersign_gate::approval::{Say, Scope};
+use countersign_gate::gate::{Answered, Reply};
+use countersign_gate::id::ApprovalId;
+use serde_json::Value;
+
+use crate::api::approval::{AnswerView, answer_all, token_of};
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{Form, Path};
+use crate::console::{Frame, done, show};
+use crate::error::Problem;
+use crate::route::{Route, form};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        form("/approvals/{id}/answer", "answer_form").says("Answers a question.").to(answer),
+        form("/approvals/{id}/edit", "edit_form")
+            .says("Says yes to an action as you want it instead; it is judged again.")
+            .to(edit),
+        form("/approvals/answer", "answer_group_form")
+            .says("Answers several questions, each by its own token.")
+            .gives_media(200, "text/html")
+            .to(answer_group),
+    ]
+}
+
+fn say(form: &Form) -> Result<Say, Problem> {
+    match form.need("say")? {
+        "approve" => Ok(Say::Approve),
+        "reject" => Ok(Say::Reject),
+        _ => Err(Problem::bad_request("`say` is neither `approve` nor `reject`")),
+    }
+}
+
+fn scope(form: &Form) -> Result<Scope, Problem> {
+    match form.get("scope") {
+        None | Some("once") => Ok(Scope::Once),
+        Some("session") => Ok(Scope::Session),
+        Some("always") => Ok(Scope::Always),
+        Some(_) => Err(Problem::bad_request("`scope` is none of `once`, `session`, `always`")),
+    }
+}
+
+async fn answer(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<ApprovalId>,
+    form: Form,
+) -> Result<Response, Problem> {
+    let say = say(&form)?;
+    let reply = Reply {
+        // How far a no reaches is nobody's choice.
+        scope: if say == Say::Approve { scope(&form)? } else { Scope::Once },
+        feedback: form.get("feedback").map(str::to_owned),
+        token: Some(token_of(form.need("token")?)?),
+        ..Reply::plain(id, say)
+    };
+    Ok(told(&app.gate.answer(&person, reply).await?))
+}
+
+/// On to where the answer shows.
+fn told(answered: &Answered) -> Response {
+    match answered {
+        Answered::Settled(state) => done("/", state.as_str()),
+        Answered::Counted { .. } => done("/", "counted"),
+        Answered::AskedAgain(next) => done(&format!("/approvals/{next}"), "asked-again"),
+    }
+}
+
+async fn edit(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<ApprovalId>,
+    form: Form,
+) -> Result<Response, Problem> {
+    let card = app.gate.card(&person, &id).await?;
+    let edited = edited(card.action_json, form.get("field"), form.need("edited")?)?;
+    let reply = Reply {
+        edited: Some(edited),
+        feedback: form.get("feedback").map(str::to_owned),
+        token: Some(token_of(form.need("token")?)?),
+        ..Reply::plain(id, Say::Approve)
+    };
+    Ok(told(&app.gate.answer(&person, reply).await?))
+}
+
+/// The action with one part of it, or all of it, as a person wrote it.
+fn edited(action: Value, field: Option<&str>, text: &str) -> Result<Action, Problem> {
+    // A browser sends a line's end as two characters, whatever stood there.
+    let text = text.replace("\r\n", "\n");
+    let wanted = match (action, field) {
+        (Value::Object(mut action), Some(field)) if action.contains_key(field) => {
+            action.insert(field.to_owned(), Value::from(text));
+            Value::Object(action)
+        }
+        (_, Some(_)) => return Err(Problem::bad_request("the action has no such part")),
+        (_, None) => {
+            serde_json::from_str(&text).map_err(|error| crate::body::not_understood(&error))?
+        }
+    };
+    serde_json::from_value(wanted).map_err(|error| crate::body::not_understood(&error))
+}
+
+#[derive(Template)]
+#[template(path = "answers.html")]
+struct Answers {
+    frame: Frame,
+    results: Vec<AnswerView>,
+}
+
+async fn answer_group(
+    State(app): State<App>,
+    frame: Frame,
+    form: Form,
+) -> Result<Response, Problem> {
+    let say = say(&form)?;
+    let mut replies = Vec::new();
+    for answer in form.all("answer") {
+        let (id, token) = answer.split_once(' ').unwrap_or((answer, ""));
+        let id = ApprovalId::parse(id).map_err(Problem::bad_request)?;
+        // A token that is none at all is a wrong token: it spoils only its own answer.
+        replies.push((Reply::plain(id, say), Some(token_of(token))));
+    }
+    if replies.is_empty() {
+        return Err(Problem::bad_request("there is nothing to answer"));
+    }
+    let results = answer_all(&app, &frame.person, replies).await?;
+    if results.iter().all(|result| result.accepted) {
+        let word = if say == Say::Approve { "all-approved" } else { "all-rejected" };
+        return Ok(done("/", word));
+    }
+    Ok(show(&Answers { frame: frame.on("answers"), results })?.into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_part_is_changed_and_the_rest_stays() {
+        let action = json!({"kind": "shell", "command": "rm -rf build", "cwd": "/repo"});
+        let changed = edited(action.clone(), Some("command"), "ls\r\nls").unwrap();
+        let wanted = Action::Shell { command: "ls\nls".into(), cwd: Some("/repo".into()) };
+        assert_eq!(changed, wanted);
+        assert!(edited(action.clone(), Some("hidden"), "x").is_err());
+        let whole = r#"{"kind":"navigate","url":"https://a.test"}"#;
+        assert!(matches!(edited(action.clone(), None, whole), Ok(Action::Navigate { .. })));
+        assert!(edited(action, None, "{").is_err());
+    }
+}

@@ -1,0 +1,316 @@
+//! A question as a card: the whole truth about it, in the order a person needs it.
+
+use std::collections::HashMap;
+
+use countersign_gate::Person;
+use countersign_gate::approval::State;
+use countersign_gate::clock::Timestamp;
+use countersign_gate::gate::{Card, Page, Whose};
+use countersign_gate::id::{KeyId, SessionId};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::console::Text;
+use crate::console::piece::{How, Mark, Piece, differences, pieces, plain};
+use crate::console::when::{ago, left};
+use crate::error::Problem;
+
+/// More than this of one card is not put between others; it has a page to itself.
+const MOST_BYTES: usize = 8_000;
+/// So much of it is shown there in between.
+const FIRST_BYTES: usize = 2_000;
+/// More marks than this mark nothing any more.
+const MOST_MARKS: usize = 200;
+
+/// A question, as it is shown.
+pub(crate) struct CardView {
+    pub(crate) id: String,
+    pub(crate) state: &'static str,
+    pub(crate) risk: &'static str,
+    pub(crate) action: Vec<Piece>,
+    pub(crate) title: Vec<Piece>,
+    /// Everything the action says, the part that runs first.
+    pub(crate) fields: Vec<Field>,
+    /// Whether some of it is left out here.
+    pub(crate) cut: bool,
+    pub(crate) cwd: Option<Vec<Piece>>,
+    pub(crate) scripts: Vec<(Vec<Piece>, String)>,
+    pub(crate) why: Vec<Piece>,
+    pub(crate) findings: Vec<FindingView>,
+    pub(crate) effects: Vec<EffectView>,
+    /// Why the agent wants it, in its own words.
+    pub(crate) reasoning: Option<Vec<Piece>>,
+    pub(crate) asker: String,
+    pub(crate) asked: String,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: String,
+    pub(crate) left: String,
+    pub(crate) session: Option<String>,
+    pub(crate) may_remember: bool,
+    /// How many of how many have agreed, where more than one must.
+    pub(crate) agreed: Option<String>,
+    pub(crate) others_must_agree: bool,
+    pub(crate) escalated: bool,
+    pub(crate) feedback: Option<Vec<Piece>>,
+    /// What it can be answered with, while it can be.
+    pub(crate) token: Option<String>,
+    pub(crate) edit: Option<Edit>,
+    pub(crate) before: Vec<Before>,
+    /// Changes with whatever a page that shows it already must show anew.
+    pub(crate) rev: String,
+}
+
+/// One part of an action.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    marks: Vec<Mark>,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// Something a rule found.
+pub(crate) struct FindingView {
+    pub(crate) rule: String,
+    pub(crate) risk: &'static str,
+    pub(crate) reason: Vec<Piece>,
+    /// The words it was found in.
+    pub(crate) found: Option<Vec<Piece>>,
+    pub(crate) instead: Option<String>,
+}
+
+/// What would be touched in one way.
+pub(crate) struct EffectView {
+    pub(crate) what: String,
+    pub(crate) things: Vec<Vec<Piece>>,
+    pub(crate) more: usize,
+}
+
+/// What can be changed about an action.
+pub(crate) struct Edit {
+    /// Which part; all of it, as JSON, if none.
+    pub(crate) field: &'static str,
+    pub(crate) text: String,
+}
+
+/// What the same agent asked before.
+pub(crate) struct Before {
+    pub(crate) id: String,
+    pub(crate) title: Vec<Piece>,
+    pub(crate) state: &'static str,
+    pub(crate) ago: String,
+}
+
+/// Who is who, for the cards of one page.
+pub(crate) struct Names {
+    keys: HashMap<KeyId, String>,
+    before: HashMap<SessionId, Vec<Card>>,
+    t: Text,
+    now: Timestamp,
+}
+
+impl Names {
+    /// What is needed to show these cards to a person.
+    pub(crate) async fn of(
+        app: &App,
+        person: &Person,
+        t: Text,
+        cards: &[Card],
+    ) -> Result<Self, Problem> {
+        let keys = app.gate.keys(person).await?;
+        let keys = keys.into_iter().map(|(key, _)| (key.id, key.name)).collect();
+        let mut before = HashMap::new();
+        for session in cards.iter().filter_map(|card| card.session.as_ref()) {
+            if before.contains_key(session) {
+                continue;
+            }
+            let page = Page { after: None, limit: 12 };
+            let asked = app.gate.approvals(person, &Whose::Mine, &[], Some(session), &page).await?;
+            before.insert(session.clone(), asked.items);
+        }
+        Ok(Self { keys, before, t, now: app.gate.now() })
+    }
+
+    fn asker(&self, card: &Card) -> String {
+        let name = card.key.as_ref().map(|key| {
+            self.keys.get(key).cloned().unwrap_or_else(|| self.t.about("card.other-key", key))
+        });
+        name.unwrap_or_else(|| self.t.say("card.own-agent").into_owned())
+    }
+
+    fn before(&self, card: &Card) -> Vec<Before> {
+        let asked = card.session.as_ref().and_then(|session| self.before.get(session));
+        let earlier = asked
+            .into_iter()
+            .flatten()
+            .filter(|other| other.approval != card.approval && other.created_at <= card.created_at);
+        let view = |other: &Card| Before {
+            id: other.approval.to_string(),
+            title: plain(&other.description),
+            state: other.state.as_str(),
+            ago: ago(self.t, other.created_at, self.now),
+        };
+        earlier.take(5).map(view).collect()
+    }
+
+    /// A card among others: what is too long is cut, and says so.
+    pub(crate) fn brief(&self, card: Card) -> CardView {
+        let mut view = self.whole(card);
+        let size: usize = view.fields.iter().map(|field| field.text.len()).sum();
+        if size > MOST_BYTES {
+            view.cut = true;
+            view.edit = None;
+            for field in &mut view.fields {
+                let end = field.text.floor_char_boundary(FIRST_BYTES);
+                field.text.truncate(end);
+                field.marks.retain(|(_, to, _)| *to <= end);
+                field.pieces = pieces(&field.text, &field.marks);
+            }
+        }
+        view
+    }
+
+    /// A card on its own: everything.
+    pub(crate) fn whole(&self, card: Card) -> CardView {
+        let fields = fields(self.t, &card);
+        let text = fields.first().map(|field| field.text.clone()).unwrap_or_default();
+        let findings = card.findings.iter().take(MOST_MARKS).map(|finding| FindingView {
+            rule: finding.rule.clone(),
+            risk: finding.risk.as_str(),
+            reason: plain(&finding.reason),
+            found: finding.span.and_then(|[start, end]| {
+                let part = text.get(start as usize..end as usize)?;
+                (part.len() < text.len() && !part.is_empty()).then(|| plain(&shortened(part)))
+            }),
+            instead: finding.instead.clone(),
+        });
+        let effects = card.effects.iter().map(|effect| EffectView {
+            what: self.t.word("effect", &effect.what),
+            things: effect.things.iter().map(|thing| plain(thing)).collect(),
+            more: effect.more,
+        });
+        let rev = format!("{}-{}-{}", card.state.as_str(), card.have, card.escalated);
+        let decided = card.state.decision().and_then(|decision| decision.feedback.as_deref());
+        CardView {
+            state: card.state.as_str(),
+            risk: card.risk.as_str(),
+            action: plain(&card.action),
+            title: plain(&card.description),
+            cut: false,
+            cwd: card.cwd.as_deref().map(plain),
+            scripts: card.scripts.iter().map(|s| (plain(&s.path), s.sha256.to_string())).collect(),
+            why: plain(&card.reason),
+            findings: findings.collect(),
+            effects: effects.collect(),
+            reasoning: card.reasoning.as_deref().map(plain),
+            asker: self.asker(&card),
+            asked: ago(self.t, card.created_at, self.now),
+            created_at: card.created_at.to_string(),
+            expires_at: card.expires_at.to_string(),
+            left: left(card.expires_at, self.now),
+            session: card.session.as_ref().map(ToString::to_string),
+            may_remember: card.may_remember,
+            agreed: (card.need > 1)
+                .then(|| self.t.with("card.quorum", &[("have", &card.have), ("need", &card.need)])),
+            others_must_agree: card.requester_excluded,
+            escalated: card.escalated,
+            feedback: decided.map(plain),
+            edit: matches!(card.state, State::Pending { .. }).then(|| edit(&card)).flatten(),
+            before: self.before(&card),
+            id: card.approval.to_string(),
+            token: card.token.map(|token| token.expose().to_owned()),
+            fields,
+            rev,
+        }
+    }
+}
+
+/// A long find, its middle left out: the whole stands above it.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 160;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(MOST);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// The part of an action that its findings point into.
+fn main_field(kind: &str) -> &'static str {
+    match kind {
+        "shell" => "command",
+        "code" => "source",
+        "applescript" => "script",
+        "navigate" | "http_request" => "url",
+        "ui" => "label",
+        "skill" => "skill",
+        "named" => "name",
+        "tool" => "tool",
+        "login" => "site",
+        "notify" => "channel",
+        "download" => "files",
+        "export_pdf" => "pages",
+        _ => "path",
+    }
+}
+
+fn fields(t: Text, card: &Card) -> Vec<Field> {
+    let Some(action) = card.action_json.as_object() else { return Vec::new() };
+    let main = main_field(action.get("kind").and_then(Value::as_str).unwrap_or_default());
+    let field = |name: &str, value: &Value, marks: Vec<Mark>| {
+        let text = text_of(value);
+        Field { pieces: pieces(&text, &marks), name: t.word("field", name), text, marks }
+    };
+    let marks = card.findings.iter().filter_map(|finding| {
+        let [start, end] = finding.span?;
+        Some((start as usize, end as usize, How::Risky))
+    });
+    let mut fields: Vec<_> = action
+        .get(main)
+        .map(|value| field(main, value, marks.take(MOST_MARKS).collect()))
+        .into_iter()
+        .collect();
+    for (name, value) in action {
+        let shown_elsewhere = name == "kind" || name == main || name == "cwd";
+        if !shown_elsewhere && !value.is_null() {
+            fields.push(field(name, value, Vec::new()));
+        }
+    }
+    fields
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+/// What can be changed: the part that runs, or all of it. What is masked cannot be: it would be
+/// sent as it is shown.
+fn edit(card: &Card) -> Option<Edit> {
+    let action = card.action_json.as_object()?;
+    if card.action_json.to_string().contains("[redacted:") {
+        return None;
+    }
+    let main = main_field(action.get("kind").and_then(Value::as_str)?);
+    let one = matches!(main, "command" | "source" | "script" | "url" | "path");
+    match action.get(main) {
+        Some(Value::String(text)) if one => Some(Edit { field: main, text: text.clone() }),
+        _ => Some(Edit { field: "", text: text_of(&card.action_json) }),
+    }
+}
+
+/// Marks, in cards of one kind, what is not the same in all of them.
+pub(crate) fn mark_differences(cards: &mut [CardView]) {
+    let Some(most) = cards.iter().map(|card| card.fields.len()).min() else { return };
+    for n in 0..most {
+        let texts = cards.iter().filter_map(|card| card.fields.get(n));
+        let texts: Vec<&str> = texts.map(|field| field.text.as_str()).collect();
+        let marks = differences(&texts);
+        for (card, marks) in cards.iter_mut().zip(marks) {
+            let Some(field) = card.fields.get_mut(n) else { continue };
+            field.marks.extend(marks.into_iter().take(MOST_MARKS));
+            field.pieces = pieces(&field.text, &field.marks);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! History: what a person's agents did, to search, to take along, to erase.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{Html, Response};
+use countersign_gate::audit::{Event, Record, export};
+use countersign_gate::clock::Timestamp;
+use countersign_gate::store::{Order, RecordQuery};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api::history::{Kind, file, own};
+use crate::app::App;
+use crate::auth::Signed;
+use crate::body::{Form, Query};
+use crate::console::piece::How;
+use crate::console::record::{RecordView, events, line};
+use crate::console::{Frame, done, show};
+use crate::error::Problem;
+use crate::route::{Route, form, page};
+
+/// Records on one page.
+const MOST: usize = 50;
+/// So many are read to find those with a word in them.
+const MOST_SEARCHED: usize = 5_000;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        page("/history", "history").says("What your agents did.").to(look),
+        page("/history/export.csv", "history_csv").says("All of it, as a table.").to(table),
+        form("/history/delete", "erase_history_form")
+            .says("Erases what is on record about you. The chain stays whole.")
+            .to(erase),
+    ]
+}
+
+/// What is looked for. Fields of a form that are left empty are none.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Which {
+    q: String,
+    event: String,
+    /// Days, as `2026-11-16`.
+    from: String,
+    until: String,
+    cursor: Option<u64>,
+}
+
+impl Which {
+    fn query(&self, owner: String) -> Result<RecordQuery, Problem> {
+        let event = Event::ALL.iter().map(|event| event.as_str()).find(|name| *name == self.event);
+        Ok(RecordQuery {
+            owner: Some(owner),
+            workspace: None,
+            session: None,
+            events: event.into_iter().collect(),
+            from: day(&self.from)?,
+            until: day(&self.until)?.map(|at| at.after(DAY)),
+            order: Order::Newest,
+            after: self.cursor.unwrap_or_default(),
+            limit: MOST,
+        })
+    }
+}
+
+const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+
+fn day(text: &str) -> Result<Option<Timestamp>, Problem> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let at = Timestamp::parse_day(text);
+    at.map(Some).ok_or_else(|| Problem::bad_request("a day is written as 2026-11-16"))
+}
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct History {
+    frame: Frame,
+    which: Which,
+    events: Vec<(&'static str, String)>,
+    records: Vec<RecordView>,
+    /// Where the next page is, if there is one.
+    next: Option<String>,
+    /// How many were looked through for a word, where that was not all.
+    searched: Option<usize>,
+}
+
+async fn look(
+    State(app): State<App>,
+    frame: Frame,
+    Query(which): Query<Which>,
+) -> Result<Html<String>, Problem> {
+    let frame = frame.on("history");
+    let mut query = which.query(own(&frame.person))?;
+    let word = which.q.trim().to_lowercase();
+    let (mut found, mut searched, mut more) = (Vec::new(), 0_usize, true);
+    while more && found.len() < MOST && searched < MOST_SEARCHED {
+        let records = app.gate.records(&frame.person, &query).await?;
+        more = records.len() == query.limit;
+        for record in records {
+            query.after = record.number;
+            searched = searched.saturating_add(1);
+            if has(&record, &word) {
+                found.push(record);
+            }
+            if found.len() == MOST {
+                break;
+            }
+        }
+    }
+    let next = (more || found.len() == MOST).then(|| next(&which, query.after));
+    let records = found.iter().map(|record| RecordView::of(frame.t, record)).collect();
+    let searched = (more && !word.is_empty() && found.len() < MOST).then_some(searched);
+    let events = events(frame.t);
+    show(&History { frame, which, events, records, next, searched })
+}
+
+fn has(record: &Record, word: &str) -> bool {
+    let payload = record.content.as_ref().map(|content| content.payload.to_lowercase());
+    word.is_empty()
+        || record.event.contains(word)
+        || payload.is_some_and(|text| text.contains(word))
+}
+
+fn next(which: &Which, after: u64) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("q", &which.q).append_pair("event", &which.event);
+    query.append_pair("from", &which.from).append_pair("until", &which.until);
+    format!("/history?{}", query.append_pair("cursor", &after.to_string()).finish())
+}
+
+async fn table(State(app): State<App>, Signed(person): Signed) -> Result<Response, Problem> {
+    let query = Which::default().query(own(&person))?;
+    let kind = Kind {
+        name: "countersign-history.csv",
+        media: "text/csv; charset=utf-8",
+        head: "number,at,event,session,what\r\n",
+        write: rows,
+    };
+    file(app, person, RecordQuery { order: Order::Oldest, ..query }, kind).await
+}
+
+fn rows(records: &[Record]) -> String {
+    records.iter().map(export).fold(String::new(), |mut text, record| {
+        let field = |name: &str| match record.get(name) {
+            Some(Value::String(text)) => cell(text),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => cell(&other.to_string()),
+        };
+        let what = cell(&line(record.get("payload").unwrap_or(&Value::Null)));
+        let (number, at, event, session) =
+            (field("number"), field("at"), field("event"), field("session"));
+        let _ = write!(text, "{number},{at},{event},{session},{what}\r\n");
+        text
+    })
+}
+
+/// A cell of a table. What a spreadsheet would compute is kept from being computed: an agent may
+/// have written it.
+fn cell(text: &str) -> String {
+    let computed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let guard = if computed { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
+async fn erase(
+    State(app): State<App>,
+    Signed(person): Signed,
+    form: Form,
+) -> Result<Response, Problem> {
+    if !form.is_on("sure") {
+        return Err(Problem::bad_request("tick the box: what is erased cannot be brought back"));
+    }
+    app.gate.erase(&person, &person.user().id).await?;
+    Ok(done("/history", "erased"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spreadsheet_computes_nothing_an_agent_wrote() {
+        assert_eq!(cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        assert_eq!(cell("plain, text"), "\"plain, text\"");
+    }
+
+    #[test]
+    fn the_next_page_looks_for_the_same() {
+        let which = Which { q: "a&b".into(), event: "approval".into(), ..Which::default() };
+        assert_eq!(next(&which, 7), "/history?q=a%26b&event=approval&from=&until=&cursor=7");
+    }
+}

@@ -1,0 +1,120 @@
+//! The inbox: every question that waits for a person, by session; and one question on its own.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Html;
+use countersign_gate::gate::Card;
+use countersign_gate::id::{ApprovalId, SessionId};
+
+use crate::app::App;
+use crate::body::Path;
+use crate::console::card::{CardView, Names, mark_differences};
+use crate::console::piece::{How, Piece, plain};
+use crate::console::{Frame, show};
+use crate::error::Problem;
+use crate::route::{Route, page};
+
+/// Nobody looks at more at once.
+const MOST_CARDS: usize = 50;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        page("/", "inbox").says("The questions that wait for you.").to(inbox),
+        page("/approvals/{id}", "approval").says("One question, with everything in it.").to(one),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "inbox.html")]
+struct Inbox {
+    frame: Frame,
+    sessions: Vec<SessionCards>,
+    /// How many wait beyond those shown.
+    more: usize,
+}
+
+/// The questions of one session.
+struct SessionCards {
+    id: Option<String>,
+    title: Vec<Piece>,
+    groups: Vec<Group>,
+}
+
+/// Questions of one kind, which can be answered together.
+struct Group {
+    cards: Vec<CardView>,
+}
+
+impl Group {
+    /// Whether all of them can be answered at once: each has been shown in full.
+    fn together(&self) -> bool {
+        self.cards.len() > 1 && self.cards.iter().all(|card| !card.cut && card.token.is_some())
+    }
+}
+
+async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Problem> {
+    let frame = frame.on("inbox");
+    let waiting = app.gate.waiting_first(&frame.person, MOST_CARDS).await?;
+    let more = waiting.all.saturating_sub(waiting.cards.len());
+    let names = Names::of(&app, &frame.person, frame.t, &waiting.cards).await?;
+    let mut sessions = Vec::new();
+    for (session, cards) in by(waiting.cards, |card| card.session.clone()) {
+        let title = title(&app, &frame, session.as_ref()).await;
+        let groups = by(cards, |card| card.action.clone()).into_iter().map(|(_, cards)| {
+            let mut cards: Vec<_> = cards.into_iter().map(|card| names.brief(card)).collect();
+            if cards.len() > 1 {
+                mark_differences(&mut cards);
+            }
+            let size = cards.len();
+            // What differs from the others depends on who the others are.
+            cards.iter_mut().for_each(|card| card.rev.push_str(&format!("-{size}")));
+            Group { cards }
+        });
+        let id = session.map(|id| id.to_string());
+        sessions.push(SessionCards { id, title, groups: groups.collect() });
+    }
+    show(&Inbox { frame, sessions, more })
+}
+
+/// What a session is called: what its agent is to do.
+async fn title(app: &App, frame: &Frame, session: Option<&SessionId>) -> Vec<Piece> {
+    let Some(id) = session else { return plain(&frame.t.say("inbox.no-session")) };
+    let task = match app.gate.session(&frame.person, id).await {
+        Ok(session) => session.plan.task,
+        // Whoever is asked to agree need not see the session itself.
+        Err(_) => None,
+    };
+    task.map_or_else(|| plain(&frame.t.about("inbox.session", id)), |task| plain(&task))
+}
+
+/// Parts a list by something, in the order in which its values first came.
+fn by<K: PartialEq>(cards: Vec<Card>, key: impl Fn(&Card) -> K) -> Vec<(K, Vec<Card>)> {
+    let mut parts: Vec<(K, Vec<Card>)> = Vec::new();
+    for card in cards {
+        let key = key(&card);
+        match parts.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, part)) => part.push(card),
+            None => parts.push((key, vec![card])),
+        }
+    }
+    parts
+}
+
+#[derive(Template)]
+#[template(path = "approval.html")]
+struct One {
+    frame: Frame,
+    card: CardView,
+}
+
+async fn one(
+    State(app): State<App>,
+    frame: Frame,
+    Path(id): Path<ApprovalId>,
+) -> Result<Html<String>, Problem> {
+    let frame = frame.on("approval");
+    let cards = vec![app.gate.card(&frame.person, &id).await?];
+    let names = Names::of(&app, &frame.person, frame.t, &cards).await?;
+    let card = cards.into_iter().next().map(|card| names.whole(card));
+    show(&One { card: card.ok_or_else(Problem::not_found)?, frame })
+}

@@ -1,0 +1,141 @@
+//! Texts of agents on a page: text, whatever is in them; what cannot be seen is shown by its
+//! number; parts that matter are marked.
+
+use countersign_core::visible::is_invisible;
+
+/// A stretch of text that is shown in one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    pub(crate) how: How,
+}
+
+/// How a stretch is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum How {
+    Plain,
+    /// Here it is not like the others of its group.
+    Differs,
+    /// This is what a rule found.
+    Risky,
+    /// A character that cannot be seen, by its number.
+    Ghost,
+}
+
+/// A stretch of a text, in bytes, and how it is shown.
+pub(crate) type Mark = (usize, usize, How);
+
+/// Cuts a text at its marks and shows what is invisible. Where marks overlap, the graver holds.
+pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
+    let mut cuts: Vec<usize> = marks.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+    cuts.extend([0, text.len()]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut pieces = Vec::new();
+    for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
+        // A mark that does not fit the text is none.
+        let Some(part) = text.get(*start..*end) else { return ghosts(text, How::Plain) };
+        let over = marks.iter().filter(|(from, to, _)| from <= start && end <= to);
+        let how = over.map(|(_, _, how)| *how).max().unwrap_or(How::Plain);
+        pieces.extend(ghosts(part, how));
+    }
+    pieces
+}
+
+fn ghosts(text: &str, how: How) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for char in text.chars() {
+        let ghost = is_invisible(char) && char != '\n' && char != '\t';
+        match pieces.last_mut() {
+            Some(last) if !ghost && last.how == how => last.text.push(char),
+            _ if ghost => {
+                let text = format!("U+{:04X}", u32::from(char));
+                pieces.push(Piece { text, how: How::Ghost });
+            }
+            _ => pieces.push(Piece { text: char.to_string(), how }),
+        }
+    }
+    pieces
+}
+
+/// A text in which nothing is marked.
+pub(crate) fn plain(text: &str) -> Vec<Piece> {
+    pieces(text, &[])
+}
+
+/// The words of each text that are not the same in all of them.
+pub(crate) fn differences(texts: &[&str]) -> Vec<Vec<Mark>> {
+    let words: Vec<Vec<(usize, &str)>> = texts.iter().map(|text| words(text)).collect();
+    let Some(first) = words.first() else { return Vec::new() };
+    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
+    let same = |from_end: bool, n: usize| {
+        let at = |words: &[(usize, &str)]| {
+            let index = if from_end { words.len().checked_sub(n.checked_add(1)?)? } else { n };
+            words.get(index).map(|(_, word)| (*word).to_owned())
+        };
+        let wanted = at(first);
+        words.iter().all(|words| at(words) == wanted)
+    };
+    let head = (0..shortest).take_while(|n| same(false, *n)).count();
+    let tail = (0..shortest.saturating_sub(head)).take_while(|n| same(true, *n)).count();
+    let mark = |words: &Vec<(usize, &str)>| {
+        let differing = words.iter().take(words.len().saturating_sub(tail)).skip(head);
+        let real = differing.filter(|(_, word)| !word.trim().is_empty());
+        real.map(|(at, word)| (*at, at.saturating_add(word.len()), How::Differs)).collect()
+    };
+    words.iter().map(mark).collect()
+}
+
+/// Words and what is between them, each with its place.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut before: Option<bool> = None;
+    for (at, char) in text.char_indices() {
+        let blank = char.is_whitespace();
+        if before.is_some_and(|before| before != blank) {
+            words.extend(text.get(start..at).map(|word| (start, word)));
+            start = at;
+        }
+        before = Some(blank);
+    }
+    words.extend(text.get(start..).filter(|word| !word.is_empty()).map(|word| (start, word)));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(pieces: &[Piece]) -> String {
+        let one = |piece: &Piece| match piece.how {
+            How::Plain => piece.text.clone(),
+            How::Differs => format!("({})", piece.text),
+            How::Risky => format!("[{}]", piece.text),
+            How::Ghost => format!("<{}>", piece.text),
+        };
+        pieces.iter().map(one).collect()
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_by_its_number() {
+        assert_eq!(shown(&plain("a\u{202e}b\u{200b}\n\tc\r")), "a<U+202E>b<U+200B>\n\tc<U+000D>");
+    }
+
+    #[test]
+    fn marks_may_overlap_and_the_graver_one_holds() {
+        let marks = [(0, 6, How::Differs), (3, 9, How::Risky)];
+        assert_eq!(shown(&pieces("rm -rf build", &marks)), "(rm )[-rf][ bu]ild");
+        assert_eq!(shown(&pieces("größe", &[(0, 3, How::Risky)])), "größe", "inside a letter");
+        assert_eq!(shown(&pieces("ab", &[(1, 9, How::Risky)])), "ab", "beyond the end");
+    }
+
+    #[test]
+    fn in_a_group_only_what_differs_is_marked() {
+        let texts = ["rm -rf a/build --now", "rm -rf b --now", "rm -rf c d --now"];
+        let marked = texts.iter().zip(differences(&texts));
+        let marked: Vec<_> = marked.map(|(text, marks)| shown(&pieces(text, &marks))).collect();
+        assert_eq!(marked, ["rm -rf (a/build) --now", "rm -rf (b) --now", "rm -rf (c) (d) --now"]);
+        assert!(differences(&["same", "same"]).iter().all(Vec::is_empty));
+    }
+}

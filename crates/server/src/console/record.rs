@@ -1,0 +1,87 @@
+//! Records as rows of a table.
+
+use countersign_gate::audit::{Event, Record};
+use serde_json::Value;
+
+use crate::console::Text;
+use crate::console::piece::{Piece, plain};
+use crate::console::when::moment;
+
+/// A record, as it is shown.
+pub(crate) struct RecordView {
+    pub(crate) number: u64,
+    pub(crate) at: String,
+    pub(crate) moment: String,
+    pub(crate) event: String,
+    pub(crate) word: String,
+    pub(crate) session: Option<String>,
+    /// What happened, on one line; nothing, if that was erased.
+    pub(crate) line: Option<Vec<Piece>>,
+    /// All that is on record.
+    pub(crate) payload: Vec<Piece>,
+}
+
+/// What says most of a record, in this order.
+const TELLING: [&str; 8] =
+    ["description", "action", "state", "reason", "status", "violation", "what", "message"];
+/// A line is not longer.
+const MOST_CHARACTERS: usize = 160;
+
+impl RecordView {
+    pub(crate) fn of(t: Text, record: &Record) -> Self {
+        let content = record.content.as_ref();
+        let payload = content.map(|content| {
+            let text = content.payload.as_str();
+            serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+        });
+        let pretty = payload.as_ref().and_then(|json| serde_json::to_string_pretty(json).ok());
+        let session = content.and_then(|content| content.subject.session.clone());
+        Self {
+            number: record.number,
+            at: record.at.to_string(),
+            moment: moment(record.at),
+            word: t.word("event", &record.event),
+            event: record.event.clone(),
+            session: session.map(|session| session.to_string()),
+            line: payload.as_ref().map(|payload| plain(&line(payload))),
+            payload: plain(&pretty.unwrap_or_default()),
+        }
+    }
+}
+
+/// Every kind of event, by its word and its name.
+pub(crate) fn events(t: Text) -> Vec<(&'static str, String)> {
+    Event::ALL.iter().map(|one| (one.as_str(), t.word("event", one.as_str()))).collect()
+}
+
+/// The telling parts of a record, on one line.
+pub(crate) fn line(payload: &Value) -> String {
+    let told = TELLING.iter().filter_map(|name| match payload.get(name)? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Null | Value::String(_) => None,
+        other => Some(other.to_string()),
+    });
+    let text = told.take(3).collect::<Vec<_>>().join(" · ");
+    let text = if text.is_empty() && *payload != Value::Null { payload.to_string() } else { text };
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text;
+    }
+    let kept: String = text.chars().take(MOST_CHARACTERS).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_tells_most() {
+        let planned = json!({"action": "shell", "status": "waiting", "key": null, "id": "x"});
+        assert_eq!(line(&planned), "shell · waiting");
+        assert_eq!(line(&json!({"other": 1})), "{\"other\":1}");
+        assert_eq!(line(&Value::Null), "");
+        assert!(line(&json!({"reason": "a".repeat(900)})).ends_with('…'));
+    }
+}

@@ -1,0 +1,146 @@
+// Keeps the page as it is on the server: a socket says when something happens, the page is fetched
+// again, and what is new is put in. Without a connection the page says so, and tries again.
+
+import { flash, isSteady, problem, show } from "./patch.js";
+import { notify } from "./notify.js";
+
+const words = document.getElementById("words")?.dataset ?? {};
+const say = (text) => {
+  const region = document.getElementById("announce");
+  if (region && text) region.textContent = text;
+};
+
+let fetching = false;
+let again = false;
+
+/** Fetches this page again. While that goes on, however much happens is one more time. */
+export const refresh = async () => {
+  if (fetching) {
+    again = true;
+    return;
+  }
+  fetching = true;
+  try {
+    do {
+      again = false;
+      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      if (answer.redirected && new URL(answer.url).pathname === "/sign-in") location.reload();
+      else if (answer.ok) show(await answer.text());
+    } while (again);
+  } catch {
+    // The socket notices as well, and the page says that it is not connected.
+  } finally {
+    fetching = false;
+  }
+};
+
+const connection = (state) => {
+  const place = document.getElementById("connection");
+  if (!place || place.dataset.state === state) return;
+  place.dataset.state = state;
+  place.textContent = state === "live" ? words.live : words.lost;
+};
+
+const heard = (message) => {
+  const { type, payload } = message;
+  if (type === "app_skill_confirmation_required") {
+    const known = document.getElementById(`card-${payload.app_skill_id}`);
+    if (!known) {
+      say(`${words.new} ${payload.description}`);
+      notify(payload.description);
+    }
+  }
+  if (type === "app_skill_confirmation_resolved" || type === "app_skill_confirmation_expired") {
+    if (document.getElementById(`card-${payload.app_skill_id}`)) say(words.settled);
+  }
+  if (type === "signed_out") location.reload();
+  refresh();
+};
+
+let wait = 500;
+const connect = () => {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  const socket = new WebSocket(`${scheme}//${location.host}/api/ws`);
+  socket.addEventListener("open", () => {
+    wait = 500;
+    connection("live");
+    refresh();
+  });
+  socket.addEventListener("message", (event) => {
+    try {
+      heard(JSON.parse(event.data));
+    } catch {
+      refresh();
+    }
+  });
+  socket.addEventListener("close", () => {
+    connection("lost");
+    setTimeout(connect, wait);
+    wait = Math.min(wait * 2, 10_000);
+  });
+};
+
+export const goLive = () => {
+  if (!document.getElementById("connection")) return;
+  window.addEventListener("offline", () => connection("lost"));
+  window.addEventListener("online", refresh);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) refresh();
+  });
+  connect();
+};
+
+const send = async (form, button) => {
+  const body = new URLSearchParams(new FormData(form, button));
+  const buttons = form.querySelectorAll("button");
+  for (const one of buttons) one.disabled = true;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body });
+    const html = await answer.text();
+    if (!answer.ok) {
+      say(`${words.failed} ${problem(html)}`);
+      showProblem(form, problem(html));
+      refresh();
+      return;
+    }
+    if (show(html)) say(flash(html));
+    else location.assign(answer.url);
+  } catch {
+    showProblem(form, words.lost);
+  } finally {
+    for (const one of buttons) one.disabled = false;
+  }
+};
+
+const showProblem = (form, text) => {
+  let place = form.querySelector(".problem");
+  if (!place) {
+    place = document.createElement("p");
+    place.className = "problem";
+    place.setAttribute("role", "alert");
+    form.append(place);
+  }
+  place.textContent = text;
+};
+
+/** Answers are sent without leaving the page. Groups have a page for what was refused. */
+export const sendForms = () => {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("form.answer")) return;
+    event.preventDefault();
+    send(form, event.submitter);
+  });
+  document.addEventListener(
+    "click",
+    (event) => {
+      const button = event.target.closest?.("#inbox form button");
+      // A press of a key has no place on the screen, and hits what has the focus.
+      if (button && event.detail > 0 && !isSteady()) {
+        event.preventDefault();
+        event.stopPropagation();
+      }
+    },
+    true,
+  );
+};
