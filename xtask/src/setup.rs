@@ -53,7 +53,8 @@ impl Tool {
         println!("installing {packages}");
         // A machine that has never looked knows of no packages.
         apt_get(prefix, &["update"])?;
-        let words = ["install", "--yes", "--no-install-recommends"];
+        // What is there already is somebody else's to upgrade.
+        let words = ["install", "--yes", "--no-install-recommends", "--no-upgrade"];
         apt_get(prefix, &[&words, self.packages].concat())
     }
 }
