@@ -3,11 +3,12 @@
 //! One profile and one target folder, so that nothing is compiled twice. What a machine does not
 //! have (cargo-deny, the corpus) is skipped with a line that says so.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::generated::How;
 use crate::process::{PROFILE, cargo, has_subcommand, root, run, run_keeping};
-use crate::{Result, arrows, quality, rules, transcript};
+use crate::{Result, arrows, quality, rules, setup, transcript};
 
 /// One heading of the output.
 struct Section {
@@ -19,7 +20,8 @@ const SECTIONS: &[Section] = &[
     Section { name: "format", run: format },
     Section { name: "arrows between crates", run: || quiet(arrows::check()) },
     Section { name: "lints", run: lints },
-    Section { name: "tests", run: || run_tests(&[]) },
+    Section { name: "what tests need", run: || quiet(setup::run_all()) },
+    Section { name: "tests", run: all_tests },
     Section { name: "ignored tests still fail", run: ignored_tests },
     Section { name: "documentation tests", run: doc_tests },
     Section { name: "documentation", run: documentation },
@@ -87,7 +89,7 @@ fn close(closing: &[String], failed: &[&str], took: Duration) -> Result {
 /// # Errors
 /// A test failed.
 pub(crate) fn test(args: &[&str]) -> Result {
-    quiet(run_tests(args).map(drop)).map(drop)
+    run_keeping(&mut test_command(args), is_closing_line).map(drop)
 }
 
 fn quiet(outcome: Result) -> Result<Vec<String>> {
@@ -112,13 +114,18 @@ fn lints() -> Result<Vec<String>> {
     ])))
 }
 
+/// Here a test that cannot do its work fails; elsewhere it says that it is skipped.
+fn all_tests() -> Result<Vec<String>> {
+    run_keeping(test_command(&[]).env("COUNTERSIGN_CI", "1"), is_closing_line)
+}
+
 /// By nextest where it is installed, else by cargo.
-fn run_tests(args: &[&str]) -> Result<Vec<String>> {
+fn test_command(args: &[&str]) -> Command {
     let nextest: &[&str] = &["nextest", "run", "--workspace", "--cargo-profile", PROFILE];
     let plain: &[&str] =
         &["test", "--workspace", "--all-targets", "--profile", PROFILE, "--no-fail-fast"];
     let words = if has_subcommand("nextest") { nextest } else { plain };
-    run_keeping(&mut cargo(&[words, args].concat()), is_closing_line)
+    cargo(&[words, args].concat())
 }
 
 /// What a test runner says last.

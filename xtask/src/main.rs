@@ -9,11 +9,13 @@ use std::process::ExitCode;
 mod arrows;
 mod bench;
 mod ci;
+mod console;
 mod fuzz;
 mod generated;
 mod process;
 mod quality;
 mod rules;
+mod setup;
 mod soak;
 mod transcript;
 
@@ -23,6 +25,7 @@ type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask <task>
 
+  setup                           install and fetch what the tests need: a browser, axe-core
   ci [--keep-going]               everything CI checks, in order, until one fails
   test [ARGS…]                    the tests alone, by the runner CI uses
   arrows                          dependencies point one way
@@ -31,6 +34,8 @@ cargo xtask <task>
           [--only NAME] [--show N]  … or print N wrong rows of the files so named
   transcripts [--bless]           run the console blocks of README.md and the guide
   bench                           measure, write the table of docs/performance.md
+  bench console                   measure the console in a browser, write its table there
+  screenshots                     take pictures of the console, copy some to docs/images
   fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
   soak [PART…] [--steps N] …      properties, traces, kills and requests, many more than CI (--help)
 ";
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
 
 fn run(args: &[&str]) -> Result {
     match args {
+        ["setup"] => setup::run_all(),
         ["ci", rest @ ..] => ci::run_all(rest),
         ["test", rest @ ..] => ci::test(rest),
         ["arrows"] => arrows::check(),
@@ -56,6 +62,8 @@ fn run(args: &[&str]) -> Result {
         ["quality", rest @ ..] => quality::run(rest),
         ["transcripts", rest @ ..] => transcript::run(rest),
         ["bench"] => bench::run(),
+        ["bench", "console"] => console::bench(),
+        ["screenshots"] => console::screenshots(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         _ => Err(USAGE.into()),

@@ -116,7 +116,9 @@ fn protect(headers: &mut HeaderMap, id: &str) {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // Other sites learn nothing. Our own pages do: without it a browser hides the origin of
+        // their forms, and those are refused.
+        (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {

@@ -1,0 +1,176 @@
+//! A real Chromium, driven over the `DevTools` protocol: what a person sees and what they do.
+//!
+//! Each test starts its own, with a profile that is thrown away, and it ends with the test. Pages
+//! stand in contexts of their own, so that two of them are two devices. A page on which the
+//! browser complains (an error of a script, something the content policy forbids) fails its test.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Home, PATIENCE, Server, text};
+
+mod axe;
+mod eye;
+mod hand;
+mod page;
+mod wire;
+
+pub(super) use page::Page;
+use wire::Wire;
+
+/// A running Chromium.
+pub(super) struct Browser {
+    child: Child,
+    wire: Rc<RefCell<Wire>>,
+    home: std::sync::Arc<Home>,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Browser {
+    /// Starts one. Without a Chromium there is nothing to test, which CI does not accept.
+    pub(super) fn launch() -> Option<Self> {
+        let Some(program) = program() else {
+            missing("there is no chromium");
+            return None;
+        };
+        let home = Home::new();
+        let profile = home.0.join("profile");
+        let log = File::create(home.0.join("log")).expect("a log");
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("HOME", &home.0)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .args(FLAGS)
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg("about:blank")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let mut child = command.spawn().expect("chromium starts");
+        let Some((port, path)) = listening(&mut child, &profile.join("DevToolsActivePort")) else {
+            let _ = child.kill();
+            panic!("chromium does not listen: {}", home.log());
+        };
+        let wire = Rc::new(RefCell::new(Wire::open(port, &path)));
+        Some(Self { child, wire, home })
+    }
+
+    /// An empty page in a context of its own: a device that the server does not know.
+    pub(super) fn page(&self, server: &Server) -> Page {
+        let call = |method: &str, params: &Value| {
+            let answer = self.wire.borrow_mut().call(None, method, params);
+            answer.unwrap_or_else(|error| panic!("{method}: {error}"))
+        };
+        let context = text(&call("Target.createBrowserContext", &json!({}))["browserContextId"]);
+        let downloads = self.home.0.join(format!("downloads-{context}"));
+        fs::create_dir_all(&downloads).expect("a folder");
+        call(
+            "Browser.setDownloadBehavior",
+            &json!({"behavior": "allow", "browserContextId": context, "downloadPath": downloads}),
+        );
+        let target = json!({"url": "about:blank", "browserContextId": context});
+        let target = text(&call("Target.createTarget", &target)["targetId"]);
+        let attach = json!({"targetId": target, "flatten": true});
+        let session = text(&call("Target.attachToTarget", &attach)["sessionId"]);
+        Page::new(Rc::clone(&self.wire), session, downloads, &server.url)
+    }
+
+    /// A page of this server, signed in by a link.
+    pub(super) fn signed_in(&self, server: &Server, link: &str) -> Page {
+        let page = self.page(server);
+        page.go(&format!("/sign-in?link={link}"));
+        page.submit("form[action='/sign-in'] button");
+        page.wait_for("html[data-page=inbox]");
+        page
+    }
+
+    /// The owner's first page.
+    pub(super) fn owner(&self, server: &Server) -> Page {
+        self.signed_in(server, server.link.as_deref().expect("a link"))
+    }
+}
+
+const FLAGS: &[&str] = &[
+    "--headless=new",
+    "--remote-debugging-port=0",
+    // Tests often run as root in a container, where its sandbox cannot be set up. It opens nothing
+    // but our own pages.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    // Pages in the back are devices too: they must be as awake as the one in front.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--force-color-profile=srgb",
+    "--lang=en-US",
+    "--accept-lang=en-US",
+    "--window-size=1440,900",
+];
+
+/// Says why a test did nothing; in CI that is an error.
+pub(super) fn missing(what: &str) {
+    let is_ci = ["COUNTERSIGN_CI", "CI"].iter().any(|name| std::env::var_os(name).is_some());
+    assert!(!is_ci, "{what}: `cargo xtask setup` installs it");
+    eprintln!("skipped: {what} (`cargo xtask setup` installs it)");
+}
+
+fn program() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("COUNTERSIGN_CHROMIUM") {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let places = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// The port and the path it listens on, once it does.
+fn listening(child: &mut Child, file: &Path) -> Option<(u16, String)> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        let said = fs::read_to_string(file).unwrap_or_default();
+        if let Some((port, path)) = said.split_once('\n')
+            && let Ok(port) = port.trim().parse()
+            && !path.trim().is_empty()
+        {
+            return Some((port, path.trim().to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// The folder that builds go to.
+pub(super) fn target() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+    folder.expect("it is inside of another").to_owned()
+}
