@@ -11,7 +11,7 @@
 
 use std::convert::Infallible;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -27,7 +27,8 @@ use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
 use crate::error::Problem;
-use crate::route::Who;
+use crate::idempotent;
+use crate::route::{Door, Look, Who};
 
 /// Where a device's secret is kept in a browser.
 const COOKIE: &str = "countersign";
@@ -70,29 +71,32 @@ pub(crate) struct Remote {
 }
 
 /// Lets a request in, or not.
-pub(crate) async fn admit(
-    State((app, who)): State<(App, Who)>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn admit(app: &App, door: Door, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match recognise(&app, &parts, who).await {
-        Ok(identity) => {
-            if let Some(identity) = identity {
-                parts.extensions.insert(identity);
-            }
-            next.run(Request::from_parts(parts, body)).await
-        }
-        Err(problem) => problem.into_response(),
+    let identity = match recognise(app, &parts, door).await {
+        Ok(identity) => identity,
+        Err(problem) => return problem.into_response(),
+    };
+    if let Some(identity) = identity {
+        parts.extensions.insert(identity);
     }
+    let request = Request::from_parts(parts, body);
+    if door.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
+        return Box::pin(idempotent::once(app, request, next)).await;
+    }
+    next.run(request).await
 }
 
-async fn recognise(app: &App, request: &Parts, who: Who) -> Result<Option<Identity>, Problem> {
+async fn recognise(
+    app: &App,
+    request: &Parts,
+    Door { who, look, .. }: Door,
+) -> Result<Option<Identity>, Problem> {
     let (headers, method) = (&request.headers, &request.method);
     let remote = request.extensions.get::<Remote>().copied().unwrap_or_default();
     let identity = match who {
         Who::Anybody | Who::KeyAnywhere => return Ok(None),
-        Who::Person | Who::Either => identify(app, headers, method, remote).await?,
+        Who::Person | Who::Either => identify(app, headers, method, remote, look).await?,
     };
     match (who, identity) {
         (Who::Person, Identity::Caller(_)) => {
@@ -108,6 +112,7 @@ async fn identify(
     headers: &HeaderMap,
     method: &Method,
     remote: Remote,
+    look: Look,
 ) -> Result<Identity, Problem> {
     let at = |person: Person| match remote.peer {
         Some(peer) => person.at(peer),
@@ -115,11 +120,7 @@ async fn identify(
     };
     if let Some(secret) = bearer(headers)? {
         return match secret.kind() {
-            SecretKind::Key => {
-                let device = device(headers)?;
-                let caller = app.gate.authenticate(&secret, device.as_ref()).await?;
-                Ok(Identity::Caller(caller))
-            }
+            SecretKind::Key => Ok(Identity::Caller(caller(app, headers, &secret, look).await?)),
             SecretKind::Device => Ok(Identity::Person(at(sign_in(app, &secret).await?))),
             SecretKind::Token | SecretKind::Link => {
                 Err(Problem::not_signed_in("this secret is neither a key nor a device's"))
@@ -144,6 +145,30 @@ async fn identify(
             Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
         }
     }
+}
+
+async fn caller(
+    app: &App,
+    headers: &HeaderMap,
+    key: &Secret,
+    look: Look,
+) -> Result<Caller, Problem> {
+    let device = device(headers)?;
+    let caller = match look {
+        // An answer that was kept is given without asking the gate.
+        Look::Recall if !headers.contains_key(idempotent::KEY) => {
+            app.gate.recognise(key, device.as_ref()).await?
+        }
+        Look::Recall | Look::Anew => app.gate.authenticate(key, device.as_ref()).await?,
+    };
+    Ok(caller)
+}
+
+/// Who is asking, looked up anew: what was recalled is outdated.
+pub(crate) async fn anew(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let key = bearer(headers)?.filter(|secret| secret.kind() == SecretKind::Key);
+    let key = key.ok_or_else(|| Problem::not_signed_in("this secret is not a key"))?;
+    caller(app, headers, &key, Look::Anew).await
 }
 
 async fn sign_in(app: &App, device: &Secret) -> Result<Person, Problem> {
@@ -269,7 +294,8 @@ impl FromRequestParts<App> for Identity {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        let identity = parts.extensions.get::<Self>().cloned();
+        // Taken, not copied: a handler wants to know it once.
+        let identity = parts.extensions.remove::<Self>();
         identity.ok_or_else(|| Problem::not_signed_in("sign in first"))
     }
 }

@@ -4,6 +4,7 @@
 
 mod idempotency;
 mod live;
+mod recall;
 mod roles;
 mod security;
 mod waiting;
