@@ -5,6 +5,7 @@
 mod idempotency;
 mod live;
 mod pages;
+mod recall;
 mod roles;
 mod security;
 mod waiting;
