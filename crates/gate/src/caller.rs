@@ -9,6 +9,7 @@ use crate::id::{DeviceId, KeyId, UserId, WorkspaceId};
 use crate::key::{Access, ApiKey};
 use crate::redacted;
 use crate::scope;
+use crate::store::Epoch;
 use crate::user::{Role, User};
 
 /// Who proposes an action.
@@ -17,6 +18,8 @@ pub struct Caller {
     pub(crate) user: UserId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) key: Option<ApiKey>,
+    /// Recognised from memory, in this epoch: proposals of theirs are decided in no other.
+    pub(crate) epoch: Option<Epoch>,
 }
 
 impl Caller {
@@ -106,6 +109,7 @@ impl Person {
             user: self.user.id.clone(),
             workspace: workspace.clone(),
             key: None,
+            epoch: None,
         })
     }
 }

@@ -65,6 +65,30 @@ pub(crate) async fn get<T: Document>(
     store.get(T::KIND, id).await?.map(|stored| held(&stored)).transpose()
 }
 
+/// Reads one if it is wanted for what it can be found by.
+pub(crate) async fn get_if<T: Document>(
+    store: &dyn Store,
+    id: &str,
+    wanted: impl FnOnce(&Doc) -> bool + Send,
+) -> Result<Option<Held<T>>, StoreError> {
+    let stored = store.get(T::KIND, id).await?;
+    stored.filter(|stored| wanted(&stored.doc)).as_ref().map(held).transpose()
+}
+
+/// Reads one, perhaps from memory, for a batch that names the epoch from before.
+pub(crate) async fn recall<T: Document + Clone + Send + Sync + 'static>(
+    store: &dyn Store,
+    id: &str,
+) -> Result<Option<Held<T>>, StoreError> {
+    let Some(kept) = store.recall(T::KIND, id).await? else { return Ok(None) };
+    let version = kept.stored().version;
+    match kept.read::<T, _>(value)? {
+        Some(value) => Ok(Some(Held { value: value.clone(), version })),
+        // Read as another type of the same kind, which there is none of.
+        None => held(kept.stored()).map(Some),
+    }
+}
+
 /// Reads all that a query finds.
 pub(crate) async fn find<T: Document>(
     store: &dyn Store,
@@ -89,8 +113,11 @@ fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
 }
 
 fn held<T: Document>(stored: &Stored) -> Result<Held<T>, StoreError> {
-    let value = serde_json::from_str(&stored.doc.body).map_err(|error| {
+    Ok(Held { value: value(stored)?, version: stored.version })
+}
+
+fn value<T: Document>(stored: &Stored) -> Result<T, StoreError> {
+    serde_json::from_str(&stored.doc.body).map_err(|error| {
         StoreError(format!("{} `{}` cannot be read: {error}", T::KIND.as_str(), stored.doc.id))
-    })?;
-    Ok(Held { value, version: stored.version })
+    })
 }

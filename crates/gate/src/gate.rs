@@ -28,6 +28,7 @@ use crate::event::{Bus, Event};
 use crate::id::UserId;
 use crate::keyring::Keyring;
 use crate::process::Processes;
+use crate::redacted::Plain;
 use crate::settings::Settings;
 use crate::store::{Batch, CommitError, Committed, Kind, Store, StoreError};
 use crate::vault::Vault;
@@ -78,6 +79,7 @@ pub struct Gate {
     bus: Bus,
     present: Mutex<Presence>,
     claims: idempotency::Claims,
+    plain: Plain,
     files: Option<transfer::Files>,
 }
 
@@ -116,6 +118,9 @@ pub enum GateError {
     /// The machine has no randomness to give.
     #[error(transparent)]
     Chance(#[from] ChanceError),
+    /// Another process has changed something since the caller was recognised from memory.
+    #[error("something has changed meanwhile: try again")]
+    Outdated,
     /// Others changed the same things again and again.
     #[error("too much is happening at once: try again")]
     Busy,
@@ -141,6 +146,7 @@ impl Gate {
             present: Mutex::default(),
             vault: Vault::default(),
             claims: idempotency::Claims::default(),
+            plain: Plain::default(),
             files: None,
             store,
             keyring,
@@ -233,6 +239,24 @@ impl Gate {
         document::get(&*self.store, id).await
     }
 
+    /// Reads one, perhaps from memory, for a batch that names the epoch from before.
+    async fn recall<T>(&self, id: &str) -> Result<Option<Held<T>>, StoreError>
+    where
+        T: Document + Clone + Send + Sync + 'static,
+    {
+        document::recall(&*self.store, id).await
+    }
+
+    async fn look<T>(&self, id: &str, look: Look) -> Result<Option<Held<T>>, StoreError>
+    where
+        T: Document + Clone + Send + Sync + 'static,
+    {
+        match look {
+            Look::Anew => self.get(id).await,
+            Look::Recall => self.recall(id).await,
+        }
+    }
+
     async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
         self.store.commit(batch).await
     }
@@ -279,7 +303,16 @@ impl Document for Control {
     }
 }
 
+/// Where a document is looked for.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    /// In the store.
+    Anew,
+    /// In memory first, for a batch that names the epoch from before.
+    Recall,
+}
+
 /// What stood in the way of a commit: looked at again, told, or given up on.
 fn is_conflict(error: &CommitError) -> bool {
-    matches!(error, CommitError::Conflict { .. })
+    matches!(error, CommitError::Conflict { .. } | CommitError::Outdated)
 }

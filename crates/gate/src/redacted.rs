@@ -1,5 +1,8 @@
 //! Redaction before anything is kept or sent.
 
+use std::collections::HashSet;
+use std::sync::{PoisonError, RwLock};
+
 use countersign_core::redact::{mask as masked, redact, scan};
 use countersign_core::{Action, Effect, Finding, Judgement, Span};
 use serde_json::Value;
@@ -50,14 +53,46 @@ fn moved(text: &str, [start, end]: Span) -> Option<Span> {
     (masked.get(span[0] as usize..span[1] as usize) == Some(part)).then_some(span)
 }
 
-/// What was found, without what it was found in: reasons quote the action.
-pub(crate) fn judgement(mut judgement: Judgement) -> Judgement {
-    let findings = judgement.findings.iter_mut().map(|finding| &mut finding.reason);
-    let steps = judgement.trace.iter_mut().map(|step| &mut step.because);
-    for told in findings.chain(steps).chain([&mut judgement.reason]) {
-        *told = text(told);
+/// Reasons that there is nothing to mask in. Where nothing was found in an action its judgement says
+/// the same few things every time, and to look through them takes longer than to judge.
+#[derive(Debug, Default)]
+pub(crate) struct Plain(RwLock<HashSet<String>>);
+
+impl Plain {
+    /// The most that are known, and the longest.
+    const MOST: usize = 256;
+    const LONGEST: usize = 256;
+
+    /// What was found, without what it was found in: reasons quote the action.
+    pub(crate) fn judgement(&self, mut judgement: Judgement) -> Judgement {
+        let found = !judgement.findings.is_empty();
+        let findings = judgement.findings.iter_mut().map(|finding| &mut finding.reason);
+        let steps = judgement.trace.iter_mut().map(|step| &mut step.because);
+        for told in findings.chain(steps).chain([&mut judgement.reason]) {
+            if found {
+                *told = text(told);
+            } else if !self.knows(told) {
+                *told = self.masked(told);
+            }
+        }
+        judgement
     }
-    judgement
+
+    fn knows(&self, reason: &str) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(reason)
+    }
+
+    fn masked(&self, reason: &str) -> String {
+        let masked = text(reason);
+        if masked == reason && reason.len() <= Self::LONGEST {
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= Self::MOST {
+                known.clear();
+            }
+            known.insert(masked.clone());
+        }
+        masked
+    }
 }
 
 /// The name of a scope, whose parts are escaped: `tool.a%3Db`.
@@ -167,6 +202,28 @@ mod tests {
             "arguments": {"auth": {"password": "correct-horse-41"}, "list": ["a", {"b": key}]}});
         let told = of(nested);
         assert!(!told.contains(&key) && !told.contains("correct-horse"), "{told}");
+    }
+
+    #[test]
+    fn a_reason_is_masked_the_same_however_often_it_is_told() {
+        let plain = Plain::default();
+        let action = Action::Shell { command: "ls".into(), cwd: None };
+        let judged = countersign_core::judge(&action, &Default::default(), &Default::default());
+        assert!(judged.findings.is_empty());
+        let secret = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
+        for reason in ["nothing risky found", secret.as_str()] {
+            let told = Judgement { reason: reason.to_owned(), ..judged.clone() };
+            let masked = text(reason);
+            for _ in 0..3 {
+                assert_eq!(plain.judgement(told.clone()).reason, masked);
+            }
+            assert_eq!(plain.knows(reason), masked == reason);
+        }
+        for number in 0..=2 * Plain::MOST {
+            let told = Judgement { reason: format!("nothing, {number}"), ..judged.clone() };
+            assert_eq!(plain.judgement(told.clone()), told);
+            assert!(plain.0.read().unwrap().len() <= Plain::MOST);
+        }
     }
 
     #[test]

@@ -14,9 +14,11 @@
 //! So every arrow in the life of an approval is one batch, and everything that goes with it (the
 //! counter of pending questions, the record) is in that batch.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::audit::{Draft, Head, Mark, Record};
@@ -56,6 +58,66 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Where the chain begins, where it ends, and the signed marks between.
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>>;
+
+    /// One document, perhaps from memory. Only for a batch that names the [`epoch`](Self::epoch)
+    /// from before: others who use the same store may have changed the document since, and their
+    /// change is noticed when the batch is committed. A store that cannot notice reads.
+    fn recall<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> Soon<'a, Result<Option<Arc<Kept>>, StoreError>> {
+        Box::pin(
+            async move { Ok(self.get(kind, id).await?.map(|stored| Kept::new(stored).into())) },
+        )
+    }
+
+    /// What a counter stands at, perhaps from memory, as [`recall`](Self::recall) has it.
+    fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+        self.counter(key)
+    }
+
+    /// The epoch that a batch names to rely on what is recalled from now on.
+    fn epoch(&self) -> Epoch {
+        Epoch::default()
+    }
+}
+
+/// The time in which no other process was seen to change anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Epoch(pub u64);
+
+/// A document that is kept in mind, with what was made of its text.
+#[derive(Debug)]
+pub struct Kept {
+    stored: Stored,
+    read: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Kept {
+    /// A document whose text nobody has read yet.
+    #[must_use]
+    pub const fn new(stored: Stored) -> Self {
+        Self { stored, read: OnceLock::new() }
+    }
+
+    /// The document.
+    #[must_use]
+    pub const fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// What its text says, read once.
+    pub(crate) fn read<T: Any + Send + Sync, E>(
+        &self,
+        read: impl FnOnce(&Stored) -> Result<T, E>,
+    ) -> Result<Option<&T>, E> {
+        if let Some(value) = self.read.get() {
+            return Ok(value.downcast_ref());
+        }
+        let value = Box::new(read(&self.stored)?);
+        Ok(self.read.get_or_init(|| value).downcast_ref())
+    }
 }
 
 /// The signed ends of the chain, and the marks between.
@@ -239,6 +301,9 @@ pub struct Batch {
     pub erase: Option<Erase>,
     /// The chain loses its records from before this moment, down to the first that is not.
     pub cut: Option<Timestamp>,
+    /// What was [recalled](Store::recall) for it was recalled in this epoch, which must not be over.
+    /// Of all conditions this is the first.
+    pub epoch: Option<Epoch>,
 }
 
 /// A document that must still be as it was read; version 0 means that there was none.
@@ -380,6 +445,9 @@ pub enum CommitError {
         /// Which one.
         id: String,
     },
+    /// Another process has changed something meanwhile, perhaps what was recalled.
+    #[error("another process has changed something meanwhile")]
+    Outdated,
     /// A counter stands at its ceiling.
     #[error("`{key}` stands at its limit of {most}")]
     Full {

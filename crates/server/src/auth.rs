@@ -12,7 +12,7 @@
 use std::convert::Infallible;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -28,8 +28,10 @@ use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
 use crate::body::read;
+use crate::console::{Text, dress, go};
 use crate::error::Problem;
-use crate::route::Who;
+use crate::idempotent;
+use crate::route::{Door, Look, Who};
 
 /// Where a device's secret is kept in a browser.
 const COOKIE: &str = "countersign";
@@ -71,29 +73,42 @@ pub(crate) struct Remote {
     pub(crate) encrypted: bool,
 }
 
-/// Lets a request in, or not. Whoever must sign in to see a page is shown where.
-pub(crate) async fn admit(
-    State((app, who, page)): State<(App, Who, bool)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let admitted = async {
-        let (mut parts, mut body) = request.into_parts();
-        if page && who == Who::Person && is_form(&parts) {
-            body = csrf_from_form(&app, &mut parts, body).await?;
-        }
-        if let Some(identity) = recognise(&app, &parts, who).await? {
-            parts.extensions.insert(identity);
-        }
-        Ok::<_, Problem>(Request::from_parts(parts, body))
-    };
-    match admitted.await {
-        Ok(request) => next.run(request).await,
-        Err(problem) if page && problem.status() == StatusCode::UNAUTHORIZED => {
-            (StatusCode::SEE_OTHER, [(header::LOCATION, "/sign-in")]).into_response()
-        }
-        Err(problem) => problem.into_response(),
+/// Lets a request in, or not.
+pub(crate) async fn admit(app: &App, door: Door, request: Request, next: Next) -> Response {
+    if door.page {
+        return Box::pin(admit_to_page(app, door, request, next)).await;
     }
+    let request = match let_in(app, door, request).await {
+        Ok(request) => request,
+        Err(problem) => return problem.into_response(),
+    };
+    if door.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
+        return Box::pin(idempotent::once(app, request, next)).await;
+    }
+    next.run(request).await
+}
+
+/// The same for a page. Whoever must sign in to see it is shown where; whatever goes wrong is a
+/// page too.
+async fn admit_to_page(app: &App, door: Door, request: Request, next: Next) -> Response {
+    let t = Text::wanted(request.headers());
+    let response = match let_in(app, door, request).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) if problem.status() == StatusCode::UNAUTHORIZED => go("/sign-in"),
+        Err(problem) => problem.into_response(),
+    };
+    dress(t, response)
+}
+
+async fn let_in(app: &App, door: Door, request: Request) -> Result<Request, Problem> {
+    let (mut parts, mut body) = request.into_parts();
+    if door.page && door.who == Who::Person && is_form(&parts) {
+        body = csrf_from_form(app, &mut parts, body).await?;
+    }
+    if let Some(identity) = recognise(app, &parts, door).await? {
+        parts.extensions.insert(identity);
+    }
+    Ok(Request::from_parts(parts, body))
 }
 
 fn is_form(request: &Parts) -> bool {
@@ -117,12 +132,16 @@ async fn csrf_from_form(app: &App, request: &mut Parts, body: Body) -> Result<Bo
     Ok(Body::from(bytes.to_vec()))
 }
 
-async fn recognise(app: &App, request: &Parts, who: Who) -> Result<Option<Identity>, Problem> {
+async fn recognise(
+    app: &App,
+    request: &Parts,
+    Door { who, look, .. }: Door,
+) -> Result<Option<Identity>, Problem> {
     let (headers, method) = (&request.headers, &request.method);
     let remote = request.extensions.get::<Remote>().copied().unwrap_or_default();
     let identity = match who {
         Who::Anybody | Who::KeyAnywhere => return Ok(None),
-        Who::Person | Who::Either => identify(app, headers, method, remote).await?,
+        Who::Person | Who::Either => identify(app, headers, method, remote, look).await?,
     };
     match (who, identity) {
         (Who::Person, Identity::Caller(_)) => {
@@ -138,6 +157,7 @@ async fn identify(
     headers: &HeaderMap,
     method: &Method,
     remote: Remote,
+    look: Look,
 ) -> Result<Identity, Problem> {
     let at = |person: Person| match remote.peer {
         Some(peer) => person.at(peer),
@@ -145,11 +165,7 @@ async fn identify(
     };
     if let Some(secret) = bearer(headers)? {
         return match secret.kind() {
-            SecretKind::Key => {
-                let device = device(headers)?;
-                let caller = app.gate.authenticate(&secret, device.as_ref()).await?;
-                Ok(Identity::Caller(caller))
-            }
+            SecretKind::Key => Ok(Identity::Caller(caller(app, headers, &secret, look).await?)),
             SecretKind::Device => Ok(Identity::Person(at(sign_in(app, &secret).await?))),
             SecretKind::Token | SecretKind::Link => {
                 Err(Problem::not_signed_in("this secret is neither a key nor a device's"))
@@ -174,6 +190,30 @@ async fn identify(
             Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
         }
     }
+}
+
+async fn caller(
+    app: &App,
+    headers: &HeaderMap,
+    key: &Secret,
+    look: Look,
+) -> Result<Caller, Problem> {
+    let device = device(headers)?;
+    let caller = match look {
+        // An answer that was kept is given without asking the gate.
+        Look::Recall if !headers.contains_key(idempotent::KEY) => {
+            app.gate.recognise(key, device.as_ref()).await?
+        }
+        Look::Recall | Look::Anew => app.gate.authenticate(key, device.as_ref()).await?,
+    };
+    Ok(caller)
+}
+
+/// Who is asking, looked up anew: what was recalled is outdated.
+pub(crate) async fn anew(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let key = bearer(headers)?.filter(|secret| secret.kind() == SecretKind::Key);
+    let key = key.ok_or_else(|| Problem::not_signed_in("this secret is not a key"))?;
+    caller(app, headers, &key, Look::Anew).await
 }
 
 async fn sign_in(app: &App, device: &Secret) -> Result<Person, Problem> {
@@ -299,7 +339,8 @@ impl FromRequestParts<App> for Identity {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        let identity = parts.extensions.get::<Self>().cloned();
+        // Taken, not copied: a handler wants to know it once.
+        let identity = parts.extensions.remove::<Self>();
         identity.ok_or_else(|| Problem::not_signed_in("sign in first"))
     }
 }

@@ -6,10 +6,9 @@
 //! escaping; nothing of it is ever markup.
 
 use askama::Template;
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::Person;
 
@@ -141,9 +140,7 @@ struct ErrorPage<'a> {
 }
 
 /// Shows a person at a browser a page where a program gets problem details.
-pub(crate) async fn dress(request: Request, next: Next) -> Response {
-    let t = Text::wanted(request.headers());
-    let response = next.run(request).await;
+pub(crate) fn dress(t: Text, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let status = problem.status();
     match show(&ErrorPage { t, status, detail: problem.detail() }) {

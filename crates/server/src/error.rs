@@ -118,7 +118,7 @@ pub(crate) struct Slug(pub(crate) &'static str);
 impl From<GateError> for Problem {
     fn from(error: GateError) -> Self {
         match error {
-            GateError::Busy => {
+            GateError::Busy | GateError::Outdated => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too much at once: try again")
                     .retry_after(Some(Duration::from_secs(1)))
             }

@@ -11,30 +11,39 @@ use axum::response::{IntoResponse as _, Response};
 use countersign_gate::clock::{Clock, System, random};
 
 use crate::app::App;
-use crate::auth::Remote;
+use crate::auth::{self, Remote};
 use crate::error::{Problem, Slug};
+use crate::route::Door;
 use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Looks at a request before anything else does, and at its answer last.
-pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Looks at a request before anything else does, and at its answer last. Without a door there is
+/// nothing behind it.
+pub(crate) async fn guard(
+    State((app, door)): State<(App, Option<Door>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let id = request_id(request.headers());
     let method = known(request.method());
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let route = route.unwrap_or("no such route").to_owned();
-    let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, &route));
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or("no such route", MatchedPath::as_str);
+    let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, route));
     let mut response = if is_ours(&app, &request) {
-        next.run(request).await
+        match door {
+            Some(door) => auth::admit(&app, door, request, next).await,
+            None => next.run(request).await,
+        }
     } else {
         let detail = "this server is not reached under that name: see `server.names`";
         Problem::new(StatusCode::MISDIRECTED_REQUEST, "other-host", detail).into_response()
     };
     let status = response.status();
     let took = began.elapsed();
-    app.metrics.answered(&method, &route, status, took);
+    app.metrics.answered(&method, route, status, took);
     if let (Some(tracer), Some(span)) = (&app.tracer, span) {
         tracer.end(&span, status);
     }
@@ -110,6 +119,8 @@ const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'self'; script-src
     base-uri 'none'; frame-ancestors 'none'";
 
 fn protect(headers: &mut HeaderMap, id: &str) {
+    // With the date that follows, so that it need not grow while it is filled.
+    headers.reserve(8);
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(REQUEST_ID, id);
     }

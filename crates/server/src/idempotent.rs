@@ -4,7 +4,7 @@
 //! cannot do it twice. What a secret was shown in is not kept: the second time says so instead.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,8 @@ use crate::auth::{Identity, bearer};
 use crate::body;
 use crate::error::Problem;
 
-const KEY: &str = "idempotency-key";
+/// Names a write that may be sent twice.
+pub(crate) const KEY: &str = "idempotency-key";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// The longest answer that is kept.
 const MOST_KEPT: usize = 1 << 20;
@@ -39,11 +40,8 @@ impl<T: IntoResponse> IntoResponse for Once<T> {
 }
 
 /// Does a write once, however often it is sent with the same key.
-pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
-    if !request.headers().contains_key(KEY) {
-        return next.run(request).await;
-    }
-    match answer(&app, request, next).await {
+pub(crate) async fn once(app: &App, request: Request, next: Next) -> Response {
+    match answer(app, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }

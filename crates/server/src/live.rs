@@ -8,11 +8,11 @@
 //! is told again every question that still waits.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use countersign_gate::event::{Event, What};
 use countersign_gate::gate::Card;
-use countersign_gate::id::{KeyId, SessionId, UserId, WorkspaceId};
+use countersign_gate::id::{ActionId, KeyId, SessionId, UserId, WorkspaceId};
 use countersign_gate::{Gate, Person};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -61,13 +61,32 @@ pub(crate) struct Told {
     to: Option<HashSet<UserId>>,
     /// What the event is called.
     pub(crate) name: &'static str,
+    words: Words,
+    about: About,
+}
+
+/// What an event says.
+#[derive(Debug)]
+pub(crate) struct Written {
     /// For people, as JSON. May hold the token by which a question is answered.
     pub(crate) person: String,
     /// For devices on a WebSocket.
     pub(crate) socket: String,
     /// For agents, as JSON.
     pub(crate) agent: String,
-    about: About,
+}
+
+/// What an event says, now or later.
+#[derive(Debug)]
+enum Words {
+    Written(Written),
+    /// An action was let through, which happens all the time and is hardly ever listened to: it is
+    /// written down when the first one wants it.
+    Allowed {
+        action: ActionId,
+        session: Option<SessionId>,
+        written: OnceLock<Written>,
+    },
 }
 
 /// By what an agent's own events are told from others'.
@@ -82,6 +101,17 @@ enum About {
 }
 
 impl Told {
+    /// What it says.
+    pub(crate) fn written(&self) -> &Written {
+        match &self.words {
+            Words::Written(written) => written,
+            Words::Allowed { action, session, written } => written.get_or_init(|| {
+                let body = json!({"action_id": action, "session_id": session});
+                Written::plain(self.name, &body)
+            }),
+        }
+    }
+
     /// Whether events were missed before this one.
     pub(crate) fn is_gap(&self) -> bool {
         self.name == RESYNC
@@ -104,6 +134,15 @@ impl Told {
             About::Everybody => true,
             About::Nobody => false,
         }
+    }
+}
+
+impl Written {
+    fn plain(name: &str, body: &Value) -> Self {
+        let socket = json!({"type": name, "payload": body}).to_string();
+        let person = body.to_string();
+        let agent = person.clone();
+        Self { person, socket, agent }
     }
 }
 
@@ -302,14 +341,11 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     view.token = None;
     let agent = json!(view).to_string();
     let (name, to) = ("approval_required", Some(to));
-    Told { number: 0, to, name, person, socket, agent, about }
+    Told { number: 0, to, name, words: Words::Written(Written { person, socket, agent }), about }
 }
 
 fn plain(to: Option<HashSet<UserId>>, about: About, name: &'static str, body: &Value) -> Told {
-    let socket = json!({"type": name, "payload": body}).to_string();
-    let person = body.to_string();
-    let agent = person.clone();
-    Told { number: 0, to, name, person, socket, agent, about }
+    Told { number: 0, to, name, words: Words::Written(Written::plain(name, body)), about }
 }
 
 fn other(event: &Event) -> Told {
@@ -322,6 +358,11 @@ fn other(event: &Event) -> Told {
     };
     let session = event.session.as_ref().map(SessionId::as_str);
     match &event.what {
+        What::ActionAllowed { action } => {
+            let (action, session) = (action.clone(), event.session.clone());
+            let words = Words::Allowed { action, session, written: OnceLock::new() };
+            Told { number: 0, to, name: "action_allowed", words, about }
+        }
         What::ActionReported { action, state } => {
             let told = message::completed(action, session, state);
             Told { to, about, ..told }
@@ -336,9 +377,6 @@ fn other(event: &Event) -> Told {
 fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
     let of_session = || json!({"session_id": session});
     match what {
-        What::ActionAllowed { action } => {
-            ("action_allowed", json!({"action_id": action, "session_id": session}))
-        }
         What::SessionStarted => ("session_started", of_session()),
         What::SessionPaused => ("session_paused", of_session()),
         What::SessionResumed => ("session_resumed", of_session()),
@@ -354,6 +392,7 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
         | What::ApprovalEscalated { .. }
         | What::ApprovalVoted { .. }
         | What::ApprovalSettled { .. }
+        | What::ActionAllowed { .. }
         | What::ActionReported { .. } => ("changed", of_session()),
     }
 }

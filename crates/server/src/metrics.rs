@@ -15,10 +15,18 @@ const BUCKETS: [u64; 12] =
 /// Numbers about the server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    routes: Mutex<BTreeMap<(String, String, u16), Taken>>,
+    routes: Mutex<BTreeMap<String, Vec<Line>>>,
     verdicts: Mutex<BTreeMap<&'static str, u64>>,
     connections: AtomicU64,
     live: AtomicU64,
+}
+
+/// One kind of answer of a route. There are few of each, so they are looked through.
+#[derive(Debug)]
+struct Line {
+    method: Method,
+    status: StatusCode,
+    taken: Taken,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -26,6 +34,16 @@ struct Taken {
     count: u64,
     micros: u64,
     buckets: [u64; BUCKETS.len()],
+}
+
+impl Taken {
+    fn add(&mut self, micros: u64) {
+        self.count += 1;
+        self.micros = self.micros.saturating_add(micros);
+        for (count, end) in self.buckets.iter_mut().zip(BUCKETS) {
+            *count += u64::from(micros <= end);
+        }
+    }
 }
 
 /// One of something that is there for a while.
@@ -54,14 +72,17 @@ impl Metrics {
         took: Duration,
     ) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let key = (method.to_string(), route.to_owned(), status.as_u16());
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = routes.entry(key).or_default();
-        taken.count += 1;
-        taken.micros = taken.micros.saturating_add(micros);
-        for (count, end) in taken.buckets.iter_mut().zip(BUCKETS) {
-            *count += u64::from(micros <= end);
+        if let Some(lines) = routes.get_mut(route) {
+            let known = |line: &&mut Line| line.method == *method && line.status == status;
+            if let Some(line) = lines.iter_mut().find(known) {
+                return line.taken.add(micros);
+            }
         }
+        let mut taken = Taken::default();
+        taken.add(micros);
+        let line = Line { method: method.clone(), status, taken };
+        routes.entry(route.to_owned()).or_default().push(line);
     }
 
     /// An action was decided: `permitted`, `waiting` or why not.
@@ -110,7 +131,12 @@ impl Metrics {
         let name = "countersign_http_request_seconds";
         head(text, name, "How long answers took.", "histogram");
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((method, route, status), taken) in routes.iter() {
+        let lines =
+            routes.iter().flat_map(|(route, lines)| lines.iter().map(move |it| (route, it)));
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by_key(|(route, line)| (line.method.as_str(), *route, line.status));
+        for (route, Line { method, status, taken }) in lines {
+            let status = status.as_u16();
             let labels = format!("method=\"{method}\",route=\"{route}\",status=\"{status}\"");
             for (end, count) in BUCKETS.iter().zip(taken.buckets) {
                 let end = if *end == u64::MAX { "+Inf".to_owned() } else { seconds(*end) };

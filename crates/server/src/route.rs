@@ -8,12 +8,12 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::app::App;
-use crate::{api, auth, console, live, reference, sign_in};
+use crate::{api, console, live, reference, sign_in};
 
 /// Who may ask. What they get is the gate's to say: it knows whose is what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,15 +61,37 @@ pub struct Route {
     pub(crate) body: Option<Content>,
     pub(crate) query: Option<SchemaOf>,
     pub(crate) gives: Vec<Gives>,
+    pub(crate) look: Look,
     handler: MethodRouter<App>,
+}
+
+/// Where it is looked up who is asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// In the store.
+    Anew,
+    /// Perhaps in memory: what comes of it is committed only if that still holds.
+    Recall,
 }
 
 impl Route {
     /// Whether it is a write that takes an idempotency key. Files have their own way to go on.
     pub(crate) fn may_be_sent_twice(&self) -> bool {
-        let files = self.body.is_some_and(|body| body.schema.is_none());
-        self.method == Method::POST && self.path.starts_with("/api/") && !files
+        self.method == Method::POST && self.path.starts_with("/api/") && !self.takes_files()
     }
+
+    fn takes_files(&self) -> bool {
+        self.body.is_some_and(|body| body.schema.is_none())
+    }
+}
+
+/// What stands before a handler.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Door {
+    pub(crate) who: Who,
+    pub(crate) page: bool,
+    pub(crate) look: Look,
+    pub(crate) may_be_sent_twice: bool,
 }
 
 /// What goes in.
@@ -99,6 +121,7 @@ pub(crate) struct Row {
     body: Option<Content>,
     query: Option<SchemaOf>,
     gives: Vec<Gives>,
+    look: Look,
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -118,8 +141,8 @@ pub(crate) fn form(path: &'static str, id: &'static str) -> Row {
 
 /// Begins a row: how, where, and its name.
 pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
-    let (query, body, gives) = (None, None, Vec::new());
-    Row { method, path, id, summary: "", who: Who::Person, page: false, body, query, gives }
+    let (query, body, gives, look) = (None, None, Vec::new(), Look::Anew);
+    Row { method, path, id, summary: "", who: Who::Person, page: false, body, query, gives, look }
 }
 
 pub(crate) fn get(path: &'static str, id: &'static str) -> Row {
@@ -163,17 +186,23 @@ impl Row {
         self
     }
 
+    /// The handler does nothing for a key but ask the gate for a decision, and asks again with a
+    /// caller that was looked up anew when the gate says that what was recalled is outdated.
+    pub(crate) fn decides(self) -> Self {
+        Self { look: Look::Recall, ..self }
+    }
+
     /// Ends the row: what does it.
     pub(crate) fn to<H, T>(self, handler: H) -> Route
     where
         H: Handler<T, App>,
         T: 'static,
     {
-        let Self { method, path, id, summary, who, page, body, query, gives } = self;
+        let Self { method, path, id, summary, who, page, body, query, gives, look } = self;
         // Every method in the table is one that axum knows.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         let handler = on(filter, handler);
-        Route { method, path, id, summary, who, page, body, query, gives, handler }
+        Route { method, path, id, summary, who, page, body, query, gives, look, handler }
     }
 }
 
@@ -185,24 +214,25 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// The router over all rows.
+///
+/// One layer around each handler does all that must happen before it: another would cost every
+/// request a copy of all that is below it.
 pub(crate) fn router(app: &App) -> Router {
+    let guard = |door| from_fn_with_state((app.clone(), door), crate::guard::guard);
     let mut router = Router::new();
     for route in routes() {
-        let admit = from_fn_with_state((app.clone(), route.who, route.page), auth::admit);
-        let handler = if route.may_be_sent_twice() {
-            let once = from_fn_with_state(app.clone(), crate::idempotent::once);
-            route.handler.layer(once)
+        let may_be_sent_twice = route.may_be_sent_twice();
+        let Route { who, page, look, .. } = route;
+        let door = Door { who, page, look, may_be_sent_twice };
+        // Sizes are bounded where bodies are read: files may be large.
+        let handler = if route.takes_files() {
+            route.handler.layer(DefaultBodyLimit::disable())
         } else {
             route.handler
         };
-        let handler = handler.layer(admit);
-        let handler = if route.page { handler.layer(from_fn(console::dress)) } else { handler };
-        router = router.route(route.path, handler);
+        router = router.route(route.path, handler.layer(guard(Some(door))));
     }
-    let guard = from_fn_with_state(app.clone(), crate::guard::guard);
-    // Sizes are bounded where bodies are read: files may be large.
-    let unbounded = DefaultBodyLimit::disable();
-    let router = router.fallback(api::no_such_route);
-    let router = router.method_not_allowed_fallback(api::no_such_method);
-    router.layer(unbounded).layer(guard).with_state(app.clone())
+    let router = router.fallback(api::no_such_route.layer(guard(None)));
+    let router = router.method_not_allowed_fallback(api::no_such_method.layer(guard(None)));
+    router.with_state(app.clone())
 }

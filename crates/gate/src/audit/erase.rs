@@ -61,6 +61,7 @@ fn failed(error: CommitError) -> GateError {
     match error {
         CommitError::Store(error) => error.into(),
         other @ (CommitError::Conflict { .. }
+        | CommitError::Outdated
         | CommitError::Full { .. }
         | CommitError::TooFast { .. }) => StoreError(other.to_string()).into(),
     }

@@ -16,7 +16,7 @@ use crate::id::{ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::proposal::Script;
 use crate::redacted;
 use crate::secret::Secret;
-use crate::store::{Kind, Query};
+use crate::store::{Doc, Kind, Query};
 use crate::user::Role;
 
 /// What a person is shown of a question.
@@ -109,7 +109,10 @@ impl Gate {
     /// # Errors
     /// There is none for them, or the store failed.
     pub async fn card(&self, person: &Person, id: &ApprovalId) -> Result<Card, PeopleError> {
-        let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        // A stranger waits no longer for what is somebody else's than for what is not there.
+        let wanted = |doc: &Doc| is_no_stranger(person, doc);
+        let held = document::get_if::<Approval>(&*self.store, id.as_str(), wanted).await?;
+        let held = held.ok_or(PeopleError::NotFound)?;
         may_see(person, &held.value)?;
         self.card_of(&held.value)
     }
@@ -289,6 +292,13 @@ fn agreed(state: &State) -> usize {
 
 fn tampered(error: crate::approval::TamperedError) -> PeopleError {
     PeopleError::Gate(crate::store::StoreError(error.to_string()).into())
+}
+
+/// Whether a document is theirs, or of a workspace that they are in.
+fn is_no_stranger(person: &Person, doc: &Doc) -> bool {
+    let workspace = doc.workspace.as_deref().and_then(|id| WorkspaceId::parse(id).ok());
+    doc.owner.as_deref() == Some(person.user().id.as_str())
+        || workspace.is_some_and(|workspace| person.role_in(&workspace) > Role::Stranger)
 }
 
 /// Theirs; others' in a workspace where others must agree or that they look after.

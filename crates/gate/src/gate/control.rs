@@ -9,7 +9,7 @@ use crate::caller::Person;
 use crate::document::{self, Held};
 use crate::event::{Event, What};
 use crate::gate::people::PeopleError;
-use crate::gate::{Control, Gate, GateError, TRIES, is_conflict};
+use crate::gate::{Control, Gate, GateError, Look, TRIES, is_conflict};
 use crate::store::{Batch, CommitError, Kind, Query, StoreError};
 
 impl Gate {
@@ -51,7 +51,11 @@ impl Gate {
     }
 
     pub(super) async fn control(&self) -> Result<Held<Control>, StoreError> {
-        let control: Option<Held<Control>> = self.get(Control::ID).await?;
+        self.look_at_control(Look::Anew).await
+    }
+
+    pub(super) async fn look_at_control(&self, look: Look) -> Result<Held<Control>, StoreError> {
+        let control: Option<Held<Control>> = self.look(Control::ID, look).await?;
         let mut control =
             control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
         // Switched off by configuration, until it says otherwise.
@@ -102,7 +106,7 @@ impl Gate {
 /// A commit that had no limit to hit.
 pub(super) fn failed(error: CommitError) -> GateError {
     match error {
-        CommitError::Conflict { .. } => GateError::Busy,
+        CommitError::Conflict { .. } | CommitError::Outdated => GateError::Busy,
         CommitError::Full { .. } | CommitError::TooFast { .. } => {
             GateError::Store(StoreError(error.to_string()))
         }

@@ -9,12 +9,12 @@ use crate::audit;
 use crate::caller::{Caller, Person};
 use crate::document::{self, Held};
 use crate::gate::people::{MOST_WAITING, PeopleError};
-use crate::gate::{Gate, GateError, TRIES};
+use crate::gate::{Gate, GateError, Look, TRIES};
 use crate::id::{DeviceId, KeyId};
 use crate::key::{ApiKey, Devices, NewKey};
 use crate::secret::{Secret, SecretKind};
 use crate::store::{Kind, Query, StoreError};
-use crate::user::{DeviceRole, DeviceState, Role};
+use crate::user::{Device, DeviceRole, DeviceState, Role, User};
 
 /// A key with its secret, which is shown this once.
 #[derive(Debug)]
@@ -61,14 +61,42 @@ impl Gate {
         secret: &Secret,
         device: Option<&Secret>,
     ) -> Result<Caller, AuthError> {
-        let key = self.working_key(secret).await?;
+        self.caller_with(secret, device, Look::Anew).await
+    }
+
+    /// Who comes with this key, perhaps from memory: only to [`submit`](Gate::submit), which looks
+    /// whether another process has changed anything since, and says [`GateError::Outdated`] then.
+    ///
+    /// # Errors
+    /// The key does not work, or not there.
+    pub async fn recognise(
+        &self,
+        secret: &Secret,
+        device: Option<&Secret>,
+    ) -> Result<Caller, AuthError> {
+        let epoch = self.store.epoch();
+        match self.caller_with(secret, device, Look::Recall).await {
+            Ok(caller) => Ok(Caller { epoch: Some(epoch), ..caller }),
+            // Nobody is turned away for what was true a moment ago.
+            Err(_) => self.authenticate(secret, device).await,
+        }
+    }
+
+    async fn caller_with(
+        &self,
+        secret: &Secret,
+        device: Option<&Secret>,
+        look: Look,
+    ) -> Result<Caller, AuthError> {
+        let key = self.working_key(secret, look).await?;
         match key.devices {
             Devices::Any => {}
             Devices::Approved => {
-                self.check_device(&key, device.ok_or(AuthError::NoDevice)?).await?;
+                self.check_device(&key, device.ok_or(AuthError::NoDevice)?, look).await?;
             }
         }
-        Ok(Caller { user: key.user.clone(), workspace: key.workspace.clone(), key: Some(key) })
+        let (user, workspace) = (key.user.clone(), key.workspace.clone());
+        Ok(Caller { user, workspace, key: Some(key), epoch: None })
     }
 
     /// The machine that holds this key asks to be let in. Gives what it proves itself by once a
@@ -77,7 +105,7 @@ impl Gate {
     /// # Errors
     /// The key does not work, too many devices of its user wait already, or the store failed.
     pub async fn request_device_with(&self, key: &Secret, name: &str) -> Result<Secret, AuthError> {
-        let key = self.working_key(key).await?;
+        let key = self.working_key(key, Look::Anew).await?;
         self.request_device(&key.user, name).await.map_err(|error| match error {
             PeopleError::TooManyWaiting => AuthError::TooManyWaiting,
             PeopleError::Gate(error) => AuthError::Gate(error),
@@ -86,19 +114,28 @@ impl Gate {
     }
 
     /// The key with this secret, on whatever device.
-    async fn working_key(&self, secret: &Secret) -> Result<ApiKey, AuthError> {
+    async fn working_key(&self, secret: &Secret, look: Look) -> Result<ApiKey, AuthError> {
         let held: Held<ApiKey> =
-            self.get(ApiKey::id_of(secret).as_str()).await?.ok_or(AuthError::Key)?;
+            self.look(ApiKey::id_of(secret).as_str(), look).await?.ok_or(AuthError::Key)?;
         let key = held.value;
         if !secret.matches(&key.secret) || !key.works_at(self.now()) {
             return Err(AuthError::Key);
         }
-        self.active_user(&key.user).await.map_err(|_| AuthError::Key)?;
+        let user: Option<Held<User>> = self.look(key.user.as_str(), look).await?;
+        if user.is_none_or(|user| user.value.disabled_at.is_some()) {
+            return Err(AuthError::Key);
+        }
         Ok(key)
     }
 
-    async fn check_device(&self, key: &ApiKey, device: &Secret) -> Result<(), AuthError> {
-        let known = self.device_by(device).await?;
+    async fn check_device(
+        &self,
+        key: &ApiKey,
+        device: &Secret,
+        look: Look,
+    ) -> Result<(), AuthError> {
+        let known: Option<Held<Device>> = self.look(Device::id_of(device).as_str(), look).await?;
+        let known = known.filter(|held| device.matches(&held.value.secret));
         let approved = known.is_some_and(|held| {
             held.value.user == key.user
                 && matches!(
@@ -106,7 +143,7 @@ impl Gate {
                     DeviceState::Approved { role: DeviceRole::Machine, .. }
                 )
         });
-        let id = crate::user::Device::id_of(device);
+        let id = Device::id_of(device);
         if approved { Ok(()) } else { Err(AuthError::Device(id)) }
     }
 

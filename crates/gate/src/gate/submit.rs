@@ -18,13 +18,13 @@ use crate::clock::Timestamp;
 use crate::document::Held;
 use crate::event::{Event, What};
 use crate::gate::session::works_in;
-use crate::gate::{Control, Gate, GateError, TRIES};
+use crate::gate::{Control, Gate, GateError, Look, TRIES};
 use crate::id::{ActionId, UserId};
 use crate::permit::Permit;
 use crate::proposal::{Proposal, Submitted, Why, binding};
-use crate::redacted;
 use crate::session::{Session, SessionState, Violation};
 use crate::settings::Settings;
+use crate::store::Epoch;
 
 mod ask;
 mod conditions;
@@ -38,6 +38,8 @@ pub(super) struct Case<'a> {
     pub(super) control: Held<Control>,
     pub(super) session: Option<Held<Session>>,
     pub(super) settings: Settings,
+    /// What all of this was recalled in: every batch of the decision names it.
+    pub(super) epoch: Epoch,
     pub(super) now: Timestamp,
 }
 
@@ -45,7 +47,8 @@ impl Gate {
     /// Judges what an agent proposes.
     ///
     /// # Errors
-    /// The store failed. Nothing was allowed.
+    /// The store failed, or a caller who was [recognised](Gate::recognise) from memory must be
+    /// recognised again. Nothing was allowed.
     pub async fn submit(
         &self,
         caller: &Caller,
@@ -57,6 +60,9 @@ impl Gate {
             if let Some(submitted) = self.decide(&case).await? {
                 return Ok(submitted);
             }
+            if caller.epoch.is_some_and(|epoch| epoch != self.store.epoch()) {
+                return Err(GateError::Outdated);
+            }
         }
         Err(GateError::Busy)
     }
@@ -66,25 +72,30 @@ impl Gate {
         caller: &'a Caller,
         proposal: &'a Proposal,
     ) -> Result<Case<'a>, GateError> {
-        let control = self.control().await?;
+        let epoch = caller.epoch.unwrap_or_else(|| self.store.epoch());
+        let control = self.look_at_control(Look::Recall).await?;
         let session = match &proposal.session {
-            Some(id) => self.get::<Session>(id.as_str()).await?,
+            Some(id) => self.recall::<Session>(id.as_str()).await?,
             None => None,
         };
-        let settings = self.settings_of(&caller.user).await?;
-        Ok(Case { caller, proposal, control, session, settings, now: self.now() })
+        let settings: Option<Held<Settings>> = self.recall(caller.user.as_str()).await?;
+        let settings =
+            settings.map_or_else(|| Settings::of(caller.user.clone()), |held| held.value);
+        Ok(Case { caller, proposal, control, session, settings, epoch, now: self.now() })
     }
 
     /// Nothing when the ground has shifted.
+    ///
+    /// What is rare has a box of its own, so that what is common does not carry room for it.
     async fn decide(&self, case: &Case<'_>) -> Result<Option<Submitted>, GateError> {
         if let Some(why) = standing(case) {
-            return self.refuse(case, why, None).await;
+            return Box::pin(self.refuse(case, why, None)).await;
         }
         let policy = self.policy_for(case);
         let context = self.context_for(case).await?;
         let (judgement, digest) = self.judged(case, &policy, &context).await?;
         if let Some(needed) = case.caller.missing_scope(&case.proposal.action) {
-            return self.refuse(case, Why::Scope(needed), Some(judgement)).await;
+            return Box::pin(self.refuse(case, Why::Scope(needed), Some(judgement))).await;
         }
         match judgement.verdict {
             Verdict::Block => {
@@ -93,10 +104,10 @@ impl Gate {
                 } else {
                     Why::Blocked
                 };
-                self.refuse(case, why, Some(judgement)).await
+                Box::pin(self.refuse(case, why, Some(judgement))).await
             }
             Verdict::Allow | Verdict::Warn => self.permit(case, &policy, judgement, digest).await,
-            Verdict::Confirm => self.ask(case, &policy, context, judgement, digest).await,
+            Verdict::Confirm => Box::pin(self.ask(case, &policy, context, judgement, digest)).await,
         }
     }
 
@@ -112,13 +123,19 @@ impl Gate {
         let mut judgement = judge(action, policy, context);
         let digest = binding(&judgement.digest, &case.proposal.scripts);
         // A no in this session outweighs a yes that was remembered elsewhere.
-        if judgement.verdict == Verdict::Confirm && self.declined(case, &digest).await?.is_none() {
-            let remembered = self.remembered(case, &judgement.digest, &digest).await?;
+        if judgement.verdict == Verdict::Confirm {
+            let remembered = Box::pin(async {
+                if self.declined(case, &digest).await?.is_some() {
+                    return Ok(Vec::new());
+                }
+                self.remembered(case, &judgement.digest, &digest).await
+            });
+            let remembered = remembered.await?;
             if !remembered.is_empty() {
                 judgement = judge(action, &policy.clone().remembering(remembered), context);
             }
         }
-        Ok((redacted::judgement(judgement), digest))
+        Ok((self.plain.judgement(judgement), digest))
     }
 
     pub(super) fn policy_for(&self, case: &Case<'_>) -> Policy {
@@ -144,7 +161,7 @@ impl Gate {
     async fn history_of(&self, case: &Case<'_>) -> Result<History, GateError> {
         let read = async |what: &str| {
             let key = answers_key(&case.caller.user, what);
-            let count = self.store.counter(&key).await?;
+            let count = self.store.recall_counter(&key).await?;
             Ok::<_, GateError>(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
@@ -169,7 +186,9 @@ impl Gate {
                 let permit = Permit { id, digest, approval: None, session };
                 Ok(Some(Submitted::Permitted(permit, Box::new(judgement))))
             }
-            Err(error) => self.stopped(case, error, conditions.whys, Some(judgement)).await,
+            Err(error) => {
+                Box::pin(self.stopped(case, error, conditions.whys, Some(judgement))).await
+            }
         }
     }
 

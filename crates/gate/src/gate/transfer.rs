@@ -261,7 +261,7 @@ fn taken_away(error: CommitError) -> Result<(), TransferError> {
     match error {
         CommitError::Conflict { kind: Kind::File, .. } => Err(TransferError::NotFound),
         // The session or the kill switch has changed: look again.
-        CommitError::Conflict { .. } => Ok(()),
+        CommitError::Conflict { .. } | CommitError::Outdated => Ok(()),
         CommitError::Full { most, .. } => Err(TransferError::SessionFull { most }),
         CommitError::TooFast { .. } => Err(StoreError(error.to_string()).into()),
         CommitError::Store(error) => Err(error.into()),

@@ -38,6 +38,7 @@ macro_rules! conformance {
                 a_pace_lets_a_burst_through_and_says_how_long_to_wait
                 a_refused_batch_uses_up_nothing
                 what_was_committed_is_seen_by_every_later_read
+                what_was_committed_is_recalled
                 a_query_filters_by_everything_it_names
                 a_query_pages_by_id_in_byte_order
                 a_query_pages_backwards_from_the_newest
@@ -541,6 +542,36 @@ fn what_was_committed_is_seen_by_every_later_read(made: &Made) {
             assert!(block_on(store.chain()).unwrap().end().number >= first);
         }
     });
+}
+
+fn what_was_committed_is_recalled(made: &Made) {
+    for kind in Kind::ALL {
+        let write = |write| {
+            let epoch = Some(made.store.epoch());
+            let writes = vec![write];
+            made.commit(Batch { writes, epoch, ..Batch::default() }).unwrap();
+        };
+        let recalled = || {
+            let kept = block_on(made.store.recall(*kind, "a")).unwrap();
+            kept.map(|kept| (kept.stored().doc.body.clone(), kept.stored().version))
+        };
+        let doc = |body: &str| Doc { kind: *kind, body: body.to_owned(), ..doc("a") };
+        assert_eq!((recalled(), recalled()), (None, None));
+        write(Write::Insert(doc("1")));
+        assert_eq!(recalled().unwrap(), ("1".to_owned(), 1));
+        write(Write::Replace(doc("2"), 1));
+        assert_eq!(recalled().unwrap(), ("2".to_owned(), 2));
+        // What fails changes nothing in memory either.
+        let writes = vec![Write::Replace(doc("3"), 2), Write::Insert(doc("4"))];
+        made.commit(Batch { writes, ..Batch::default() }).unwrap_err();
+        assert_eq!(recalled().unwrap(), ("2".to_owned(), 2));
+        write(Write::Delete(Unchanged { kind: *kind, id: "a".to_owned(), version: 2 }));
+        assert_eq!(recalled(), None);
+    }
+    for expected in 0..3 {
+        assert_eq!(block_on(made.store.recall_counter("n")).unwrap(), expected);
+        made.count("n", CountStep::Up { most: 9 }).unwrap();
+    }
 }
 
 fn a_query_filters_by_everything_it_names(made: &Made) {

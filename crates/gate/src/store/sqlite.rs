@@ -20,15 +20,18 @@ use tokio::sync::oneshot;
 use crate::audit::Record;
 use crate::keyring::Keyring;
 use crate::store::{
-    Batch, Chain, CommitError, Committed, Kind, Query, RecordQuery, Soon, Store, StoreError, Stored,
+    Batch, Chain, CommitError, Committed, Epoch, Kept, Kind, Query, RecordQuery, Soon, Store,
+    StoreError, Stored,
 };
 
 mod apply;
 mod chain;
+mod memo;
 mod read;
 mod schema;
 mod writer;
 
+use memo::Memo;
 use read::Readers;
 use writer::{Job, Writer};
 
@@ -36,6 +39,7 @@ use writer::{Job, Writer};
 pub struct Sqlite {
     path: PathBuf,
     readers: Readers,
+    memo: Arc<Memo>,
     /// None: for reading only.
     writer: Option<Thread>,
 }
@@ -57,8 +61,9 @@ impl Sqlite {
     pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
         make_private(path).map_err(|cause| unusable(&cause))?;
+        let memo = Arc::new(Memo::default());
         let mut writer = schema::writer(path)
-            .and_then(|connection| Writer::new(connection, keyring))
+            .and_then(|connection| Writer::new(connection, keyring, Arc::clone(&memo)))
             .map_err(|error| unusable(&error.0))?;
         let (jobs, queue) = channel();
         let handle = thread::Builder::new()
@@ -66,7 +71,8 @@ impl Sqlite {
             .spawn(move || writer.run(&queue))
             .map_err(|cause| StoreError(format!("cannot start a thread: {cause}")))?;
         let writer = Some(Thread { jobs, handle });
-        Ok(Self { path: path.to_owned(), readers: Readers::new(path.to_owned()), writer })
+        let readers = Readers::new(path.to_owned());
+        Ok(Self { path: path.to_owned(), readers, memo, writer })
     }
 
     /// Opens the store that another process may be using, for reading only.
@@ -79,7 +85,7 @@ impl Sqlite {
             .read(|connection| Ok(schema::check(connection)))
             .flatten()
             .map_err(|error| unusable(path, &error.0))?;
-        Ok(Self { path: path.to_owned(), readers, writer: None })
+        Ok(Self { path: path.to_owned(), readers, memo: Arc::default(), writer: None })
     }
 
     async fn submit(&self, batch: Batch) -> Result<Committed, CommitError> {
@@ -89,6 +95,32 @@ impl Sqlite {
         let (waiter, answer) = oneshot::channel();
         jobs.send(Job { batch, waiter }).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
+    }
+
+    fn recalled_doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<Kept>>, StoreError> {
+        let begun = match self.memo.doc(kind, id) {
+            Ok(known) => return Ok(known),
+            Err(begun) => begun,
+        };
+        let stored = self.readers.read(|connection| read::get(connection, kind, id))?;
+        let kept = stored.map(|stored| Arc::new(Kept::new(stored)));
+        // Without a writer nobody would notice what others do.
+        if self.writer.is_some() {
+            self.memo.keep_doc(begun, kind, id, kept.as_ref());
+        }
+        Ok(kept)
+    }
+
+    fn recalled_count(&self, key: &str) -> Result<u64, StoreError> {
+        let begun = match self.memo.counter(key) {
+            Ok(known) => return Ok(known),
+            Err(begun) => begun,
+        };
+        let value = self.readers.read(|connection| read::counter(connection, key))?;
+        if self.writer.is_some() {
+            self.memo.keep_counter(begun, key, value);
+        }
+        Ok(value)
     }
 }
 
@@ -119,6 +151,22 @@ impl Store for Sqlite {
 
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
         Box::pin(async move { self.readers.read(read::chain) })
+    }
+
+    fn recall<'a>(
+        &'a self,
+        kind: Kind,
+        id: &'a str,
+    ) -> Soon<'a, Result<Option<Arc<Kept>>, StoreError>> {
+        Box::pin(async move { self.recalled_doc(kind, id) })
+    }
+
+    fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
+        Box::pin(async move { self.recalled_count(key) })
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.memo.epoch()
     }
 }
 

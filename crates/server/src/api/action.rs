@@ -10,13 +10,13 @@ use countersign_core::{Action, Context};
 use countersign_gate::approval::{Outcome, State as Settled};
 use countersign_gate::id::{ActionId, ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::proposal::{Refusal, Script, Why};
-use countersign_gate::{Caller, Person, Proposal, Submitted};
+use countersign_gate::{Caller, GateError, Person, Proposal, Submitted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::app::App;
-use crate::auth::Identity;
+use crate::auth::{self, Identity};
 use crate::body::{self, Path};
 use crate::error::Problem;
 use crate::route::{Route, Who, post};
@@ -64,6 +64,7 @@ pub(super) fn routes() -> Vec<Route> {
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
+            .decides()
             .to(propose),
         post("/api/sessions/{id}/actions", "propose_in_session")
             .by(Who::Either)
@@ -71,6 +72,7 @@ pub(super) fn routes() -> Vec<Route> {
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
+            .decides()
             .to(propose_in_session),
         post("/api/actions/{id}/report", "report")
             .by(Who::Either)
@@ -158,12 +160,19 @@ async fn submit(
     session: Option<SessionId>,
 ) -> Result<Response, Problem> {
     let wait = wait(headers, app)?;
-    let caller = caller_of(identity, body.workspace_id.as_ref())?;
+    let workspace = body.workspace_id.clone();
+    let mut caller = caller_of(identity, workspace.as_ref())?;
     let proposal = body.proposal(session)?;
-    match app.gate.submit(&caller, proposal.clone()).await? {
+    let mut submitted = app.gate.submit(&caller, proposal.clone()).await;
+    if let Err(GateError::Outdated) = submitted {
+        let identity = Identity::Caller(Box::pin(auth::anew(app, headers)).await?);
+        caller = caller_of(identity, workspace.as_ref())?;
+        submitted = app.gate.submit(&caller, proposal.clone()).await;
+    }
+    match submitted? {
         Submitted::Permitted(permit, judgement) => {
             app.metrics.decided("permitted");
-            Ok(Json(Proposed::permitted(&permit, Some(judgement))).into_response())
+            Ok(body::Json(Proposed::permitted(&permit, Some(judgement))).into_response())
         }
         Submitted::Refused(refusal) => {
             app.metrics.decided("refused");
@@ -173,15 +182,16 @@ async fn submit(
             app.metrics.decided("waiting");
             let approval = waiting.approval.clone();
             let answered = match wait {
-                Some(wait) => settled(app, &caller, &approval, wait).await?,
+                Some(wait) => Box::pin(settled(app, &caller, &approval, wait)).await?,
                 None => None,
             };
             if let Some(state) = answered {
-                let mut response = settle(app, &caller, &approval, &proposal, state).await?;
+                let settled = Box::pin(settle(app, &caller, &approval, &proposal, state));
+                let mut response = settled.await?;
                 applied(response.headers_mut(), wait);
                 return Ok(response);
             }
-            let card = app.gate.approval_of_caller(&caller, &approval).await?;
+            let card = Box::pin(app.gate.approval_of_caller(&caller, &approval)).await?;
             let body = Json(Proposed::waiting(*waiting, &card));
             let mut response = (StatusCode::ACCEPTED, body).into_response();
             applied(response.headers_mut(), wait);

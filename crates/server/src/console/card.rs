@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use countersign_core::visible::is_invisible;
 use countersign_gate::Person;
 use countersign_gate::approval::State;
 use countersign_gate::clock::Timestamp;
@@ -29,6 +30,8 @@ pub(crate) struct CardView {
     pub(crate) risk: &'static str,
     pub(crate) action: Vec<Piece>,
     pub(crate) title: Vec<Piece>,
+    /// Whether the title says nothing that what runs does not say.
+    pub(crate) title_repeats: bool,
     /// Everything the action says, the part that runs first.
     pub(crate) fields: Vec<Field>,
     /// Whether some of it is left out here.
@@ -71,7 +74,6 @@ pub(crate) struct Field {
 /// Something a rule found.
 pub(crate) struct FindingView {
     pub(crate) rule: String,
-    pub(crate) risk: &'static str,
     pub(crate) reason: Vec<Piece>,
     /// The words it was found in.
     pub(crate) found: Option<Vec<Piece>>,
@@ -175,8 +177,8 @@ impl Names {
         let text = fields.first().map(|field| field.text.clone()).unwrap_or_default();
         let findings = card.findings.iter().take(MOST_MARKS).map(|finding| FindingView {
             rule: finding.rule.clone(),
-            risk: finding.risk.as_str(),
-            reason: plain(&finding.reason),
+            // One finding is the reason, which stands above it.
+            reason: if finding.reason == card.reason { Vec::new() } else { plain(&finding.reason) },
             found: finding.span.and_then(|[start, end]| {
                 let part = text.get(start as usize..end as usize)?;
                 (part.len() < text.len() && !part.is_empty()).then(|| plain(&shortened(part)))
@@ -195,6 +197,7 @@ impl Names {
             risk: card.risk.as_str(),
             action: plain(&card.action),
             title: plain(&card.description),
+            title_repeats: !text.is_empty() && card.description.ends_with(&text),
             cut: false,
             cwd: card.cwd.as_deref().map(plain),
             scripts: card.scripts.iter().map(|s| (plain(&s.path), s.sha256.to_string())).collect(),
@@ -269,14 +272,19 @@ fn fields(t: Text, card: &Card) -> Vec<Field> {
         .map(|value| field(main, value, marks.take(MOST_MARKS).collect()))
         .into_iter()
         .collect();
-    for (name, value) in action {
-        let shown_elsewhere = name == "kind" || name == main || name == "cwd";
-        if !shown_elsewhere && !value.is_null() {
+    let shown_elsewhere = |name: &str| name == "kind" || name == main || name == "cwd";
+    let mut rest: Vec<_> = action.iter().filter(|(name, _)| !shown_elsewhere(name)).collect();
+    rest.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name));
+    for (name, value) in rest {
+        if !value.is_null() {
             fields.push(field(name, value, Vec::new()));
         }
     }
     fields
 }
+
+/// Parts that come after the others, in this order: what a tool says of itself comes last.
+const ORDER: [&str; 6] = ["method", "server", "params", "arguments", "content", "annotations"];
 
 fn text_of(value: &Value) -> String {
     match value {
@@ -286,10 +294,10 @@ fn text_of(value: &Value) -> String {
 }
 
 /// What can be changed: the part that runs, or all of it. What is masked cannot be: it would be
-/// sent as it is shown.
+/// sent as it is shown. Neither can what is invisible: nobody would see what they agree to.
 fn edit(card: &Card) -> Option<Edit> {
     let action = card.action_json.as_object()?;
-    if card.action_json.to_string().contains("[redacted:") {
+    if card.action_json.to_string().contains("[redacted:") || has_ghosts(&card.action_json) {
         return None;
     }
     let main = main_field(action.get("kind").and_then(Value::as_str)?);
@@ -297,6 +305,19 @@ fn edit(card: &Card) -> Option<Edit> {
     match action.get(main) {
         Some(Value::String(text)) if one => Some(Edit { field: main, text: text.clone() }),
         _ => Some(Edit { field: "", text: text_of(&card.action_json) }),
+    }
+}
+
+fn has_ghosts(value: &Value) -> bool {
+    let ghost =
+        |text: &str| text.contains(|char| is_invisible(char) && char != '\n' && char != '\t');
+    match value {
+        Value::String(text) => ghost(text),
+        Value::Array(items) => items.iter().any(has_ghosts),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| ghost(name) || has_ghosts(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -40,7 +40,8 @@ struct SessionCards {
     groups: Vec<Group>,
 }
 
-/// Questions of one kind, which can be answered together.
+/// Questions of one kind, which can be answered together: the same action, stopped by the same
+/// rules.
 struct Group {
     cards: Vec<CardView>,
 }
@@ -60,16 +61,18 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
     let mut sessions = Vec::new();
     for (session, cards) in by(waiting.cards, |card| card.session.clone()) {
         let title = title(&app, &frame, session.as_ref()).await;
-        let groups = by(cards, |card| card.action.clone()).into_iter().map(|(_, cards)| {
-            let mut cards: Vec<_> = cards.into_iter().map(|card| names.brief(card)).collect();
-            if cards.len() > 1 {
-                mark_differences(&mut cards);
-            }
-            let size = cards.len();
-            // What differs from the others depends on who the others are.
-            cards.iter_mut().for_each(|card| card.rev.push_str(&format!("-{size}")));
-            Group { cards }
-        });
+        let groups = by(cards, |card| (card.action.clone(), card.rules.clone())).into_iter().map(
+            |(_, cards)| {
+                let mut cards: Vec<_> = cards.into_iter().map(|card| names.brief(card)).collect();
+                if cards.len() > 1 {
+                    mark_differences(&mut cards);
+                }
+                let size = cards.len();
+                // What differs from the others depends on who the others are.
+                cards.iter_mut().for_each(|card| card.rev.push_str(&format!("-{size}")));
+                Group { cards }
+            },
+        );
         let id = session.map(|id| id.to_string());
         sessions.push(SessionCards { id, title, groups: groups.collect() });
     }

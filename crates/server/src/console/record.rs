@@ -62,12 +62,25 @@ pub(crate) fn line(payload: &Value) -> String {
         other => Some(other.to_string()),
     });
     let text = told.take(3).collect::<Vec<_>>().join(" · ");
-    let text = if text.is_empty() && *payload != Value::Null { payload.to_string() } else { text };
+    let text = if text.is_empty() { pairs(payload) } else { text };
     if text.chars().count() <= MOST_CHARACTERS {
         return text;
     }
     let kept: String = text.chars().take(MOST_CHARACTERS).collect();
     format!("{kept}…")
+}
+
+/// What a record says, when nothing in it tells most.
+fn pairs(payload: &Value) -> String {
+    let Some(fields) = payload.as_object() else {
+        return payload.as_str().unwrap_or("").to_owned();
+    };
+    let pair = |(name, value): (&String, &Value)| match value {
+        Value::Null => None,
+        Value::String(text) => Some(format!("{name}: {text}")),
+        other => Some(format!("{name}: {other}")),
+    };
+    fields.iter().filter_map(pair).collect::<Vec<_>>().join(" · ")
 }
 
 #[cfg(test)]
@@ -80,7 +93,8 @@ mod tests {
     fn a_line_says_what_tells_most() {
         let planned = json!({"action": "shell", "status": "waiting", "key": null, "id": "x"});
         assert_eq!(line(&planned), "shell · waiting");
-        assert_eq!(line(&json!({"other": 1})), "{\"other\":1}");
+        let other = json!({"approval": "apr_1", "empty": null, "risk": 1});
+        assert_eq!(line(&other), "approval: apr_1 · risk: 1");
         assert_eq!(line(&Value::Null), "");
         assert!(line(&json!({"reason": "a".repeat(900)})).ends_with('…'));
     }

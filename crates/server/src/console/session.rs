@@ -131,9 +131,11 @@ async fn one(
     let frame = frame.on("session");
     let session = app.gate.session(&frame.person, &id).await?;
     let progress = app.gate.progress(&frame.person, &id).await?;
+    // Somebody's own records are theirs; others' are seen by whoever looks after the workspace.
+    let own = session.user == frame.person.user().id;
     let query = RecordQuery {
-        owner: Some(session.user.to_string()),
-        workspace: None,
+        owner: own.then(|| session.user.to_string()),
+        workspace: (!own).then(|| session.workspace.to_string()),
         session: Some(id.to_string()),
         events: Vec::new(),
         from: None,

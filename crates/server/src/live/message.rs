@@ -5,7 +5,7 @@ use countersign_gate::id::{ActionId, UserId};
 use countersign_gate::secret::Secret;
 use serde_json::{Value, json};
 
-use crate::live::{About, Told};
+use crate::live::{About, Told, Words, Written};
 
 /// A question that waits.
 pub(super) fn required(card: &Card) -> Value {
@@ -86,7 +86,8 @@ pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'stati
 fn told(name: &'static str, body: &Value, socket: &Value) -> Told {
     let (person, socket) = (body.to_string(), socket.to_string());
     let agent = person.clone();
-    Told { number: 0, to: None, name, person, socket, agent, about: About::Nobody }
+    let words = Words::Written(Written { person, socket, agent });
+    Told { number: 0, to: None, name, words, about: About::Nobody }
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl Stream {
                 if signs_out(told, person.device().map(DeviceId::as_str)) {
                     return Err(Over);
                 }
-                &told.person
+                &told.written().person
             }
             Identity::Caller(caller) => match agent_data(told, caller) {
                 Some(data) => data,
@@ -213,10 +213,10 @@ impl Stream {
 /// Whether an event puts this device out.
 pub(super) fn signs_out(told: &Told, device: Option<&str>) -> bool {
     // Without a name it is all of them; who came without a device is put out by nothing less.
-    let named = |device: &str| told.person.contains(device);
-    told.name == "signed_out" && (told.person.contains("null") || device.is_some_and(named))
+    let says = |device: &str| told.written().person.contains(device);
+    told.name == "signed_out" && (says("null") || device.is_some_and(says))
 }
 
 fn agent_data<'a>(told: &'a Told, caller: &Caller) -> Option<&'a String> {
-    told.is_for_agent(caller.key_id(), caller.workspace()).then_some(&told.agent)
+    told.is_for_agent(caller.key_id(), caller.workspace()).then(|| &told.written().agent)
 }

@@ -141,7 +141,7 @@ impl Device {
     /// Every question that waits, as it is told to a device that comes (back).
     async fn tell_waiting(&self, socket: &mut WebSocket) -> Result<(), End> {
         for told in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
-            send(socket, told.socket.as_str().into()).await?;
+            send(socket, told.written().socket.as_str().into()).await?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Device {
         if signs_out(told, self.person.device().map(DeviceId::as_str)) {
             return Err(End::SignedOut);
         }
-        send(socket, told.socket.as_str().into()).await?;
+        send(socket, told.written().socket.as_str().into()).await?;
         if told.is_gap() {
             self.check_signed_in().await?;
             self.tell_waiting(socket).await?;

@@ -4,6 +4,8 @@
 
 mod idempotency;
 mod live;
+mod pages;
+mod recall;
 mod roles;
 mod security;
 mod waiting;

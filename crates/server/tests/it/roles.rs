@@ -44,6 +44,10 @@ const NOTES: &str = "\
 # - A report about an action that nobody was asked about is taken down as the sender's own words,
 #   whatever id it names; one about a question is its asker's alone.
 # - health, ready, halt, metrics and the documents of the API tell nothing about anybody.
+# - Pages show whoever is not signed in where to sign in: that is the 303 of the last columns. A
+#   form that did something leads on to a page by a 303 too.
+# - Pages of everybody's own things are 200 for every person; what stands on them is theirs.
+# - A page may be asked for a session by whoever looks after its workspace, as in the API.
 ";
 
 /// The columns.
@@ -292,28 +296,15 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             }
             .boxed()
         }),
-        ("home", |_| plain(GET, "/")),
-        ("sign_in_page", |_| plain(GET, "/sign-in")),
-        ("sign_in_form", |w| {
-            async {
-                let mut form = post("/sign-in").header("content-type", FORM);
-                form.body = format!("link={}&name=Browser", link(w).await).into();
-                form
-            }
-            .boxed()
-        }),
         ("sign_in", |w| {
             async { post("/api/sign-in").json(&json!({"link": link(w).await})) }.boxed()
         }),
         ("sign_out", |_| plain(POST, "/api/sign-out")),
         ("openapi", |_| plain(GET, "/api/openapi.json")),
         ("docs", |_| plain(GET, "/api/docs")),
-        ("reference_style", |_| plain(GET, "/static/reference.css")),
     ];
-    rows.into_iter().collect()
+    rows.into_iter().chain(crate::pages::recipes()).collect()
 }
-
-const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A question of the member's agent that the member has said yes to.
 async fn approved(world: &World) -> String {
@@ -343,15 +334,18 @@ async fn file(world: &World) -> (String, String) {
 }
 
 /// An answer of the member's that is remembered.
-async fn remembered(world: &World) -> String {
-    let id = ApprovalId::parse(&world.question("npm publish").await).unwrap();
+pub(crate) async fn remembered(world: &World) -> String {
+    // What was agreed to for good is not asked again.
+    let known = world.gate.remembered_answers(&world.member.person).await.unwrap().len();
+    let asked = world.question(&format!("npm publish --tag t{known}")).await;
+    let id = ApprovalId::parse(&asked).unwrap();
     let reply = Reply { scope: Scope::Always, ..Reply::plain(id, Say::Approve) };
     world.gate.answer(&world.member.person, reply).await.unwrap();
     let all = world.gate.remembered_answers(&world.member.person).await.unwrap();
     all[0].id.to_string()
 }
 
-async fn link(world: &World) -> String {
+pub(crate) async fn link(world: &World) -> String {
     world.gate.invite(&world.member.person).await.unwrap().expose().to_owned()
 }
 

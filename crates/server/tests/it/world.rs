@@ -177,6 +177,12 @@ impl World {
         Self { gate, clock, address, setup, store, running, folder, ..self }
     }
 
+    /// A gate as another process has it: with a store of its own on the same file.
+    pub(crate) async fn another(&self) -> Arc<Gate> {
+        let store = open_store(Some(&self.folder.0));
+        open_gate(&store, &self.clock, &self.setup, &self.folder.0).await
+    }
+
     pub(crate) fn pass(&self, seconds: u64) {
         self.clock.pass(Duration::from_secs(seconds));
     }

@@ -111,7 +111,9 @@ impl Gate {
         limit_sessions(&session, &mut batch);
         match self.commit(batch).await {
             Ok(_) => {}
-            Err(CommitError::Conflict { .. }) => return Err(StartError::Halted),
+            Err(CommitError::Conflict { .. } | CommitError::Outdated) => {
+                return Err(StartError::Halted);
+            }
             Err(CommitError::TooFast { wait, .. }) => return Err(StartError::TooMany(wait)),
             Err(CommitError::Full { .. }) => return Err(StartError::Running),
             Err(CommitError::Store(error)) => return Err(error.into()),

@@ -7,13 +7,14 @@ use countersign_core::{Context, Judgement, Policy};
 use crate::approval::{self, Approval, Shown};
 use crate::document;
 use crate::event::What;
+use crate::gate::control::failed;
 use crate::gate::submit::conditions::Conditions;
 use crate::gate::submit::{Case, pending_key};
-use crate::gate::{Gate, GateError};
+use crate::gate::{Gate, GateError, is_conflict};
 use crate::id::ApprovalId;
 use crate::proposal::{Submitted, Waiting, Why};
 use crate::session::Violation;
-use crate::store::{CountStep, Kind, Pace, Query};
+use crate::store::{Batch, CountStep, Kind, Pace, Query};
 use crate::user::Device;
 
 impl Gate {
@@ -33,7 +34,13 @@ impl Gate {
             let approval = waiting.request;
             let (id, expires_at) = (approval.id, approval.expires_at);
             let waiting = Waiting { approval: id, expires_at, judgement };
-            return Ok(Some(Submitted::Waiting(Box::new(waiting))));
+            // Nothing is written, but whoever asks must still be who they were taken for.
+            let batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
+            return match self.commit(batch).await {
+                Ok(_) => Ok(Some(Submitted::Waiting(Box::new(waiting)))),
+                Err(error) if is_conflict(&error) => Ok(None),
+                Err(error) => Err(failed(error)),
+            };
         }
         if !self.can_ask(case).await? {
             return self.refuse(case, Why::NobodyToAsk, Some(judgement)).await;

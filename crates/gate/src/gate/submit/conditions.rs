@@ -26,6 +26,7 @@ impl Gate {
         judgement: &Judgement,
     ) -> Conditions {
         let mut conditions = Conditions::default();
+        conditions.batch.epoch = Some(case.epoch);
         conditions.batch.unchanged.push(case.control.unchanged());
         if let Some(session) = &case.session {
             conditions.batch.unchanged.push(session.unchanged());
@@ -81,7 +82,7 @@ impl Gate {
         judgement: Option<Judgement>,
     ) -> Result<Option<Submitted>, GateError> {
         let (key, wait) = match error {
-            CommitError::Conflict { .. } => return Ok(None),
+            CommitError::Conflict { .. } | CommitError::Outdated => return Ok(None),
             CommitError::Store(error) => return Err(error.into()),
             CommitError::Full { key, .. } => (key, None),
             CommitError::TooFast { key, wait } => (key, Some(wait)),

@@ -43,7 +43,7 @@ impl Gate {
             | Why::NobodyToAsk
             | Why::Declined(_) => None,
         };
-        let mut batch = Batch::default();
+        let mut batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
         batch.records.push(self.planned(case, status_of(&why), judgement.as_ref(), None)?);
         if let Some(violation) = violation {
             batch.records.push(self.violated(case, violation)?);
@@ -63,7 +63,7 @@ impl Gate {
         }
         match self.commit(batch).await {
             Ok(_) => {}
-            Err(CommitError::Conflict { .. }) => return Ok(None),
+            Err(CommitError::Conflict { .. } | CommitError::Outdated) => return Ok(None),
             // Out of steps while being refused: that is what is told, and ends the session.
             Err(CommitError::Full { .. }) => {
                 let why = Why::Violation(Violation::MaxSteps);

@@ -1,5 +1,7 @@
 //! One batch, inside a transaction of the writer.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::audit::Head;
@@ -10,18 +12,41 @@ use crate::store::{
     Batch, CommitError, Committed, Count, CountStep, Doc, Kind, Pace, Unchanged, Write,
 };
 
-/// Does all of a batch, or fails somewhere in the middle: the caller rolls back.
+/// The versions that batches of one transaction asked for and none of them has changed. Nearly all of
+/// a group rely on the same few documents.
+#[derive(Default)]
+pub(super) struct Versions(HashMap<Kind, HashMap<String, i64>>);
+
+impl Versions {
+    fn of(&mut self, connection: &Connection, kind: Kind, id: &str) -> rusqlite::Result<i64> {
+        let known = self.0.entry(kind).or_default();
+        if let Some(version) = known.get(id) {
+            return Ok(*version);
+        }
+        let version = version_of(connection, kind, id)?;
+        known.insert(id.to_owned(), version);
+        Ok(version)
+    }
+}
+
+/// Does all of a batch, or fails somewhere in the middle: the caller rolls back. Its records are
+/// taken out of it.
 ///
 /// `head` is where the chain ends, before and after.
 pub(super) fn apply(
     connection: &Connection,
     keyring: &Keyring,
-    batch: Batch,
+    batch: &mut Batch,
+    versions: &mut Versions,
     head: &mut Head,
 ) -> Result<Committed, CommitError> {
     for Unchanged { kind, id, version } in &batch.unchanged {
-        let found = version_of(connection, *kind, id)?;
+        let found = versions.of(connection, *kind, id)?;
         met(*kind, id, found == signed(*version))?;
+    }
+    if !batch.writes.is_empty() {
+        // Whether it succeeds or is undone.
+        *versions = Versions::default();
     }
     for write in &batch.writes {
         apply_write(connection, write)?;
@@ -39,7 +64,7 @@ pub(super) fn apply(
     if let Some(moment) = batch.cut {
         committed.cut = chain::cut(connection, keyring, moment)?;
     }
-    for draft in batch.records {
+    for draft in std::mem::take(&mut batch.records) {
         *head = chain::append(connection, keyring, *head, draft)?;
         committed.first_record.get_or_insert(head.number);
     }

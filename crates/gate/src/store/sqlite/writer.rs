@@ -4,9 +4,10 @@
 //! next ones queue up, and all of them go into the next transaction.
 //!
 //! ```text
-//! wait for a batch, take all others that wait
+//! wait for a batch, let others run, take all that wait by then
 //! BEGIN IMMEDIATE
-//!   for each: SAVEPOINT, apply, RELEASE     one that fails is rolled back alone
+//!   for each: SAVEPOINT, apply, RELEASE     one that fails is rolled back alone; without the
+//!                                           savepoint where it can fail only before it writes
 //!   sign the end of the chain
 //! COMMIT                                    flushed
 //! tell everybody
@@ -17,6 +18,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -24,8 +26,9 @@ use tokio::sync::oneshot;
 
 use crate::audit::{Head, Mark};
 use crate::keyring::Keyring;
-use crate::store::sqlite::apply::apply;
+use crate::store::sqlite::apply::{Versions, apply};
 use crate::store::sqlite::chain::{self, End};
+use crate::store::sqlite::memo::Memo;
 use crate::store::sqlite::schema::PATIENCE;
 use crate::store::{Batch, CommitError, Committed, StoreError};
 
@@ -54,14 +57,23 @@ pub(super) struct Writer {
     known: Option<Mark>,
     /// Whether erased content may still be in the write-ahead log.
     unscrubbed: bool,
+    /// What readers have in mind.
+    memo: Arc<Memo>,
+    /// Changes when another connection has committed, which none of this process does.
+    others: i64,
 }
 
 impl Writer {
     /// Takes over a connection, if the chain ends as it should.
-    pub(super) fn new(connection: Connection, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        connection: Connection,
+        keyring: Arc<Keyring>,
+        memo: Arc<Memo>,
+    ) -> Result<Self, StoreError> {
+        let others = others(&connection)?;
         let known = chain::trusted_head(&connection, &keyring, None)?;
         // Whoever was killed between an erasure and its scrub left that to us.
-        let mut writer = Self { connection, keyring, known, unscrubbed: true };
+        let mut writer = Self { connection, keyring, known, unscrubbed: true, memo, others };
         writer.scrub();
         Ok(writer)
     }
@@ -69,9 +81,8 @@ impl Writer {
     /// Works until nobody can send any more and everything that was sent is done.
     pub(super) fn run(&mut self, jobs: &Receiver<Job>) {
         while let Some(job) = self.next(jobs) {
-            let group = std::iter::once(job).chain(jobs.try_iter().take(GROUP - 1));
             let (batches, waiters): (Vec<_>, Vec<_>) =
-                group.map(|Job { batch, waiter }| (batch, waiter)).unzip();
+                gather(job, jobs).into_iter().map(|Job { batch, waiter }| (batch, waiter)).unzip();
             match self.commit(batches) {
                 Ok(outcomes) => {
                     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
@@ -100,21 +111,25 @@ impl Writer {
     }
 
     /// Commits a group. An error means that none of it may be relied on.
-    fn commit(&mut self, batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
+    fn commit(&mut self, mut batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
         self.execute("BEGIN IMMEDIATE")?;
-        let done = self.transact(batches).and_then(|done| {
+        let done = self.transact(&mut batches).and_then(|done| {
             self.execute("COMMIT")?;
             Ok(done)
         });
         let (outcomes, known) = match done {
             Ok(done) => done,
             Err(error) => {
+                // What failed may be on disk all the same.
+                self.memo.forget_all();
                 if !self.connection.is_autocommit() {
                     self.execute("ROLLBACK")?;
                 }
                 return Err(error);
             }
         };
+        let done = batches.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok());
+        self.memo.forget(done.map(|(batch, _)| batch));
         self.known = known;
         let gone = |committed: &Committed| committed.erased > 0 || committed.cut > 0;
         self.unscrubbed |= outcomes.iter().flatten().any(gone);
@@ -124,14 +139,19 @@ impl Writer {
         Ok(outcomes)
     }
 
-    fn transact(&self, batches: Vec<Batch>) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
+    fn transact(
+        &mut self,
+        batches: &mut [Batch],
+    ) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
+        self.notice_others()?;
         // Read again each time: another process may have written since.
         let mark = chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref())?;
         let before = mark.as_ref().map_or_else(Head::genesis, Mark::head);
         let mut head = before;
         let mut outcomes = Vec::with_capacity(batches.len());
+        let mut versions = Versions::default();
         for batch in batches {
-            outcomes.push(self.apply_alone(batch, &mut head)?);
+            outcomes.push(self.apply_alone(batch, &mut versions, &mut head)?);
         }
         if head == before {
             return Ok((outcomes, mark));
@@ -140,12 +160,39 @@ impl Writer {
         Ok((outcomes, Some(mark)))
     }
 
+    /// Begins another epoch if another process has written since the last transaction. From here to
+    /// the end of this one nobody else can.
+    fn notice_others(&mut self) -> Result<(), StoreError> {
+        let others = others(&self.connection)?;
+        if others != self.others {
+            self.memo.forget_all();
+            self.others = others;
+        }
+        Ok(())
+    }
+
     /// Applies one batch so that its failure leaves no trace. The outer error means that the whole
     /// transaction is lost.
-    fn apply_alone(&self, batch: Batch, head: &mut Head) -> Result<Outcome, StoreError> {
+    fn apply_alone(
+        &self,
+        batch: &mut Batch,
+        versions: &mut Versions,
+        head: &mut Head,
+    ) -> Result<Outcome, StoreError> {
+        if batch.epoch.is_some_and(|epoch| epoch != self.memo.epoch()) {
+            return Ok(Err(CommitError::Outdated));
+        }
+        if !needs_savepoint(batch) {
+            let outcome = apply(&self.connection, &self.keyring, batch, versions, head);
+            // What the disk refused halfway cannot be undone alone.
+            return match outcome {
+                Err(CommitError::Store(error)) => Err(error),
+                outcome => Ok(outcome),
+            };
+        }
         self.execute("SAVEPOINT batch")?;
         let mut moved = *head;
-        let outcome = apply(&self.connection, &self.keyring, batch, &mut moved);
+        let outcome = apply(&self.connection, &self.keyring, batch, versions, &mut moved);
         if outcome.is_ok() {
             *head = moved;
         } else {
@@ -181,6 +228,35 @@ impl Writer {
     }
 }
 
+/// A job, and all others that wait.
+///
+/// Whoever was just told of the last group may be about to ask for more, and a signature and a flush
+/// cost the same for one batch as for all. So whatever can run runs first, as long as more comes of
+/// it. On a machine with nothing else to do that takes no time.
+fn gather(first: Job, jobs: &Receiver<Job>) -> Vec<Job> {
+    let mut group = vec![first];
+    loop {
+        thread::yield_now();
+        let before = group.len();
+        group.extend(jobs.try_iter().take(GROUP.saturating_sub(before)));
+        if group.len() == before || group.len() >= GROUP {
+            return group;
+        }
+    }
+}
+
+/// Whether a condition can fail after something was written. A savepoint keeps a copy of every page
+/// that is touched, which costs more than all the rest; most batches count one thing and record one.
+fn needs_savepoint(batch: &Batch) -> bool {
+    let steps = batch.writes.len() + batch.counts.len() + batch.paces.len();
+    steps > 1
+}
+
+/// A number that changes with the commits of other connections, and not with our own.
+fn others(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -204,7 +280,7 @@ mod tests {
         drop(Sqlite::open(&path, keyring()).unwrap());
         let connection = schema::writer(&path).unwrap();
         connection.execute_batch(tamper).unwrap();
-        Writer::new(connection, keyring()).unwrap()
+        Writer::new(connection, keyring(), Arc::default()).unwrap()
     }
 
     fn batch(id: &str, body: &str) -> Batch {
