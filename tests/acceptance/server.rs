@@ -22,6 +22,7 @@ mod client;
 mod coding_agent;
 mod computer_use;
 mod files;
+mod hosts;
 mod live;
 mod serve;
 
