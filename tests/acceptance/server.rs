@@ -24,6 +24,7 @@ mod coding_agent;
 mod computer_use;
 mod console;
 mod files;
+mod hosts;
 mod live;
 mod serve;
 

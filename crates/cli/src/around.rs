@@ -54,6 +54,11 @@ impl Around {
         Self { bounds: bounds.clone(), ..Self::default() }
     }
 
+    /// There, in that workspace where one is named.
+    pub(crate) fn at(cwd: Option<PathBuf>, workspace: Option<PathBuf>) -> Self {
+        Self { cwd, bounds: Bounds { workspace, ..Bounds::default() }, ..Self::default() }
+    }
+
     /// The context these options and the host describe.
     ///
     /// # Errors

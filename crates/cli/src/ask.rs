@@ -23,10 +23,10 @@ pub(crate) fn proceed(text: &str) -> Answer {
     };
     // Whatever was typed before the question was not an answer to it.
     forget_typed(&terminal);
-    match question(BufReader::new(&terminal), &terminal, text) {
-        Ok(answer) => answer,
-        Err(_) => Answer::Nobody,
-    }
+    let before = by_lines(&terminal);
+    let answer = question(BufReader::new(&terminal), &terminal, text);
+    as_before(&terminal, before);
+    answer.unwrap_or(Answer::Nobody)
 }
 
 fn question(input: impl BufRead, mut output: impl Write, text: &str) -> io::Result<Answer> {
@@ -54,6 +54,42 @@ fn forget_typed(terminal: &File) {
 
 #[cfg(not(unix))]
 fn forget_typed(_terminal: &File) {}
+
+/// How a terminal was set.
+#[cfg(unix)]
+type Settings = rustix::termios::Termios;
+#[cfg(not(unix))]
+type Settings = ();
+
+/// Makes a terminal give whole lines, and show them while they are typed: a shell that edits its
+/// line has it set otherwise while we ask. Gives how it was.
+#[cfg(unix)]
+fn by_lines(terminal: &File) -> Option<Settings> {
+    use rustix::termios::{InputModes, LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let before = tcgetattr(terminal).ok()?;
+    let mut lines = before.clone();
+    lines.input_modes |= InputModes::ICRNL;
+    lines.input_modes -= InputModes::INLCR | InputModes::IGNCR;
+    lines.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    tcsetattr(terminal, OptionalActions::Now, &lines).ok()?;
+    Some(before)
+}
+
+#[cfg(unix)]
+fn as_before(terminal: &File, before: Option<Settings>) {
+    use rustix::termios::{OptionalActions, tcsetattr};
+    if let Some(before) = before {
+        let _ = tcsetattr(terminal, OptionalActions::Now, &before);
+    }
+}
+
+#[cfg(not(unix))]
+fn by_lines(_terminal: &File) -> Option<Settings> {
+    None
+}
+
+#[cfg(not(unix))]
+fn as_before(_terminal: &File, _before: Option<Settings>) {}
 
 #[cfg(test)]
 mod tests {

@@ -13,8 +13,11 @@ mod completions;
 mod config;
 mod demo;
 mod devices;
+mod doctor;
 mod explain;
 mod halt;
+mod hook;
+mod install;
 mod keys;
 mod man;
 mod receipt;
@@ -25,6 +28,8 @@ mod schema;
 mod serve;
 mod sessions;
 mod settings;
+mod shell_ask;
+mod shell_init;
 mod sign_in;
 mod users;
 mod watch;
@@ -69,7 +74,13 @@ enum Command {
     Users(Box<users::Users>),
     Settings(Box<settings::Settings>),
     Halt(halt::Halt),
+    Hook(hook::Hook),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
+    Doctor(doctor::Doctor),
     SignIn(sign_in::SignIn),
+    ShellInit(shell_init::ShellInit),
+    ShellAsk(shell_ask::ShellAsk),
     Config(config::Config),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -101,7 +112,13 @@ impl Cli {
             Command::Users(users) => users.run(),
             Command::Settings(settings) => settings.run(),
             Command::Halt(halt) => halt.run(),
+            Command::Hook(hook) => Ok(hook.run()),
+            Command::Install(install) => install.run(),
+            Command::Uninstall(uninstall) => uninstall.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::SignIn(sign_in) => sign_in.run(),
+            Command::ShellInit(shell_init) => shell_init.run(),
+            Command::ShellAsk(shell_ask) => shell_ask.run(),
             Command::Config(config) => config.run(),
             Command::Schema(schema) => schema.run(),
             Command::Completions(completions) => completions.run(),

@@ -25,13 +25,7 @@ impl Data {
     /// # Errors
     /// Nothing says where it would be.
     pub(crate) fn folder(&self) -> Result<PathBuf> {
-        let named = self.data.clone().or_else(|| set("COUNTERSIGN_DATA"));
-        let usual = || {
-            let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
-            let folder = folder.or_else(|| around::home().map(|home| home.join(".local/share")))?;
-            Some(folder.join("countersign"))
-        };
-        let folder = named.or_else(usual);
+        let folder = self.data.clone().or_else(usual_folder);
         folder.ok_or_else(|| anyhow!("no data folder: name one with --data or $COUNTERSIGN_DATA"))
     }
 
@@ -71,6 +65,15 @@ impl Data {
         }
         Ok(folder)
     }
+}
+
+/// The data folder when none is named on the command line.
+pub(crate) fn usual_folder() -> Option<PathBuf> {
+    set("COUNTERSIGN_DATA").or_else(|| {
+        let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
+        let folder = folder.or_else(|| around::home().map(|home| home.join(".local/share")))?;
+        Some(folder.join("countersign"))
+    })
 }
 
 fn database(folder: &Path) -> PathBuf {

@@ -23,9 +23,12 @@ mod client;
 mod command;
 mod compiler;
 mod data;
+mod diff;
 mod exit;
 mod facts;
 mod git;
+mod hook;
+mod host;
 mod input;
 mod listing;
 mod moment;
@@ -40,6 +43,10 @@ use exit::Exit;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(case::report_panic));
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = hook::named(&words) {
+        return ExitCode::from(code);
+    }
     match panic::catch_unwind(|| Cli::parse().run()) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => exit::report(&error).into(),

@@ -10,12 +10,15 @@ use countersign_core::{Context, Policy};
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 use countersign_gate::channel::{self, Configured, Dispatcher};
 use countersign_gate::clock::System;
+use countersign_gate::event::What;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
 use countersign_gate::store::Sqlite;
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Settings, bind};
+
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::settings;
 
@@ -27,6 +30,8 @@ const LOCK: &str = "server.lock";
 const FILES: &str = "files";
 /// Beside it: where people reach the server, for links that are made over the socket.
 pub(crate) const URL: &str = "server.url";
+/// There while everything is halted, so that hooks see it without asking.
+pub(crate) const HALTED: &str = "server.halted";
 /// How often the clock is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
@@ -77,6 +82,7 @@ impl Serving {
         let gate = Gate::open(parts).await?.keeping_files_in(&files);
         let gate = gate.with_context(|| format!("cannot keep files in `{}`", files.display()))?;
         let gate = Arc::new(gate);
+        tell_hooks(&gate, &folder).await?;
         let link = first_link(&gate).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
         let bound = bind(app).await?;
@@ -101,6 +107,42 @@ impl Serving {
         for dispatcher in dispatchers {
             dispatcher.shutdown(CHANNELS_MAY_TAKE);
         }
+    }
+}
+
+/// Keeps a mark in the data folder while everything is halted: hooks judge by themselves, and
+/// must see the kill switch without asking anybody.
+async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
+    let path = folder.join(HALTED);
+    // Listens first: what happens while the mark is set for the first time is not missed.
+    let mut events = gate.subscribe();
+    mark(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
+    let gate = Arc::downgrade(gate);
+    tokio::spawn(async move {
+        loop {
+            match events.recv().await {
+                Ok(event) if !matches!(event.what, What::Halted | What::Resumed) => continue,
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
+            let Some(gate) = gate.upgrade() else { return };
+            // Whoever cannot look must take it for halted.
+            let halted = gate.is_halted().await.unwrap_or(true);
+            if let Err(error) = mark(&path, halted) {
+                tracing::error!(%error, "hooks could not be told about the kill switch");
+            }
+        }
+    });
+    Ok(())
+}
+
+fn mark(path: &Path, halted: bool) -> std::io::Result<()> {
+    if halted {
+        return fs::write(path, "everything is halted; `countersign halt --resume` ends it\n");
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Sections {
     pub(crate) channels: Vec<Configured>,
     /// Where and how the server listens.
     pub(crate) server: countersign_server::Settings,
+    /// What hooks of agent hosts do.
+    pub(crate) hook: crate::hook::Options,
 }
 
 /// What the organisation's and the user's file say besides the policy.
@@ -108,7 +110,17 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     }
     let server: Option<countersign_server::Settings> =
         merged(&sources, "server").map_err(explained)?;
-    Ok(Sections { gate, channels, server: server.unwrap_or_default() })
+    let hook: Option<crate::hook::Options> = merged(&sources, "hook").map_err(explained)?;
+    let (server, hook) = (server.unwrap_or_default(), hook.unwrap_or_default());
+    Ok(Sections { gate, channels, server, hook })
+}
+
+/// What these layers say about hooks. A project's says nothing.
+///
+/// # Errors
+/// One of them is wrong.
+pub(crate) fn hook_of(layers: Vec<Layer>) -> Result<Option<crate::hook::Options>> {
+    merged(&sources(layers), "hook").map_err(explained)
 }
 
 fn sources(layers: Vec<Layer>) -> Sources {

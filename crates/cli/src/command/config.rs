@@ -110,9 +110,11 @@ fn show(json: bool) -> Result<Exit> {
             there: layer.text.is_some(),
         })
         .collect();
-    let settings::Sections { gate, channels, server } = settings::sections_of(layers.clone())?;
+    let sections = settings::sections_of(layers.clone())?;
+    let settings::Sections { gate, channels, server, hook } = sections;
     let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
     let (gate, server) = (serde_json::to_value(gate)?, serde_json::to_value(server)?);
+    let hook = serde_json::to_value(hook)?;
     let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
     let mut out = io::stdout().lock();
     if json {
@@ -121,6 +123,7 @@ fn show(json: bool) -> Result<Exit> {
             "settings": settings,
             "gate": gate,
             "server": server,
+            "hook": hook,
             "channels": channels,
         });
         serde_json::to_writer_pretty(&mut out, &all)?;
@@ -129,6 +132,7 @@ fn show(json: bool) -> Result<Exit> {
         let (policy, gate, server) = (readable(&settings), readable(&gate), readable(&server));
         write!(out, "{states}\n{policy}\ngate:\n{}", indented(&gate))?;
         write!(out, "server:\n{}", indented(&server))?;
+        write!(out, "hook:\n{}", indented(&readable(&hook)))?;
         write!(out, "{}", readable(&json!({ "channels": channels })))?;
     }
     Ok(Exit::Done)

@@ -52,6 +52,7 @@ fn config() -> schema::Schema {
     schema::config(&[
         ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),
         ("server", |generator| generator.subschema_for::<countersign_server::Settings>()),
+        ("hook", |generator| generator.subschema_for::<crate::hook::Options>()),
         ("channels", |generator| generator.subschema_for::<Vec<Configured>>()),
     ])
 }

@@ -12,6 +12,8 @@ mod config;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
+mod host;
+#[cfg(test)]
 #[cfg(unix)]
 mod run;
 #[cfg(test)]
@@ -19,6 +21,9 @@ mod sandbox;
 #[cfg(test)]
 #[cfg(unix)]
 mod server;
+#[cfg(test)]
+#[cfg(unix)]
+mod shell;
 #[cfg(test)]
 #[cfg(unix)]
 mod transcripts;

@@ -78,6 +78,9 @@ pub(crate) struct File {
     /// How the server listens. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     server: Option<IgnoredAny>,
+    /// What hooks of agent hosts do. Not in a project's file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    hook: Option<IgnoredAny>,
 }
 
 /// The everyday settings.
@@ -196,7 +199,12 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
 
 /// What others read is not for the agent's project to set: it could name its own approvers.
 fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
-    let sections = [("gate", &file.gate), ("channels", &file.channels), ("server", &file.server)];
+    let sections = [
+        ("gate", &file.gate),
+        ("channels", &file.channels),
+        ("server", &file.server),
+        ("hook", &file.hook),
+    ];
     let set = sections.into_iter().find(|(_, value)| value.is_some());
     match (rank, set) {
         (Rank::Project, Some((field, _))) => Err(at.error(

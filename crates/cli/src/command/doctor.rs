@@ -1,0 +1,351 @@
+//! `countersign doctor`: whether what is installed really guards, shown by trying it.
+//!
+//! Each hook is started as its host would start it, once with something that must be stopped and
+//! once with something harmless, and its answer is read as the host would read it.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::hook::{Known, known};
+use super::install::{program, project, read, usual_seconds};
+use crate::around::home;
+use crate::client::{Client, DEVICE, Server, block_on};
+use crate::exit::Exit;
+use crate::host::place::{Change, Installed, Line, Scope};
+use crate::host::{HOSTS, Host, Reply, Tested};
+use crate::show::one_line;
+
+/// Never runs, whatever a configuration says.
+const DANGER: &str = "rm -rf /";
+const HARMLESS: &str = "ls";
+/// Longer than a hook takes that does not ask.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Show what is guarded, by trying it, and what is not
+///
+/// Runs every hook that is installed with a call that must be stopped and one that must not,
+/// and reads the answers as the host does. Exits with 1 when something installed does not guard.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only this host
+    #[arg(value_parser = known, value_name = "HOST")]
+    host: Option<Known>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+    /// Managed files lie under this folder, for packages
+    #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
+    root: PathBuf,
+}
+
+/// Everything that was found out.
+#[derive(Debug, Serialize)]
+struct Findings {
+    binary: String,
+    version: &'static str,
+    server: ServerState,
+    /// Whether this shell holds the secret by which a person answers.
+    has_device: bool,
+    hosts: Vec<HostState>,
+}
+
+#[derive(Debug, Serialize)]
+struct ServerState {
+    answers: bool,
+    halted: bool,
+    /// Where, or why not.
+    detail: String,
+}
+
+#[derive(Debug, Serialize)]
+struct HostState {
+    host: &'static str,
+    title: &'static str,
+    hooks: Vec<HookState>,
+    /// What it says its version is, and whether this was tested with it.
+    version: Option<VersionState>,
+    not_guarded: &'static [&'static str],
+}
+
+#[derive(Debug, Serialize)]
+struct VersionState {
+    version: String,
+    tested: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct HookState {
+    scope: &'static str,
+    path: String,
+    /// Whether the file says what `install` would write.
+    current: bool,
+    guards: bool,
+    /// What is wrong.
+    problems: Vec<String>,
+    milliseconds: Option<u128>,
+}
+
+impl Doctor {
+    pub(super) fn run(self) -> Result<Exit> {
+        let hosts: Vec<&dyn Host> = match &self.host {
+            Some(known) => vec![known.0],
+            None => HOSTS.to_vec(),
+        };
+        let mut states = Vec::new();
+        for host in hosts {
+            states.push(self.host_state(host)?);
+        }
+        let findings = Findings {
+            binary: program(Scope::User)?,
+            version: env!("CARGO_PKG_VERSION"),
+            server: self.server_state(),
+            has_device: std::env::var_os(DEVICE).is_some_and(|secret| !secret.is_empty()),
+            hosts: states,
+        };
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &findings)?;
+            writeln!(out)?;
+        } else {
+            findings.write(&mut out)?;
+        }
+        Ok(findings.exit())
+    }
+
+    fn server_state(&self) -> ServerState {
+        let asked = self.server.open().and_then(|client: Client| {
+            let at = client.address().to_string();
+            block_on(async { Ok(client.get("/api/halt").await?) }).map(|state| (at, state))
+        });
+        match asked {
+            Ok((at, state)) => {
+                let halted = state.get("halted") == Some(&Value::Bool(true));
+                ServerState { answers: true, halted, detail: at }
+            }
+            Err(error) => {
+                ServerState { answers: false, halted: false, detail: format!("{error:#}") }
+            }
+        }
+    }
+
+    fn host_state(&self, host: &dyn Host) -> Result<HostState> {
+        let mut hooks = Vec::new();
+        let (home, project) = (home(), project()?);
+        for scope in host.scopes() {
+            let program = program(*scope)?;
+            let installed = Installed {
+                scope: *scope,
+                home: home.as_deref(),
+                project: &project,
+                root: &self.root,
+                program: &program,
+                seconds: usual_seconds()?,
+            };
+            let Ok(changes) = host.plan(&installed) else { continue };
+            let found = changes.iter().filter_map(|change| look(host, *scope, change, &project));
+            hooks.extend(found);
+        }
+        let version = host.tested().filter(|_| !hooks.is_empty()).and_then(version_of);
+        Ok(HostState {
+            host: host.name(),
+            title: host.title(),
+            hooks,
+            version,
+            not_guarded: host.holes(),
+        })
+    }
+}
+
+/// One file with a hook of ours in it, tried out.
+fn look(host: &dyn Host, scope: Scope, change: &Change, project: &Path) -> Option<HookState> {
+    let text = read(&change.path).ok().flatten()?;
+    let lines = change.found(&text);
+    // Several events run the same command: one of them shows what all do.
+    let line = lines.first()?;
+    let mut problems = Vec::new();
+    let mut milliseconds = None;
+    match start(line, &host.canary(DANGER, &project.to_string_lossy()), project) {
+        Ok(reply) if host.is_stopped_by(&reply) => {}
+        Ok(reply) => problems.push(format!("what must be stopped is not: {}", told(&reply))),
+        Err(why) => problems.push(why),
+    }
+    let before = Instant::now();
+    match start(line, &host.canary(HARMLESS, &project.to_string_lossy()), project) {
+        Ok(reply) if host.is_stopped_by(&reply) => {
+            problems.push(format!("what is harmless is stopped too: {}", told(&reply)));
+        }
+        Ok(_) => milliseconds = Some(before.elapsed().as_millis()),
+        Err(_) => {}
+    }
+    Some(HookState {
+        scope: scope.as_str(),
+        path: change.path.display().to_string(),
+        current: change.is_in(Some(&text)),
+        guards: problems.is_empty(),
+        problems,
+        milliseconds,
+    })
+}
+
+fn told(reply: &Reply) -> String {
+    let text = if reply.out.trim().is_empty() { &reply.err } else { &reply.out };
+    let text: String = one_line(text.trim()).chars().take(200).collect();
+    if text.is_empty() { format!("it ended with {} and said nothing", reply.code) } else { text }
+}
+
+/// Starts a hook as its host does.
+fn start(line: &Line, payload: &Value, project: &Path) -> Result<Reply, String> {
+    let (name, mut command) = match line {
+        Line::Words(words) => {
+            let mut words = words.iter();
+            let program = words.next().map(String::as_str).unwrap_or_default();
+            let mut command = Command::new(program);
+            command.args(words);
+            (program.to_owned(), command)
+        }
+        Line::Shell(line) => {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]);
+            (line.clone(), command)
+        }
+    };
+    run(&mut command, Some(payload), project).map_err(|why| format!("`{}`: {why}", one_line(&name)))
+}
+
+/// Runs a command to its end, or ends it.
+fn run(command: &mut Command, payload: Option<&Value>, folder: &Path) -> Result<Reply, String> {
+    let missing = |error: io::Error| format!("cannot be started ({error})");
+    command.current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(missing)?;
+    if let (Some(mut stdin), Some(payload)) = (child.stdin.take(), payload) {
+        // Smaller than any pipe: this does not wait.
+        let _ = stdin.write_all(payload.to_string().as_bytes());
+    }
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait().map_err(missing)?.is_none() {
+        if Instant::now() > until {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err("does not end".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = child.wait_with_output().map_err(missing)?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let code = ended.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Ok(Reply { out: text(ended.stdout), err: text(ended.stderr), code })
+}
+
+fn version_of(tested: Tested) -> Option<VersionState> {
+    let mut command = Command::new(tested.program);
+    let reply = run(command.arg("--version"), None, Path::new(".")).ok()?;
+    let version = parse_version(&reply.out)?;
+    let (major, minor, patch) = version;
+    Some(VersionState {
+        version: format!("{major}.{minor}.{patch}"),
+        tested: (tested.from..=tested.to).contains(&version),
+    })
+}
+
+/// The first three numbers with dots between them.
+fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
+    let words = text.split(|char: char| !char.is_ascii_digit() && char != '.');
+    words.into_iter().find_map(|word| {
+        let mut numbers = word.split('.').map(str::parse);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => Some((major, minor, patch)),
+            _ => None,
+        }
+    })
+}
+
+impl Findings {
+    fn exit(&self) -> Exit {
+        let mut hooks = self.hosts.iter().flat_map(|host| &host.hooks);
+        if hooks.any(|hook| !hook.guards) { Exit::Failed } else { Exit::Done }
+    }
+
+    fn write(&self, out: &mut impl io::Write) -> Result<()> {
+        writeln!(out, "countersign {} at {}", self.version, self.binary)?;
+        match &self.server {
+            ServerState { answers: true, halted: false, detail } => {
+                writeln!(out, "server: answers at {detail}")?;
+            }
+            ServerState { answers: true, halted: true, detail } => {
+                writeln!(out, "server: answers at {detail}; EVERYTHING IS HALTED")?;
+            }
+            ServerState { answers: false, detail, .. } => {
+                writeln!(out, "server: {}", one_line(detail))?;
+                writeln!(out, "  without one, what needs a yes is asked by the host or refused")?;
+            }
+        }
+        if self.has_device {
+            writeln!(
+                out,
+                "careful: ${DEVICE} is set here, and an agent started from this shell could \
+                 answer in your name"
+            )?;
+        }
+        let (guarded, others): (Vec<_>, Vec<_>) =
+            self.hosts.iter().partition(|host| !host.hooks.is_empty());
+        for host in guarded {
+            host.write(out)?;
+        }
+        let others: Vec<_> = others.iter().map(|host| host.host).collect();
+        if !others.is_empty() {
+            writeln!(out, "not installed: {}", others.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl HostState {
+    fn write(&self, out: &mut impl io::Write) -> Result<()> {
+        let version = match &self.version {
+            Some(VersionState { version, tested: true }) => format!(" {version}"),
+            Some(VersionState { version, tested: false }) => {
+                format!(" {version}, which this was not tested with")
+            }
+            None => String::new(),
+        };
+        writeln!(out, "{}{version}", self.title)?;
+        for hook in &self.hooks {
+            let state = match (hook.guards, hook.current) {
+                (true, true) => "guards",
+                (true, false) => "guards; `install` would write it otherwise",
+                (false, _) => "DOES NOT GUARD",
+            };
+            writeln!(out, "  {} {}: {state}", hook.scope, hook.path)?;
+            for problem in &hook.problems {
+                writeln!(out, "    {}", one_line(problem))?;
+            }
+        }
+        for hole in self.not_guarded {
+            writeln!(out, "  not guarded: {hole}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_what_programs_print() {
+        assert_eq!(parse_version("2.1.325 (Claude Code)\n"), Some((2, 1, 325)));
+        assert_eq!(parse_version("codex-cli 0.166.0"), Some((0, 166, 0)));
+        assert_eq!(parse_version("1.109.2\nabc\nx64"), Some((1, 109, 2)));
+        assert_eq!(parse_version("none"), None);
+    }
+}

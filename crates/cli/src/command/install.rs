@@ -1,0 +1,263 @@
+//! `countersign install` and `uninstall`: a hook into a host's own files, and out of them.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use countersign_core::{Action, Context};
+
+use super::hook::{Known, known};
+use crate::around::home;
+use crate::ask::{self, Answer};
+use crate::exit::Exit;
+use crate::host::place::{Change, Installed, Scope};
+use crate::{diff, settings};
+
+/// Added to how long a question waits, so that silence is answered before the host gives up.
+const MARGIN: u64 = 30;
+
+/// Put the hook into an agent host's settings
+///
+/// Shows what would change in which file and asks first. Comments and everybody else's entries
+/// stay as they are; a second time changes nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    target: Target,
+    /// How long the host waits for an answer, in seconds [default: as long as a question waits,
+    /// and half a minute]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
+    timeout: Option<u64>,
+}
+
+/// Take the hook out of an agent host's settings
+///
+/// What is left is what was there before, to the byte.
+#[derive(Debug, Args)]
+pub(crate) struct Uninstall {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Which host, and for whom.
+#[derive(Debug, Args)]
+struct Target {
+    /// Which host: claude-code, codex, gemini, cursor, copilot, vscode, opencode, windsurf, cline
+    /// or droid
+    #[arg(value_parser = known, value_name = "HOST")]
+    host: Known,
+    #[command(flatten)]
+    whose: Whose,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Managed files lie under this folder, for packages
+    #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
+    root: PathBuf,
+}
+
+/// For whom.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Whose {
+    /// For you, in every project (the default)
+    #[arg(long)]
+    user: bool,
+    /// For everybody who works in this project
+    #[arg(long)]
+    project: bool,
+    /// For everybody on this machine, in a place that only its owner writes
+    #[arg(long)]
+    managed: bool,
+}
+
+impl Install {
+    pub(super) fn run(self) -> Result<Exit> {
+        let seconds = self.timeout.map_or_else(usual_seconds, Ok)?;
+        let steps = self.target.steps(seconds, |change, now| change.installed(now).map(Some))?;
+        let exit = self.target.carry_out(&steps, "already installed")?;
+        if exit == Exit::Done && !self.target.dry_run {
+            let name = self.target.host.0.name();
+            writeln!(io::stdout(), "`countersign doctor {name}` shows that it works")?;
+        }
+        Ok(exit)
+    }
+}
+
+impl Uninstall {
+    pub(super) fn run(self) -> Result<Exit> {
+        let steps = self.target.steps(usual_seconds()?, Change::removed)?;
+        self.target.carry_out(&steps, "not installed")
+    }
+}
+
+/// How long a host should wait: longer than a question does.
+pub(super) fn usual_seconds() -> Result<u64> {
+    let layers = settings::layers(&Context::default())?;
+    let set = settings::sections_of(layers.clone())?.gate.approval_timeout;
+    let policy = settings::policy_of(layers)?;
+    let action = Action::Shell { command: String::new(), cwd: None };
+    let context = Context::default();
+    let usual = policy.approval_timeout(&action, &context);
+    let usual = usual.max(policy.approval_timeout_away(&action, &context));
+    Ok(u64::from(set.unwrap_or(usual)) + MARGIN)
+}
+
+/// What becomes of one file.
+struct Step {
+    path: PathBuf,
+    before: Option<String>,
+    after: Option<String>,
+    executable: bool,
+}
+
+impl Target {
+    fn scope(&self) -> Scope {
+        match self.whose {
+            Whose { project: true, .. } => Scope::Project,
+            Whose { managed: true, .. } => Scope::Managed,
+            Whose { user: _, .. } => Scope::User,
+        }
+    }
+
+    fn steps(
+        &self,
+        seconds: u64,
+        becomes: impl Fn(&Change, Option<&str>) -> Result<Option<String>>,
+    ) -> Result<Vec<Step>> {
+        let (host, scope) = (self.host.0, self.scope());
+        if !host.scopes().contains(&scope) {
+            bail!("{} has no place for --{}", host.title(), scope.as_str());
+        }
+        let home = home();
+        let project = project()?;
+        let program = program(scope)?;
+        let installed = Installed {
+            scope,
+            home: home.as_deref(),
+            project: &project,
+            root: &self.root,
+            program: &program,
+            seconds,
+        };
+        let mut steps = Vec::new();
+        for change in host.plan(&installed)? {
+            let before = read(&change.path)?;
+            let after = becomes(&change, before.as_deref())?;
+            let executable = change.is_executable();
+            // A file that others link to is changed where it is.
+            let path = change.path.canonicalize().unwrap_or(change.path);
+            steps.push(Step { path, before, after, executable });
+        }
+        Ok(steps)
+    }
+
+    fn carry_out(&self, steps: &[Step], nothing: &str) -> Result<Exit> {
+        let mut out = io::stdout().lock();
+        let title = self.host.0.title();
+        let steps: Vec<_> = steps.iter().filter(|step| step.before != step.after).collect();
+        if steps.is_empty() {
+            writeln!(out, "{title}: {nothing} ({})", self.scope().as_str())?;
+            return Ok(Exit::Done);
+        }
+        for step in &steps {
+            writeln!(out, "{}", step.path.display())?;
+            let (before, after) = (step.before.as_deref(), step.after.as_deref());
+            for line in diff::lines(before.unwrap_or_default(), after.unwrap_or_default()) {
+                writeln!(out, "{}", crate::show::one_line(&line))?;
+            }
+        }
+        if self.dry_run {
+            writeln!(out, "nothing was changed")?;
+            return Ok(Exit::Done);
+        }
+        out.flush()?;
+        if !self.yes {
+            match ask::proceed("") {
+                Answer::Yes => {}
+                Answer::No => {
+                    writeln!(out, "nothing was changed")?;
+                    return Ok(Exit::Failed);
+                }
+                Answer::Nobody => bail!("there is no terminal to ask on: say --yes, or --dry-run"),
+            }
+        }
+        for step in steps {
+            step.write().with_context(|| format!("cannot change `{}`", step.path.display()))?;
+        }
+        writeln!(out, "{title}: done")?;
+        Ok(Exit::Done)
+    }
+}
+
+/// The hook's own program. In a project it is looked for on everybody's path: it lies elsewhere on
+/// every machine.
+pub(super) fn program(scope: Scope) -> Result<String> {
+    if scope == Scope::Project {
+        return Ok("countersign".to_owned());
+    }
+    let binary = std::env::current_exe().context("cannot find our own binary")?;
+    let text = binary.to_str().context("the path of our own binary is not UTF-8")?;
+    Ok(text.to_owned())
+}
+
+/// The project around.
+pub(super) fn project() -> Result<PathBuf> {
+    let context = crate::around::Around::default().context()?;
+    Ok(PathBuf::from(context.workspace.unwrap_or_default()))
+}
+
+/// What a file says, if it is there.
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+    }
+}
+
+impl Step {
+    /// Puts the file in place as a whole, so that nobody ever reads half of it.
+    fn write(&self) -> Result<()> {
+        let Some(after) = &self.after else {
+            fs::remove_file(&self.path)?;
+            return Ok(());
+        };
+        let folder = self.path.parent().context("it is no file")?;
+        fs::create_dir_all(folder)?;
+        let mode = self.mode();
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let new = folder.join(format!(".{name}.countersign-{}", std::process::id()));
+        fs::write(&new, after)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&new, fs::Permissions::from_mode(mode))?;
+        }
+        #[cfg(not(unix))]
+        let _ = mode;
+        fs::rename(&new, &self.path).inspect_err(|_| {
+            let _ = fs::remove_file(&new);
+        })?;
+        Ok(())
+    }
+
+    /// As it was; a new one is for everybody to read, as the hosts make theirs.
+    fn mode(&self) -> u32 {
+        #[cfg(unix)]
+        if let Ok(metadata) = fs::metadata(&self.path) {
+            use std::os::unix::fs::PermissionsExt as _;
+            return metadata.permissions().mode();
+        }
+        if self.executable { 0o755 } else { 0o644 }
+    }
+}

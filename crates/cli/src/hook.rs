@@ -1,0 +1,373 @@
+//! A hook: a host says what its agent is about to do, and is answered before it loses patience.
+//!
+//! ```text
+//! standard input ─► decode ─► halted? ─► judge, in this process
+//!                                          ├─ allow, warn ─► nothing against it
+//!                                          ├─ block ───────► no
+//!                                          └─ confirm ─────► a server asks a person ─► yes or no
+//!                                                └ no server ─► the host asks, or no
+//! ```
+//!
+//! Whatever goes wrong is a no: input that cannot be read, a panic, a configuration that is wrong,
+//! a server that does not answer. A thread of its own says no before the host's clock runs out,
+//! because for nearly every host a hook that is late is a yes. Judging starts no runtime, opens
+//! no store and asks no server.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use countersign_core::{Action, Context, Judgement, Verdict};
+use serde_json::Value;
+
+use crate::around::Around;
+use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
+use crate::show::one_line;
+use crate::{case, data, serving, settings};
+
+mod agent;
+mod ask;
+mod options;
+
+use ask::{Desk, Outcome};
+pub(crate) use options::Options;
+
+/// More than any call of a tool; what is longer is refused unread.
+const MOST_BYTES: u64 = 16 << 20;
+/// A day: no host waits longer.
+pub(crate) const MOST_SECONDS: u64 = 86_400;
+/// Hosts cut reasons off at ten thousand characters.
+const LONGEST_REASON: usize = 2_000;
+
+/// The hook that these words name, as `install` writes them, run at once: what stands between a
+/// host and its answer is kept short. Any other words are for the command line to read.
+pub(crate) fn named(words: &[OsString]) -> Option<u8> {
+    let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+    let (name, timeout) = match words?.as_slice() {
+        ["hook", name] => (*name, None),
+        ["hook", name, "--timeout", seconds] => (*name, Some(seconds.parse().ok()?)),
+        _ => return None,
+    };
+    let seconds = timeout.filter(|seconds| (1..=MOST_SECONDS).contains(seconds));
+    if timeout.is_some() != seconds.is_some() {
+        return None;
+    }
+    Some(run(host::find(name)?, seconds.map(Duration::from_secs)))
+}
+
+/// Answers one event of a host, on standard output.
+pub(crate) fn run(host: &'static dyn Host, timeout: Option<Duration>) -> u8 {
+    let clock = Clock::start(timeout.unwrap_or_else(|| host.patience()));
+    let mouth = Arc::new(Mouth::default());
+    let reply = match watch(host, &clock, &mouth) {
+        Ok(()) => guarded(host, || answer(host, &clock, &mouth)),
+        Err(error) => host.broken(&format!("Countersign cannot watch the time ({error}).")),
+    };
+    mouth.say(&reply)
+}
+
+/// Runs work whose panic or failure is a no.
+fn guarded(host: &dyn Host, work: impl FnOnce() -> Result<Reply>) -> Reply {
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(reply)) => reply,
+        Ok(Err(error)) => host.broken(&short(&format!(
+            "Countersign refused this, for something is wrong: {error:#}."
+        ))),
+        Err(_) => host.broken("Countersign failed inside, so this is refused."),
+    }
+}
+
+/// How long there is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    until: Instant,
+}
+
+impl Clock {
+    /// Ends before the host does: by two seconds, or by a fifth where there is little time.
+    fn start(patience: Duration) -> Self {
+        let margin = (patience / 5).min(Duration::from_secs(2));
+        Self { until: Instant::now() + patience.saturating_sub(margin) }
+    }
+
+    /// What is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+}
+
+/// What may be said once, by whoever is first.
+#[derive(Debug, Default)]
+pub(crate) struct Mouth {
+    used: AtomicBool,
+    /// What to say when time runs out.
+    late: Mutex<String>,
+}
+
+impl Mouth {
+    /// From now on, being late means this.
+    pub(crate) fn when_late(&self, reason: String) {
+        *self.late.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    fn say(&self, reply: &Reply) -> u8 {
+        if self.used.swap(true, Ordering::SeqCst) {
+            // The other one is saying no, and ends this process when it has.
+            loop {
+                thread::park();
+            }
+        }
+        write(reply)
+    }
+
+    fn say_late(&self, host: &dyn Host) {
+        if self.used.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let reason = self.late.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reason = if reason.is_empty() {
+            "Countersign did not finish in time, so this is refused."
+        } else {
+            &reason
+        };
+        let code = write(&host.broken(reason));
+        std::process::exit(i32::from(code));
+    }
+}
+
+/// Writes an answer, and gives the code to end with.
+fn write(reply: &Reply) -> u8 {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(reply.out.as_bytes()).and_then(|()| out.flush());
+    let _ = io::stderr().write_all(reply.err.as_bytes());
+    // An answer nobody got must not look like the one that says nothing.
+    if written.is_err() { 2 } else { reply.code }
+}
+
+fn watch(host: &'static dyn Host, clock: &Clock, mouth: &Arc<Mouth>) -> io::Result<()> {
+    let (clock, mouth) = (*clock, Arc::clone(mouth));
+    let watch = move || {
+        while !clock.left().is_zero() {
+            thread::sleep(clock.left());
+        }
+        mouth.say_late(host);
+    };
+    // Small: it only sleeps and writes.
+    thread::Builder::new().stack_size(128 << 10).spawn(watch).map(drop)
+}
+
+/// What is to be answered, and until when.
+pub(crate) struct Turn<'a> {
+    pub(crate) host: &'a dyn Host,
+    pub(crate) told: &'a Told,
+    pub(crate) clock: &'a Clock,
+    pub(crate) mouth: &'a Mouth,
+}
+
+fn answer(host: &dyn Host, clock: &Clock, mouth: &Mouth) -> Result<Reply> {
+    let told = match host.decode(&read(io::stdin().lock())?) {
+        Ok(told) => told,
+        Err(Unreadable(why)) => bail!("what {} said cannot be understood: {why}", host.title()),
+    };
+    let decision = Turn { host, told: &told, clock, mouth }.decide()?;
+    Ok(host.encode(&told.event, &decision.as_said()))
+}
+
+fn read(input: impl io::Read) -> Result<Value> {
+    let mut bytes = Vec::new();
+    input.take(MOST_BYTES + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+    if bytes.len() as u64 > MOST_BYTES {
+        bail!("the call is too large to be judged");
+    }
+    serde_json::from_slice(&bytes).context("standard input is not JSON")
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Decision {
+    Neutral,
+    Approved,
+    Deny(String),
+    Ask(String),
+}
+
+impl Decision {
+    fn as_said(&self) -> Said<'_> {
+        match self {
+            Self::Neutral => Said::Neutral,
+            Self::Approved => Said::Approved,
+            Self::Deny(reason) => Said::Deny(reason),
+            Self::Ask(reason) => Said::Ask(reason),
+        }
+    }
+}
+
+impl Turn<'_> {
+    fn decide(&self) -> Result<Decision> {
+        let (actions, prompt) = match &self.told.what {
+            What::Nothing => return Ok(Decision::Neutral),
+            What::Refused(why) => return Ok(Decision::Deny(why.clone())),
+            What::Acts(actions) => (actions, false),
+            What::Prompts(actions) => (actions, true),
+        };
+        if is_halted() {
+            return Ok(Decision::Deny(HALTED.to_owned()));
+        }
+        let around = surroundings(self.host, self.told)?;
+        let layers = settings::layers(&around)?;
+        let options = Options::read(&layers)?;
+        let policy = settings::policy_of(layers)?;
+        let mut cases = Vec::new();
+        for action in actions {
+            let mut context = around.clone();
+            let judgement = case::judge_with_facts(action, &policy, &mut context)?;
+            if judgement.verdict == Verdict::Block {
+                return Ok(Decision::Deny(refusal(&judgement)));
+            }
+            cases.push(Case { action, context, judgement });
+        }
+        // What the host asks about itself, a person answers there.
+        if prompt {
+            return Ok(Decision::Neutral);
+        }
+        cases.retain(|case| options.record || case.must_ask());
+        Ok(self.settle(&cases, &options))
+    }
+
+    /// Asks about each in turn: all of them, or none.
+    fn settle(&self, cases: &[Case<'_>], options: &Options) -> Decision {
+        let mut decision = Decision::Neutral;
+        let Some(first) = cases.first() else { return decision };
+        let desk = match Desk::open(self, options) {
+            Ok(desk) => desk,
+            Err(error) => return self.nobody(first, &format!("{error:#}")),
+        };
+        for case in cases {
+            match desk.ask(case) {
+                Outcome::Agreed => decision = Decision::Approved,
+                Outcome::Permitted => {}
+                Outcome::Refused(why) => return Decision::Deny(short(&why)),
+                Outcome::Nobody(why) => return self.nobody(case, &why),
+            }
+        }
+        decision
+    }
+
+    /// There is nobody to ask through us: the host must, or it is a no.
+    fn nobody(&self, case: &Case<'_>, why: &str) -> Decision {
+        let reason = one_line(&case.judgement.reason);
+        if self.host.asks(&self.told.event) && case.must_ask() {
+            return Decision::Ask(short(&format!("Countersign asks: {reason}")));
+        }
+        Decision::Deny(short(&format!(
+            "Countersign: a person must say yes to this ({reason}), and none can be asked: {}. \
+             Do not look for another way. Tell the user: `countersign serve` in a terminal of \
+             their own lets them answer; then try again.{}",
+            one_line(why),
+            instead(&case.judgement)
+        )))
+    }
+}
+
+/// One action, and what we think of it.
+#[derive(Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) action: &'a Action,
+    pub(crate) context: Context,
+    pub(crate) judgement: Judgement,
+}
+
+impl Case<'_> {
+    pub(crate) fn must_ask(&self) -> bool {
+        self.judgement.verdict >= Verdict::Confirm
+    }
+}
+
+const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
+                      only a person lets it go on (`countersign halt --resume`).";
+
+fn refusal(judgement: &Judgement) -> String {
+    let reason = one_line(&judgement.reason);
+    short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
+}
+
+fn instead(judgement: &Judgement) -> String {
+    let found = judgement.findings.iter().find_map(|finding| finding.instead.as_deref());
+    found.map(|instead| format!(" Instead: {}", one_line(instead))).unwrap_or_default()
+}
+
+fn short(reason: &str) -> String {
+    if reason.chars().count() <= LONGEST_REASON {
+        return reason.to_owned();
+    }
+    let mut short: String = reason.chars().take(LONGEST_REASON).collect();
+    short.push('…');
+    short
+}
+
+/// Whether the kill switch of the server whose data folder is here has been thrown.
+fn is_halted() -> bool {
+    data::usual_folder().is_some_and(|folder| folder.join(serving::HALTED).exists())
+}
+
+/// Where the agent is. A project that the host names is the workspace: it stays where it is when
+/// the agent goes elsewhere.
+fn surroundings(host: &dyn Host, told: &Told) -> Result<Context> {
+    let cwd = told.cwd.as_deref().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+    let named = host.project_variable().and_then(std::env::var_os).map(PathBuf::from);
+    let home = crate::around::home();
+    let project = named.filter(|project| {
+        let inside = cwd.as_deref().is_none_or(|cwd| cwd.starts_with(project));
+        let too_wide = project.parent().is_none()
+            || home.as_deref().is_some_and(|home: &Path| home.starts_with(project));
+        project.is_absolute() && inside && !too_wide
+    });
+    Around::at(cwd, project).context()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HOSTS;
+
+    #[test]
+    fn a_panic_and_an_error_are_a_no_for_every_host() {
+        for host in HOSTS {
+            let panicked = guarded(*host, || panic!("on purpose"));
+            assert!(host.is_stopped_by(&panicked), "{}: {panicked:?}", host.name());
+            let failed = guarded(*host, || bail!("something \"odd\"\n"));
+            assert!(host.is_stopped_by(&failed), "{}: {failed:?}", host.name());
+        }
+    }
+
+    #[test]
+    fn the_clock_ends_before_the_hosts_does() {
+        for (patience, at_most) in [(1, 800), (5, 4_000), (10, 8_000), (330, 328_000)] {
+            let left = Clock::start(Duration::from_secs(patience)).left();
+            assert!(left <= Duration::from_millis(at_most), "{patience}: {left:?}");
+            assert!(left > Duration::from_millis(at_most - 200), "{patience}: {left:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_or_endless_is_not_judged() {
+        for input in ["", "{", "nul", "{\"a\":1} {}"] {
+            assert!(read(input.as_bytes()).is_err(), "{input}");
+        }
+        assert!(read(io::repeat(b' ')).is_err());
+        assert!(read("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_at_a_character() {
+        let cut = short(&"é".repeat(LONGEST_REASON + 1));
+        assert_eq!(cut.chars().count(), LONGEST_REASON + 1);
+        assert!(cut.ends_with('…'));
+    }
+}

@@ -1,0 +1,36 @@
+//! What the configuration says about hooks. A project's file says nothing.
+
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{self, Layer};
+
+/// The section `hook` of the organisation's and the user's configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "Hook")]
+pub(crate) struct Options {
+    /// The server that asks a person, as a URL or the path of its socket, instead of the one in
+    /// the data folder. `$COUNTERSIGN_KEY` holds the key for a URL.
+    pub(crate) server: Option<String>,
+    /// Starts a server when none runs and a person must be asked.
+    pub(crate) start_server: bool,
+    /// Sends every action through the server, so that all of them are on record. Costs a round
+    /// trip for each, and without a server nothing runs.
+    pub(crate) record: bool,
+}
+
+impl Options {
+    /// What these layers say.
+    ///
+    /// # Errors
+    /// One of them is wrong.
+    pub(crate) fn read(layers: &[Layer]) -> Result<Self> {
+        // Nothing to read, nothing to parse: this is the path of almost every hook.
+        if layers.iter().all(|layer| layer.text.is_none()) {
+            return Ok(Self::default());
+        }
+        Ok(settings::hook_of(layers.to_vec())?.unwrap_or_default())
+    }
+}

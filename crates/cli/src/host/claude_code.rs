@@ -1,0 +1,152 @@
+//! Claude Code 2.1: command hooks, by settings files.
+//!
+//! Everything but a no lets the call go on into the host's own permissions, so a crash or a
+//! timeout would be a yes; `onFailure: block` closes that from 2.1.295 on, and our own watchdog
+//! before that.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::tool::{Shape, Tools};
+use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, text};
+
+/// The host.
+pub(crate) struct ClaudeCode;
+
+/// The moment after a settings file has changed, before the change is heeded.
+const SETTINGS: &str = "ConfigChange";
+
+const TOOLS: Tools = &[
+    ("Bash", Shape::Shell { command: "command", cwd: None }),
+    ("PowerShell", Shape::Unread("command")),
+    ("Write", Shape::Write { path: "file_path", content: &["content"] }),
+    ("Edit", Shape::Write { path: "file_path", content: &["new_string"] }),
+    ("MultiEdit", Shape::Write { path: "file_path", content: &[] }),
+    ("NotebookEdit", Shape::Write { path: "notebook_path", content: &["new_source"] }),
+    ("Read", Shape::Read("file_path")),
+    ("Glob", Shape::List("path")),
+    ("Grep", Shape::Search("path")),
+    ("LS", Shape::List("path")),
+    ("WebFetch", Shape::Fetch("url")),
+    ("WebSearch", Shape::Inside),
+    ("Agent", Shape::Inside),
+    ("Task", Shape::Inside),
+    ("TaskCreate", Shape::Inside),
+    ("TaskGet", Shape::Inside),
+    ("TaskList", Shape::Inside),
+    ("TaskOutput", Shape::Inside),
+    ("TaskStop", Shape::Inside),
+    ("TaskUpdate", Shape::Inside),
+    ("TodoWrite", Shape::Inside),
+    ("AskUserQuestion", Shape::Inside),
+    ("EnterPlanMode", Shape::Inside),
+    ("ExitPlanMode", Shape::Inside),
+    ("Skill", Shape::Inside),
+    ("ToolSearch", Shape::Inside),
+    ("BashOutput", Shape::Inside),
+    ("KillShell", Shape::Inside),
+    ("ListMcpResourcesTool", Shape::Inside),
+];
+
+impl Host for ClaudeCode {
+    fn name(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn title(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PROJECT_DIR")
+    }
+
+    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+        let told = dialect::decode(self.name(), TOOLS, payload)?;
+        if told.event != SETTINGS {
+            return Ok(told);
+        }
+        let changed = text(payload, "file_path").map(Path::new);
+        let what = match changed.and_then(|path| place::switched_off(path, self.name())) {
+            Some(why) => What::Refused(why),
+            None => What::Nothing,
+        };
+        Ok(Told { what, ..told })
+    }
+
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+        match said {
+            Said::Deny(reason) if event == SETTINGS => {
+                Reply::json(&json!({"decision": "block", "reason": reason}))
+            }
+            Said::Neutral | Said::Approved | Said::Deny(_) | Said::Ask(_) => {
+                dialect::reply(event, said)
+            }
+        }
+    }
+
+    fn broken(&self, reason: &str) -> Reply {
+        // Whatever event it was: the code alone says no.
+        self.encode(dialect::BEFORE, &Said::Deny(reason)).failing(reason)
+    }
+
+    fn asks(&self, _: &str) -> bool {
+        true
+    }
+
+    fn canary(&self, command: &str, cwd: &str) -> Value {
+        dialect::canary("Bash", command, cwd)
+    }
+
+    fn is_stopped_by(&self, reply: &Reply) -> bool {
+        reply.code == 2 || dialect::says_no(reply)
+    }
+
+    fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
+        let path = match installed.scope {
+            Scope::User => installed.home_or("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
+            Scope::Project => installed.project.join(".claude/settings.json"),
+            Scope::Managed => installed.managed(&[
+                ("macos", "/Library/Application Support/ClaudeCode/managed-settings.json"),
+                ("", "/etc/claude-code/managed-settings.json"),
+            ]),
+        };
+        let (program, words) = installed.words(self.name());
+        let handler = json!({
+            "type": "command", "command": program, "args": words,
+            "timeout": installed.seconds, "onFailure": "block",
+            "statusMessage": "Countersign",
+        });
+        let group = json!({"matcher": "*", "hooks": [handler]});
+        let mut entries: Vec<Entry> = [dialect::BEFORE, dialect::PROMPT]
+            .iter()
+            .map(|event| Entry::new(&["hooks", event], group.clone()))
+            .collect();
+        entries.push(Entry::new(&["hooks", SETTINGS], json!({"hooks": [handler]})));
+        let denied = place::hard_blocks().into_iter();
+        let denied = denied.map(|words| json!(format!("Bash({})", words.join(" ")))).collect();
+        let rules = Entry::run(&["permissions", "deny"], denied);
+        Ok(vec![Change::json(path, self.name(), entries).and(rules)])
+    }
+
+    fn tested(&self) -> Option<Tested> {
+        Some(Tested { program: "claude", from: (2, 1, 295), to: (2, 1, 325) })
+    }
+
+    fn holes(&self) -> &'static [&'static str] {
+        &[
+            "files mentioned with @, and lines you type after !",
+            "sessions started with --bare or CLAUDE_CODE_SIMPLE=1, which look for no hooks",
+            "before 2.1.295 a hook that crashes or cannot be started lets the call go on",
+            "only --managed survives a project's disableAllHooks",
+        ]
+    }
+}

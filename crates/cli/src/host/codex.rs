@@ -1,0 +1,131 @@
+//! Codex CLI: command hooks in `hooks.json`, and static rules that cannot time out.
+//!
+//! Strict on what a hook may say: an empty output is the only yes, a no needs a reason, and
+//! whatever else comes counts as a failed hook, which lets the call go on.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::tool::{Shape, Tools};
+use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
+
+/// The host.
+pub(crate) struct Codex;
+
+const TOOLS: Tools = &[
+    ("Bash", Shape::Shell { command: "command", cwd: None }),
+    ("apply_patch", Shape::Patch("command")),
+    ("update_plan", Shape::Inside),
+    ("view_image", Shape::Read("path")),
+    ("spawn_agent", Shape::Inside),
+    ("wait_agent", Shape::Inside),
+    ("close_agent", Shape::Inside),
+    ("request_user_input", Shape::Inside),
+];
+
+impl Host for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn title(&self) -> &'static str {
+        "Codex CLI"
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+
+    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+        dialect::decode(self.name(), TOOLS, payload)
+    }
+
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+        match said {
+            // A bare `allow` is an unknown answer here, and so is `ask`.
+            Said::Neutral | Said::Approved => Reply::empty(),
+            Said::Ask(reason) => dialect::reply(event, &Said::Deny(reason)),
+            Said::Deny(_) => dialect::reply(event, said),
+        }
+    }
+
+    fn asks(&self, _: &str) -> bool {
+        false
+    }
+
+    fn canary(&self, command: &str, cwd: &str) -> Value {
+        dialect::canary("Bash", command, cwd)
+    }
+
+    fn is_stopped_by(&self, reply: &Reply) -> bool {
+        // Exit 2 is not relied on: some wrappers of its shell turn it into 1.
+        reply.code == 0 && dialect::says_no(reply) && !reply.out.contains("\"\"")
+    }
+
+    fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home_or("CODEX_HOME", ".codex")?,
+            Scope::Project => installed.project.join(".codex"),
+            Scope::Managed => installed.managed(&[("", "/etc/codex")]),
+        };
+        let line = installed.line(self.name());
+        let hooks = if installed.scope == Scope::Managed {
+            Change::lines(folder.join("config.toml"), tables(&line, installed.seconds))
+        } else {
+            let handler = json!({
+                "type": "command", "command": line, "timeout": installed.seconds,
+                "statusMessage": "Countersign",
+            });
+            let group = json!({"matcher": "*", "hooks": [handler]});
+            let events = [dialect::BEFORE, dialect::PROMPT];
+            let entries = events.iter().map(|event| Entry::new(&["hooks", event], group.clone()));
+            Change::json(folder.join("hooks.json"), self.name(), entries.collect())
+        };
+        Ok(vec![hooks, Change::whole(folder.join("rules/countersign.rules"), rules())])
+    }
+
+    fn tested(&self) -> Option<Tested> {
+        Some(Tested { program: "codex", from: (0, 153, 0), to: (0, 166, 0) })
+    }
+
+    fn holes(&self) -> &'static [&'static str] {
+        &[
+            "a new or changed hook is skipped until you accept it in /hooks (managed ones are not)",
+            "typing into a process that already runs (write_stdin), hosted web search",
+            "a hook that crashes or is killed lets the call go on",
+        ]
+    }
+}
+
+/// The hooks as TOML, for the file that only the machine's owner writes.
+fn tables(line: &str, seconds: u64) -> String {
+    let mut text = format!("# runs: {line}\n");
+    for event in [dialect::BEFORE, dialect::PROMPT] {
+        // JSON's texts are TOML's too.
+        let command = Value::from(line);
+        let _ = write!(
+            text,
+            "[[hooks.{event}]]\nmatcher = \"*\"\n[[hooks.{event}.hooks]]\ntype = \"command\"\n\
+             command = {command}\ntimeout = {seconds}\nstatusMessage = \"Countersign\"\n"
+        );
+    }
+    text
+}
+
+fn rules() -> String {
+    let mut text =
+        "# Made by countersign: what is never allowed, for when no hook runs.\n".to_owned();
+    for words in place::hard_blocks() {
+        let _ = writeln!(
+            text,
+            "prefix_rule(pattern={}, decision=\"forbidden\", \
+             justification=\"Countersign never allows this\")",
+            json!(words)
+        );
+    }
+    text
+}

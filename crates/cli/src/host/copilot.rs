@@ -1,0 +1,146 @@
+//! GitHub Copilot CLI and its cloud agent: files of our own in its folders of hooks.
+//!
+//! A crash denies, but a timeout always goes on, so the watchdog is all there is against it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::text;
+use crate::host::tool::{self, Shape, Tools};
+use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, object, required};
+
+/// The host.
+pub(crate) struct Copilot;
+
+const BEFORE: &str = "preToolUse";
+const PROMPT: &str = "permissionRequest";
+
+const TOOLS: Tools = &[
+    ("bash", Shape::Shell { command: "command", cwd: None }),
+    ("Bash", Shape::Shell { command: "command", cwd: None }),
+    ("powershell", Shape::Unread("command")),
+    ("create", Shape::Write { path: "path", content: &["file_text", "content"] }),
+    ("edit", Shape::Write { path: "path", content: &["new_str", "new_string"] }),
+    ("apply_patch", Shape::Patch("input")),
+    ("view", Shape::Read("path")),
+    ("grep", Shape::Search("path")),
+    ("glob", Shape::List("path")),
+    ("web_fetch", Shape::Fetch("url")),
+    ("web_search", Shape::Inside),
+    ("task", Shape::Inside),
+    ("update_todo", Shape::Inside),
+    ("report_intent", Shape::Inside),
+    ("read_bash", Shape::Inside),
+    ("stop_bash", Shape::Inside),
+];
+
+impl Host for Copilot {
+    fn name(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn title(&self) -> &'static str {
+        "GitHub Copilot CLI"
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+        // The other dialect, for events that are spelled as elsewhere.
+        if payload.get("hook_event_name").is_some() {
+            return dialect::decode(self.name(), TOOLS, payload);
+        }
+        let name = required(payload, "toolName")?;
+        let input = object(payload.get("toolArgs"))?;
+        let actions = tool::actions(self.name(), TOOLS, name, &input)?;
+        // The payload does not name its event; a prompt says what kind of permission it is.
+        let (event, what) = match text(payload, "permissionKind") {
+            Some(_) => (PROMPT, What::Prompts(actions)),
+            None => (BEFORE, What::Acts(actions)),
+        };
+        Ok(Told {
+            event: event.to_owned(),
+            session: text(payload, "sessionId").map(str::to_owned),
+            cwd: text(payload, "cwd").map(str::to_owned),
+            what,
+        })
+    }
+
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+        let says = |decision: &str, reason: &str| {
+            Reply::json(&json!({
+                "permissionDecision": decision, "permissionDecisionReason": reason,
+            }))
+        };
+        match said {
+            Said::Neutral => Reply::empty(),
+            Said::Approved | Said::Ask(_) if event == PROMPT => Reply::empty(),
+            Said::Deny(reason) if event == PROMPT => {
+                Reply::json(&json!({"behavior": "deny", "message": reason}))
+            }
+            Said::Approved => says("allow", "A person said yes through Countersign."),
+            Said::Deny(reason) => says("deny", reason),
+            Said::Ask(reason) => says("ask", reason),
+        }
+    }
+
+    fn broken(&self, reason: &str) -> Reply {
+        self.encode(BEFORE, &Said::Deny(reason)).failing(reason)
+    }
+
+    fn asks(&self, _: &str) -> bool {
+        // One release after another let its own question answer itself.
+        false
+    }
+
+    fn canary(&self, command: &str, cwd: &str) -> Value {
+        json!({
+            "sessionId": "canary", "cwd": cwd, "toolName": "bash",
+            "toolArgs": {"command": command},
+        })
+    }
+
+    fn is_stopped_by(&self, reply: &Reply) -> bool {
+        let denied = reply.object().is_some_and(|object| {
+            text(&object, "permissionDecision") == Some("deny")
+                || text(&object, "behavior") == Some("deny")
+        });
+        denied || reply.code != 0
+    }
+
+    fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
+        let path = match installed.scope {
+            Scope::User => {
+                installed.home_or("COPILOT_HOME", ".copilot")?.join("hooks/countersign.json")
+            }
+            Scope::Project => installed.project.join(".github/hooks/countersign.json"),
+            Scope::Managed => {
+                installed.managed(&[("", "/etc/github-copilot/policy.d/countersign.json")])
+            }
+        };
+        let (program, words) = installed.words(self.name());
+        let hook = json!({
+            "type": "command", "exec": program, "args": words, "timeoutSec": installed.seconds,
+        });
+        let entries = vec![Entry::new(&["hooks", BEFORE], hook)];
+        let change = Change::json(path, self.name(), entries);
+        Ok(vec![change.fresh(json!({"version": 1}))])
+    }
+
+    fn tested(&self) -> Option<Tested> {
+        Some(Tested { program: "copilot", from: (1, 0, 0), to: (1, 0, 60) })
+    }
+
+    fn holes(&self) -> &'static [&'static str] {
+        &[
+            "a hook that is killed for taking too long lets the call go on, whatever is installed",
+            "background and task agents were seen to run no hooks (issue 3013)",
+            "the cloud agent reads only .github/hooks of the repository",
+        ]
+    }
+}

@@ -1,0 +1,94 @@
+//! The shape that Claude Code's hooks made common: several hosts speak it, each a little otherwise.
+
+use serde_json::{Value, json};
+
+use crate::host::tool::{self, Tools};
+use crate::host::{Reply, Said, Told, Unreadable, What, object, required, text};
+
+/// The moment before a tool is used.
+pub(crate) const BEFORE: &str = "PreToolUse";
+/// The moment before the host asks its own user.
+pub(crate) const PROMPT: &str = "PermissionRequest";
+
+/// Reads an event of this shape, with the host's own tools.
+///
+/// # Errors
+/// It has no event, or a tool lacks what it needs.
+pub(crate) fn decode(host: &str, tools: Tools, payload: &Value) -> Result<Told, Unreadable> {
+    let event = text(payload, "hook_event_name").or_else(|| text(payload, "hookEventName"));
+    let event = event.ok_or_else(|| Unreadable::missing("hook_event_name"))?;
+    let what = match event {
+        BEFORE => What::Acts(actions(host, tools, payload)?),
+        PROMPT => What::Prompts(actions(host, tools, payload)?),
+        _ => What::Nothing,
+    };
+    let session = text(payload, "session_id").or_else(|| text(payload, "sessionId"));
+    Ok(Told {
+        event: event.to_owned(),
+        session: session.map(str::to_owned),
+        cwd: text(payload, "cwd").map(str::to_owned),
+        what,
+    })
+}
+
+fn actions(
+    host: &str,
+    tools: Tools,
+    payload: &Value,
+) -> Result<Vec<countersign_core::Action>, Unreadable> {
+    let name = required(payload, "tool_name")?;
+    let input = object(payload.get("tool_input"))?;
+    match tool::mcp(name, &input) {
+        Some(action) => Ok(vec![action]),
+        None => tool::actions(host, tools, name, &input),
+    }
+}
+
+/// What is said before a tool is used.
+pub(crate) fn before(decision: &str, reason: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": BEFORE,
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    }})
+}
+
+/// A no to the host's own prompt.
+pub(crate) fn refused_prompt(reason: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": PROMPT,
+        "decision": {"behavior": "deny", "message": reason},
+    }})
+}
+
+/// What hosts are answered that also heed the exit code: an object, and the code for a no.
+pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
+    let prompt = event == PROMPT;
+    match said {
+        Said::Neutral => Reply::empty(),
+        Said::Approved if prompt => Reply::empty(),
+        Said::Approved => Reply::json(&before("allow", "A person said yes through Countersign.")),
+        Said::Deny(reason) if prompt => Reply::json(&refused_prompt(reason)),
+        Said::Deny(reason) => Reply::json(&before("deny", reason)),
+        // The host is asking already.
+        Said::Ask(_) if prompt => Reply::empty(),
+        Said::Ask(reason) => Reply::json(&before("ask", reason)),
+    }
+}
+
+/// Whether an object of this shape says no.
+pub(crate) fn says_no(reply: &Reply) -> bool {
+    let Some(object) = reply.object() else { return false };
+    let specific = object.get("hookSpecificOutput");
+    let decision = specific.and_then(|specific| text(specific, "permissionDecision"));
+    let prompt = specific.and_then(|specific| text(specific.get("decision")?, "behavior"));
+    decision == Some("deny") || prompt == Some("deny") || text(&object, "decision") == Some("block")
+}
+
+/// A call of a shell, as this shape has it.
+pub(crate) fn canary(tool: &str, command: &str, cwd: &str) -> Value {
+    json!({
+        "session_id": "canary", "cwd": cwd, "hook_event_name": BEFORE, "tool_name": tool,
+        "tool_input": {"command": command},
+    })
+}

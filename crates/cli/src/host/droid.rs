@@ -1,0 +1,96 @@
+//! Factory's Droid: Claude's shape with its own tools, in `hooks.json` keyed by event.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::tool::{Shape, Tools};
+use crate::host::{Host, Reply, Said, Told, Unreadable, dialect};
+
+/// The host.
+pub(crate) struct Droid;
+
+const TOOLS: Tools = &[
+    ("Execute", Shape::Shell { command: "command", cwd: None }),
+    ("Create", Shape::Write { path: "file_path", content: &["content"] }),
+    ("Edit", Shape::Write { path: "file_path", content: &["new_str", "new_string"] }),
+    ("ApplyPatch", Shape::Patch("input")),
+    ("Read", Shape::Read("file_path")),
+    ("LS", Shape::List("directory_path")),
+    ("Glob", Shape::List("folder")),
+    ("Grep", Shape::Search("path")),
+    ("FetchUrl", Shape::Fetch("url")),
+    ("WebSearch", Shape::Inside),
+    ("TodoWrite", Shape::Inside),
+    ("Task", Shape::Inside),
+    ("ExitSpecMode", Shape::Inside),
+    ("AskUser", Shape::Inside),
+];
+
+impl Host for Droid {
+    fn name(&self) -> &'static str {
+        "droid"
+    }
+
+    fn title(&self) -> &'static str {
+        "Factory Droid"
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+
+    fn project_variable(&self) -> Option<&'static str> {
+        Some("FACTORY_PROJECT_DIR")
+    }
+
+    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+        dialect::decode(self.name(), TOOLS, payload)
+    }
+
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
+        match said {
+            Said::Deny(reason) => dialect::reply(event, said).failing(reason),
+            Said::Neutral | Said::Approved | Said::Ask(_) => dialect::reply(event, said),
+        }
+    }
+
+    fn asks(&self, _: &str) -> bool {
+        true
+    }
+
+    fn canary(&self, command: &str, cwd: &str) -> Value {
+        dialect::canary("Execute", command, cwd)
+    }
+
+    fn is_stopped_by(&self, reply: &Reply) -> bool {
+        reply.code == 2 || (reply.code == 0 && dialect::says_no(reply))
+    }
+
+    fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
+        let path = match installed.scope {
+            Scope::User => installed.home(".factory/hooks.json")?,
+            Scope::Project | Scope::Managed => installed.project.join(".factory/hooks.json"),
+        };
+        let handler = json!({
+            "type": "command", "command": installed.line(self.name()),
+            "timeout": installed.seconds,
+        });
+        let group = json!({"matcher": "*", "hooks": [handler]});
+        let entries = vec![Entry::new(&[dialect::BEFORE], group)];
+        Ok(vec![Change::json(path, self.name(), entries)])
+    }
+
+    fn scopes(&self) -> &'static [Scope] {
+        &[Scope::User, Scope::Project]
+    }
+
+    fn holes(&self) -> &'static [&'static str] {
+        &[
+            "a hook that crashes or times out lets the call go on",
+            "only hooks managed by your organisation cannot be taken away by a user",
+        ]
+    }
+}

@@ -1,0 +1,139 @@
+//! OpenCode: a plugin of our own that starts the hook and throws unless it says yes.
+//!
+//! Plugins run inside the host and have no time limit; whatever they throw stops the tool. So
+//! the plugin is closed by itself: no answer, a strange one or none in time all throw.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::host::place::{Change, Installed, Scope};
+use crate::host::tool::{self, Shape, Tools};
+use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, required, text};
+
+/// The host.
+pub(crate) struct OpenCode;
+
+const BEFORE: &str = "tool.execute.before";
+
+const TOOLS: Tools = &[
+    ("bash", Shape::Shell { command: "command", cwd: Some("workdir") }),
+    ("write", Shape::Write { path: "filePath", content: &["content"] }),
+    ("edit", Shape::Write { path: "filePath", content: &["newString"] }),
+    ("patch", Shape::Patch("patchText")),
+    ("apply_patch", Shape::Patch("patchText")),
+    ("read", Shape::Read("filePath")),
+    ("grep", Shape::Search("path")),
+    ("glob", Shape::List("path")),
+    ("list", Shape::List("path")),
+    ("webfetch", Shape::Fetch("url")),
+    ("websearch", Shape::Inside),
+    ("task", Shape::Inside),
+    ("todowrite", Shape::Inside),
+    ("todoread", Shape::Inside),
+    ("question", Shape::Inside),
+    ("skill", Shape::Inside),
+];
+
+impl Host for OpenCode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn title(&self) -> &'static str {
+        "OpenCode"
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(330)
+    }
+
+    fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
+        let name = required(payload, "tool")?;
+        let input = object(payload.get("args"))?;
+        Ok(Told {
+            event: BEFORE.to_owned(),
+            session: text(payload, "sessionID").map(str::to_owned),
+            cwd: text(payload, "directory").map(str::to_owned),
+            what: What::Acts(tool::actions(self.name(), TOOLS, name, &input)?),
+        })
+    }
+
+    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
+        Reply::json(&match said {
+            Said::Neutral | Said::Approved => json!({"decision": "allow"}),
+            Said::Deny(reason) | Said::Ask(reason) => {
+                json!({"decision": "deny", "reason": reason})
+            }
+        })
+    }
+
+    fn asks(&self, _: &str) -> bool {
+        false
+    }
+
+    fn canary(&self, command: &str, cwd: &str) -> Value {
+        json!({
+            "tool": "bash", "sessionID": "canary", "callID": "1", "directory": cwd,
+            "args": {"command": command},
+        })
+    }
+
+    fn is_stopped_by(&self, reply: &Reply) -> bool {
+        let allowed = |object: Value| text(&object, "decision") == Some("allow");
+        reply.code != 0 || !reply.object().is_some_and(allowed)
+    }
+
+    fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home_or("OPENCODE_CONFIG_DIR", ".config/opencode")?,
+            Scope::Project | Scope::Managed => installed.project.join(".opencode"),
+        };
+        Ok(vec![Change::whole(folder.join("plugins/countersign.js"), plugin(installed))])
+    }
+
+    fn scopes(&self) -> &'static [Scope] {
+        &[Scope::User, Scope::Project]
+    }
+
+    fn tested(&self) -> Option<Tested> {
+        Some(Tested { program: "opencode", from: (1, 18, 0), to: (1, 19, 99) })
+    }
+
+    fn holes(&self) -> &'static [&'static str] {
+        &["version 2 has other plugins: the one installed is for 1.x"]
+    }
+}
+
+fn plugin(installed: &Installed<'_>) -> String {
+    let (program, words) = installed.words("opencode");
+    let kill = installed.seconds.saturating_mul(1_000);
+    format!(
+        r#"// Made by countersign: asks before a tool runs, and throws unless the answer is yes.
+// runs: {line}
+import {{ spawn }} from "node:child_process"
+
+const ask = (payload) =>
+  new Promise((resolve, reject) => {{
+    const hook = spawn({program}, {words}, {{ stdio: ["pipe", "pipe", "ignore"], timeout: {kill} }})
+    let said = ""
+    hook.on("error", reject)
+    hook.stdin.on("error", () => {{}})
+    hook.stdout.on("data", (part) => (said += part))
+    hook.on("close", (code) => (code === 0 ? resolve(said) : reject(new Error("the hook failed"))))
+    hook.stdin.end(JSON.stringify(payload))
+  }})
+
+export const Countersign = async ({{ directory }}) => ({{
+  "tool.execute.before": async (input, output) => {{
+    const answer = JSON.parse(await ask({{ ...input, args: output.args, directory }}))
+    if (answer.decision !== "allow") throw new Error(answer.reason || "Countersign said no")
+  }},
+}})
+"#,
+        line = installed.line("opencode"),
+        program = Value::from(program),
+        words = json!(words),
+    )
+}

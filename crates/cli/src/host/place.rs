@@ -1,0 +1,642 @@
+//! Where hooks are put, and how they are taken away again.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::ValueEnum;
+use countersign_core::rule;
+use serde_json::{Map, Value, json};
+
+use crate::host::edit::{self, Document, To};
+use crate::quote;
+
+/// For whom a hook is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// This user, in every project
+    User,
+    /// Everybody who works in this project
+    Project,
+    /// Everybody on this machine
+    Managed,
+}
+
+impl Scope {
+    /// Its word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Managed => "managed",
+        }
+    }
+}
+
+/// What to install, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Installed<'a> {
+    pub(crate) scope: Scope,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) project: &'a Path,
+    /// What managed places lie under: `/`, except in tests and packages.
+    pub(crate) root: &'a Path,
+    /// The binary.
+    pub(crate) program: &'a str,
+    /// How long the host is to wait.
+    pub(crate) seconds: u64,
+}
+
+impl Installed<'_> {
+    /// A folder in the home folder.
+    ///
+    /// # Errors
+    /// There is no home folder.
+    pub(crate) fn home(&self, folder: &str) -> Result<PathBuf> {
+        let home = self.home.ok_or_else(|| anyhow!("no home folder: set $HOME"))?;
+        Ok(home.join(folder))
+    }
+
+    /// The folder that a variable names, or one in the home folder.
+    ///
+    /// # Errors
+    /// There is no home folder either.
+    pub(crate) fn home_or(&self, variable: &str, folder: &str) -> Result<PathBuf> {
+        match env::var_os(variable).filter(|value| !value.is_empty()) {
+            Some(named) => Ok(PathBuf::from(named)),
+            None => self.home(folder),
+        }
+    }
+
+    /// A managed place, by operating system; the one for none stands for all others.
+    pub(crate) fn managed(&self, places: &[(&str, &str)]) -> PathBuf {
+        let here = |name: &str| name == env::consts::OS || name.is_empty();
+        let place = places.iter().find(|(system, _)| here(system));
+        let place = place.map(|(_, place)| place.trim_start_matches('/')).unwrap_or_default();
+        self.root.join(place)
+    }
+
+    /// The hook, as a program and its words.
+    pub(crate) fn words(&self, host: &str) -> (String, Vec<String>) {
+        let words = ["hook", host, "--timeout", &self.seconds.to_string()].map(str::to_owned);
+        (self.program.to_owned(), words.to_vec())
+    }
+
+    /// The hook, as a line for a shell.
+    pub(crate) fn line(&self, host: &str) -> String {
+        let (program, words) = self.words(host);
+        quote::join(std::iter::once(program.as_str()).chain(words.iter().map(String::as_str)))
+    }
+}
+
+/// Something to put into a list of a shared file.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    keys: Vec<String>,
+    items: Vec<Value>,
+    kind: EntryKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    /// A hook, known by the command it runs.
+    Hook,
+    /// Plain texts that stand together, known by being just those.
+    Run,
+}
+
+impl Entry {
+    /// A hook in a list.
+    pub(crate) fn new(keys: &[&str], item: Value) -> Self {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        Self { keys, items: vec![item], kind: EntryKind::Hook }
+    }
+
+    /// Several texts in a list.
+    pub(crate) fn run(keys: &[&str], items: Vec<Value>) -> Self {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        Self { keys, items, kind: EntryKind::Run }
+    }
+
+    fn path(&self) -> Vec<To<'_>> {
+        self.keys.iter().map(|key| To::Key(key)).collect()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.keys.iter().map(String::as_str).collect()
+    }
+
+    fn list(&self, document: &Document) -> Vec<Value> {
+        match document.get(&self.path()) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it is there, just like this and once.
+    fn is_in(&self, document: &Document, host: &str) -> bool {
+        let list = self.list(document);
+        match self.kind {
+            EntryKind::Run => run_at(&list, &self.items).is_some(),
+            EntryKind::Hook => {
+                let ours: Vec<_> = list.iter().filter(|item| has_ours(item, host)).collect();
+                ours.len() == self.items.len() && ours.iter().zip(&self.items).all(|(a, b)| *a == b)
+            }
+        }
+    }
+
+    /// Where the last thing of ours stands, below the list.
+    fn last(&self, document: &Document, host: &str) -> Option<Vec<To<'static>>> {
+        let list = self.list(document);
+        list.iter().enumerate().rev().find_map(|(at, item)| {
+            let handlers = item.get("hooks").and_then(Value::as_array);
+            let Some(handlers) = handlers else {
+                return is_ours(item, host).then(|| vec![To::At(at)]);
+            };
+            let mine = handlers.iter().rposition(|handler| is_ours(handler, host))?;
+            // Somebody else's in the same group stays, and the group with it.
+            if handlers.iter().all(|handler| is_ours(handler, host)) {
+                return Some(vec![To::At(at)]);
+            }
+            Some(vec![To::At(at), To::Key("hooks"), To::At(mine)])
+        })
+    }
+
+    /// Takes it away from its end on: in the other order than it was put there, so that the first
+    /// item still shows whether the list was there before.
+    fn take_away(&self, mut document: Document, host: &str) -> Result<Option<Document>> {
+        let run = run_at(&self.list(&document), &self.items);
+        let run = run.filter(|_| self.kind == EntryKind::Run);
+        let mut run = run.into_iter().flat_map(|at| (at..at + self.items.len()).rev());
+        loop {
+            let below = match self.kind {
+                EntryKind::Run => run.next().map(|at| vec![To::At(at)]),
+                EntryKind::Hook => self.last(&document, host),
+            };
+            let Some(below) = below else { return Ok(Some(document)) };
+            let mut path = self.path();
+            path.extend(below);
+            let Some(less) = document.remove(&path)? else { return Ok(None) };
+            document = less;
+        }
+    }
+}
+
+/// Where a run of items begins.
+fn run_at(list: &[Value], run: &[Value]) -> Option<usize> {
+    if run.is_empty() {
+        return None;
+    }
+    list.windows(run.len()).position(|window| window == run)
+}
+
+fn has_ours(item: &Value, host: &str) -> bool {
+    let handlers = item.get("hooks").and_then(Value::as_array);
+    match handlers {
+        Some(handlers) => handlers.iter().any(|handler| is_ours(handler, host)),
+        None => is_ours(item, host),
+    }
+}
+
+/// How a hook is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A program and its words.
+    Words(Vec<String>),
+    /// By a shell.
+    Shell(String),
+}
+
+impl Line {
+    /// What a handler runs.
+    pub(crate) fn of(handler: &Value) -> Option<Self> {
+        let named = ["command", "exec", "bash"].iter().find_map(|name| handler.get(name)?.as_str());
+        let program = named?.to_owned();
+        match handler.get("args").and_then(Value::as_array) {
+            Some(args) => {
+                let args = args.iter().filter_map(Value::as_str).map(str::to_owned);
+                Some(Self::Words(std::iter::once(program).chain(args).collect()))
+            }
+            None => Some(Self::Shell(program)),
+        }
+    }
+
+    /// Whether it is our hook for this host.
+    pub(crate) fn is_ours(&self, host: &str) -> bool {
+        let words: Vec<&str> = match self {
+            Self::Words(words) => words.iter().map(String::as_str).collect(),
+            Self::Shell(line) => line.split_whitespace().collect(),
+        };
+        let program = |word: &str| {
+            let word = word.trim_matches(['\'', '"']);
+            Path::new(word).file_stem().is_some_and(|name| name == "countersign")
+        };
+        words.windows(3).any(|words| match words {
+            [first, "hook", name] => program(first) && *name == host,
+            _ => false,
+        })
+    }
+}
+
+fn is_ours(handler: &Value, host: &str) -> bool {
+    Line::of(handler).is_some_and(|line| line.is_ours(host))
+}
+
+/// One file that is made or changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) path: PathBuf,
+    what: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    /// Entries in a JSON file that others write too.
+    Json { host: &'static str, entries: Vec<Entry>, fresh: Value },
+    /// Lines at the end of a file that others write too, between two marks.
+    Lines(String),
+    /// A file of our own.
+    Whole { text: String, executable: bool },
+}
+
+const BEGIN: &str = "# >>> countersign >>>";
+const END: &str = "# <<< countersign <<<";
+/// Said in the first mark when the file did not end with a line break.
+const JOINED: &str = " (there was no line break before)";
+
+impl Change {
+    /// Hooks in a JSON file.
+    pub(crate) fn json(path: PathBuf, host: &'static str, entries: Vec<Entry>) -> Self {
+        Self { path, what: What::Json { host, entries, fresh: json!({}) } }
+    }
+
+    /// The same with something more.
+    pub(crate) fn and(mut self, entry: Entry) -> Self {
+        if let What::Json { entries, .. } = &mut self.what {
+            entries.push(entry);
+        }
+        self
+    }
+
+    /// The same, where a file that is made anew must say this.
+    pub(crate) fn fresh(mut self, says: Value) -> Self {
+        if let What::Json { fresh, .. } = &mut self.what {
+            *fresh = says;
+        }
+        self
+    }
+
+    /// Lines at the end of a file whose comments begin with `#`.
+    pub(crate) fn lines(path: PathBuf, text: String) -> Self {
+        Self { path, what: What::Lines(text) }
+    }
+
+    /// A file of our own.
+    pub(crate) fn whole(path: PathBuf, text: String) -> Self {
+        Self { path, what: What::Whole { text, executable: false } }
+    }
+
+    /// A program of our own.
+    pub(crate) fn script(path: PathBuf, text: String) -> Self {
+        Self { path, what: What::Whole { text, executable: true } }
+    }
+
+    /// Whether the file is run.
+    pub(crate) const fn is_executable(&self) -> bool {
+        matches!(self.what, What::Whole { executable: true, .. })
+    }
+
+    /// What the file says once it is installed.
+    ///
+    /// # Errors
+    /// What is there cannot be read, or is somebody else's.
+    pub(crate) fn installed(&self, now: Option<&str>) -> Result<String> {
+        match &self.what {
+            What::Whole { text, .. } => {
+                let theirs = now.is_some_and(|now| !now.contains("countersign"));
+                if theirs {
+                    bail!("`{}` is somebody else's", self.path.display());
+                }
+                Ok(text.clone())
+            }
+            What::Lines(text) => {
+                let now = without_lines(now.unwrap_or_default());
+                let joined = !now.is_empty() && !now.ends_with('\n');
+                let (gap, said) = if joined { ("\n", JOINED) } else { ("", "") };
+                Ok(format!("{now}{gap}{BEGIN}{said}\n{text}{END}\n"))
+            }
+            What::Json { host, entries, fresh } => {
+                let Some(now) = now.filter(|now| !now.trim().is_empty()) else {
+                    return Ok(edit::file(&whole(fresh, entries)));
+                };
+                let document = self.read(now)?;
+                if entries.iter().all(|entry| entry.is_in(&document, host)) {
+                    return Ok(now.to_owned());
+                }
+                let Some(mut document) = take_away(document, entries, host)? else {
+                    return Ok(edit::file(&whole(fresh, entries)));
+                };
+                for entry in entries {
+                    for item in &entry.items {
+                        document = document.push(&entry.keys(), item)?;
+                    }
+                }
+                Ok(document.text().to_owned())
+            }
+        }
+    }
+
+    /// What the file says without us; nothing, when it was ours alone.
+    ///
+    /// # Errors
+    /// What is there cannot be read.
+    pub(crate) fn removed(&self, now: Option<&str>) -> Result<Option<String>> {
+        let Some(now) = now else { return Ok(None) };
+        match &self.what {
+            What::Whole { .. } => Ok((!now.contains("countersign")).then(|| now.to_owned())),
+            What::Lines(_) => {
+                let left = without_lines(now);
+                Ok((!left.is_empty()).then_some(left))
+            }
+            What::Json { host, entries, fresh } => {
+                if now.trim().is_empty() {
+                    return Ok(Some(now.to_owned()));
+                }
+                let left = take_away(self.read(now)?, entries, host)?;
+                let left = left.map(|left| left.text().to_owned());
+                let is_fresh = |left: &String| fresh != &json!({}) && *left == edit::file(fresh);
+                Ok(left.filter(|left| !is_fresh(left)))
+            }
+        }
+    }
+
+    /// Every hook of ours in the file, as it is started.
+    pub(crate) fn found(&self, now: &str) -> Vec<Line> {
+        match &self.what {
+            What::Json { host, entries, .. } => {
+                let Ok(document) = Document::read(now) else { return Vec::new() };
+                let lists = entries.iter().filter(|entry| entry.kind == EntryKind::Hook);
+                let items = lists.flat_map(|entry| entry.list(&document));
+                let handlers = items.flat_map(|item| match item.get("hooks") {
+                    Some(Value::Array(handlers)) => handlers.clone(),
+                    _ => vec![item],
+                });
+                let lines = handlers.filter_map(|handler| Line::of(&handler));
+                lines.filter(|line| line.is_ours(host)).collect()
+            }
+            What::Lines(_) | What::Whole { .. } => {
+                let said = |line: &str| {
+                    let line = line.strip_prefix("# runs: ").or(line.strip_prefix("// runs: "));
+                    line.map(|line| Line::Shell(line.to_owned()))
+                };
+                now.lines().filter_map(said).collect()
+            }
+        }
+    }
+
+    /// Whether everything that belongs into the file is there.
+    pub(crate) fn is_in(&self, now: Option<&str>) -> bool {
+        self.installed(now).is_ok_and(|wanted| now == Some(wanted.as_str()))
+    }
+
+    fn read(&self, now: &str) -> Result<Document> {
+        let wrong = || format!("`{}` cannot be read, so it is left alone", self.path.display());
+        Document::read(now).with_context(wrong)
+    }
+}
+
+fn take_away(mut document: Document, entries: &[Entry], host: &str) -> Result<Option<Document>> {
+    for entry in entries.iter().rev() {
+        match entry.take_away(document, host)? {
+            Some(less) => document = less,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(document))
+}
+
+/// A file with nothing but our entries.
+fn whole(fresh: &Value, entries: &[Entry]) -> Value {
+    let mut root = fresh.clone();
+    for entry in entries {
+        put(&mut root, &entry.keys, &entry.items);
+    }
+    root
+}
+
+/// Puts items at the end of a list, below these keys.
+fn put(into: &mut Value, keys: &[String], items: &[Value]) {
+    match (keys.split_first(), into) {
+        (Some((key, rest)), Value::Object(members)) => {
+            put(members.entry(key.clone()).or_insert(Value::Null), rest, items);
+        }
+        (Some(_), other) => {
+            *other = Value::Object(Map::new());
+            put(other, keys, items);
+        }
+        (None, Value::Array(list)) => list.extend(items.iter().cloned()),
+        (None, other) => *other = Value::Array(items.to_vec()),
+    }
+}
+
+fn without_lines(now: &str) -> String {
+    let Some((before, rest)) = now.split_once(BEGIN) else { return now.to_owned() };
+    let Some((inside, after)) = rest.split_once(END) else { return now.to_owned() };
+    let joined = inside.starts_with(JOINED);
+    let before = if joined { before.strip_suffix('\n').unwrap_or(before) } else { before };
+    let after = after.strip_prefix('\n').unwrap_or(after);
+    format!("{before}{after}")
+}
+
+/// Why a settings file that has just changed leaves an agent unguarded, if it does.
+pub(crate) fn switched_off(path: &Path, host: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let document = Document::read(&text).ok()?;
+    if document.get(&[To::Key("disableAllHooks")]) == Some(Value::Bool(true)) {
+        return Some("This change switches every hook off, Countersign's too.".to_owned());
+    }
+    let home = crate::around::home().unwrap_or_default();
+    let here = env::current_dir().unwrap_or_default();
+    let places = [
+        path.to_owned(),
+        home.join(".claude/settings.json"),
+        here.join(".claude/settings.json"),
+        here.join(".claude/settings.local.json"),
+        PathBuf::from("/etc/claude-code/managed-settings.json"),
+        PathBuf::from("/Library/Application Support/ClaudeCode/managed-settings.json"),
+    ];
+    let has = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let hooks = Document::read(&text).ok().and_then(|found| found.get(&[To::Key("hooks")]));
+        let lists = hooks.as_ref().and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let mut items = lists.filter_map(Value::as_array).flatten();
+        items.any(|item| has_ours(item, host))
+    };
+    let gone = !places.iter().any(has);
+    gone.then(|| "This change takes Countersign's hook away.".to_owned())
+}
+
+/// What no configuration lifts, as plain words that a host's own rules can name: they hold even
+/// when no hook runs. Far from everything a hook stops, and each is one spelling only.
+pub(crate) fn hard_blocks() -> Vec<Vec<String>> {
+    let hard = rule::rules().iter().filter(|rule| rule.hard && rule.category != DOUBT);
+    let hits = hard.flat_map(|rule| rule.hits.iter());
+    let plain = |char: char| char.is_ascii_alphanumeric() || " -_./=".contains(char);
+    let commands = hits.filter(|hit| hit.chars().all(plain) && hit.contains('/'));
+    commands.map(|hit| hit.split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+const DOUBT: countersign_core::Category = countersign_core::Category::NotUnderstood;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_and_go_to_the_byte() {
+        let change = Change::lines(PathBuf::from("x"), "[[a]]\nb = 1\n".to_owned());
+        for text in ["# theirs\n[x]\ny = 1\n", "[x]", ""] {
+            let with = change.installed(Some(text)).unwrap();
+            assert_eq!(change.installed(Some(&with)).unwrap(), with);
+            let left = change.removed(Some(&with)).unwrap();
+            assert_eq!(left.unwrap_or_default(), text);
+            let more = format!("{with}z = 2\n");
+            let again = change.installed(Some(&more)).unwrap();
+            assert!(again.contains("z = 2") && again.matches("[[a]]").count() == 1);
+        }
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_left_alone() {
+        let change = Change::whole(PathBuf::from("x"), "# countersign\n".to_owned());
+        assert!(change.installed(Some("theirs")).is_err());
+        assert_eq!(change.removed(Some("theirs")).unwrap().as_deref(), Some("theirs"));
+        assert_eq!(change.removed(Some("# countersign\n")).unwrap(), None);
+    }
+
+    mod property {
+        use proptest::prelude::*;
+
+        use super::*;
+        use crate::host::{HOSTS, find};
+
+        /// What somebody else may have put between two parts of a file.
+        fn gap() -> impl Strategy<Value = String> {
+            let gaps = ["", " ", "\n", "\n  ", "\t", " /* c */ ", " // c\n", "\r\n    "];
+            proptest::sample::select(gaps.to_vec()).prop_map(str::to_owned)
+        }
+
+        fn key() -> impl Strategy<Value = String> {
+            let keys = [
+                "hooks",
+                "PreToolUse",
+                "BeforeTool",
+                "preToolUse",
+                "permissions",
+                "deny",
+                "version",
+                "x",
+                "pre_run_command",
+            ];
+            proptest::sample::select(keys.to_vec()).prop_map(|key| format!("\"{key}\""))
+        }
+
+        fn list(
+            open: &'static str,
+            close: &'static str,
+            item: BoxedStrategy<String>,
+        ) -> BoxedStrategy<String> {
+            let items = prop::collection::vec((gap(), item, gap()), 0..4);
+            (items, gap(), any::<bool>())
+                .prop_map(move |(items, inside, comma)| {
+                    let items: Vec<_> =
+                        items.iter().map(|(a, b, c)| format!("{a}{b}{c}")).collect();
+                    let trailing = if comma && !items.is_empty() { "," } else { "" };
+                    format!("{open}{}{trailing}{inside}{close}", items.join(","))
+                })
+                .boxed()
+        }
+
+        /// Any JSON with comments, as somebody else may have written it.
+        fn theirs() -> BoxedStrategy<String> {
+            let plain = ["1", "true", "null", "\"a // b\"", "\"Bash(rm -rf /)\"", "\"é\""];
+            let plain = proptest::sample::select(plain.to_vec()).prop_map(str::to_owned);
+            let hook = "{\"hooks\": [{\"command\": \"theirs\"}]}".to_owned();
+            let leaf = prop_oneof![plain, Just(hook)].boxed();
+            let value = leaf.prop_recursive(3, 24, 4, |inner| {
+                let member =
+                    (key(), gap(), inner.clone()).prop_map(|(k, g, v)| format!("{k}{g}: {v}"));
+                prop_oneof![list("[", "]", inner.boxed()), list("{", "}", member.boxed()),]
+            });
+            let member = (key(), gap(), value).prop_map(|(k, g, v)| format!("{k}{g}: {v}"));
+            (gap(), list("{", "}", member.boxed()), gap())
+                .prop_map(|(a, b, c)| format!("{a}{b}{c}"))
+                .boxed()
+        }
+
+        fn installed(scope: Scope) -> Installed<'static> {
+            Installed {
+                scope,
+                home: Some(Path::new("/h")),
+                project: Path::new("/p"),
+                root: Path::new("/r"),
+                program: "/usr/bin/countersign",
+                seconds: 150,
+            }
+        }
+
+        proptest! {
+            #[test]
+            fn what_others_wrote_comes_back_to_the_byte(text in theirs(), at in 0..HOSTS.len()) {
+                let host = HOSTS[at];
+                for change in host.plan(&installed(Scope::User)).unwrap() {
+                    if !matches!(change.what, What::Json { .. }) {
+                        continue;
+                    }
+                    // What cannot take a hook is refused and not changed.
+                    let Ok(with) = change.installed(Some(&text)) else { continue };
+                    prop_assert_eq!(&change.installed(Some(&with)).unwrap(), &with);
+                    prop_assert!(!change.found(&with).is_empty());
+                    let left = change.removed(Some(&with)).unwrap();
+                    prop_assert_eq!(left.as_deref(), Some(text.as_str()));
+                }
+            }
+        }
+
+        #[test]
+        fn a_second_install_with_other_words_takes_the_place_of_the_first() {
+            let host = find("claude-code").unwrap();
+            let first = &host.plan(&installed(Scope::User)).unwrap()[0];
+            let other = Installed { seconds: 600, ..installed(Scope::User) };
+            let second = &host.plan(&other).unwrap()[0];
+            let text = "{\n  \"model\": \"x\"\n}\n";
+            let with = second.installed(Some(&first.installed(Some(text)).unwrap())).unwrap();
+            assert_eq!(with, second.installed(Some(text)).unwrap());
+            assert_eq!(first.removed(Some(&with)).unwrap().as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn our_hook_is_known_by_what_it_runs() {
+        let is = |json: Value| is_ours(&json, "codex");
+        assert!(is(json!({"command": "/usr/bin/countersign hook codex --timeout 5"})));
+        assert!(is(json!({"command": "'/opt/a b/countersign' hook codex"})) || cfg!(unix));
+        assert!(is(json!({"exec": "countersign", "args": ["hook", "codex"]})));
+        assert!(!is(json!({"command": "countersign hook cursor"})));
+        assert!(!is(json!({"command": "echo countersign; hook codex"})));
+        assert!(!is(json!({"url": "https://example.com"})));
+    }
+
+    #[test]
+    fn every_static_rule_is_really_a_hard_block() {
+        use countersign_core::{Action, Context, Policy, Verdict, judge};
+        let rules = hard_blocks();
+        assert!(rules.len() > 5);
+        for words in rules {
+            let action = Action::Shell { command: words.join(" "), cwd: None };
+            let judged = judge(&action, &Policy::default(), &Context::default());
+            assert_eq!(judged.verdict, Verdict::Block, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The tools that come with a host, by what they do; everything else is a tool we do not know.
+//!
+//! Each host has a table of names. A name that is not in it becomes a tool action, and the core
+//! judges it by its name and its arguments: nothing is allowed for being unknown.
+
+use countersign_core::Action;
+use serde_json::{Value, json};
+
+use crate::host::Unreadable;
+
+/// What a tool does, and where its input says to what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Runs a script, in a folder that it may name.
+    Shell { command: &'static str, cwd: Option<&'static str> },
+    /// Runs a script in a language nobody here reads.
+    Unread(&'static str),
+    /// Writes a file. The content is the first of these fields that is there.
+    Write { path: &'static str, content: &'static [&'static str] },
+    /// Deletes a file.
+    Delete(&'static str),
+    /// Reads a file.
+    Read(&'static str),
+    /// Reads files, by a list of names.
+    ReadAll(&'static [&'static str]),
+    /// Looks through a folder, the working one unless it names another.
+    Search(&'static str),
+    /// Lists a folder, the working one unless it names another.
+    List(&'static str),
+    /// Opens a page.
+    Fetch(&'static str),
+    /// Opens every page that a text mentions.
+    FetchAll(&'static str),
+    /// Changes files by a patch.
+    Patch(&'static str),
+    /// Stays inside the host: plans, lists of things to do, questions to its user, agents whose
+    /// own calls come by here.
+    Inside,
+}
+
+/// The tools of a host.
+pub(crate) type Tools = &'static [(&'static str, Shape)];
+
+/// What a call of a tool would do.
+///
+/// # Errors
+/// A tool we know lacks what it needs.
+pub(crate) fn actions(
+    host: &str,
+    tools: Tools,
+    name: &str,
+    input: &Value,
+) -> Result<Vec<Action>, Unreadable> {
+    let known = tools.iter().find(|(known, _)| *known == name);
+    match known {
+        Some((_, shape)) => shape.actions(host, name, input),
+        None => Ok(vec![unknown(host, name, input)]),
+    }
+}
+
+/// A call of a tool that only its name and arguments tell about.
+pub(crate) fn unknown(server: &str, tool: &str, input: &Value) -> Action {
+    let arguments = input.as_object().cloned().unwrap_or_default();
+    Action::Tool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        description: None,
+        arguments: arguments.into_iter().collect(),
+        annotations: None,
+        schema: None,
+    }
+}
+
+/// A call of an MCP tool that is named `mcp__server__tool`.
+pub(crate) fn mcp(name: &str, input: &Value) -> Option<Action> {
+    let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+    Some(unknown(server, tool, input))
+}
+
+impl Shape {
+    fn actions(self, host: &str, name: &str, input: &Value) -> Result<Vec<Action>, Unreadable> {
+        let need = |field: &str| {
+            let found = input.get(field).and_then(Value::as_str).map(str::to_owned);
+            found.ok_or_else(|| Unreadable(format!("`{name}` without `{field}`")))
+        };
+        let may = |field: &str| input.get(field).and_then(Value::as_str).map(str::to_owned);
+        let here = |field: &str| may(field).unwrap_or_else(|| ".".to_owned());
+        Ok(match self {
+            Self::Shell { command, cwd } => {
+                let cwd = cwd.and_then(may).filter(|cwd| !cwd.is_empty());
+                vec![Action::Shell { command: need(command)?, cwd }]
+            }
+            Self::Unread(script) => {
+                // Under a name that says nothing, so that it is asked about whatever it is.
+                let hidden = json!({"source_text": need(script)?});
+                vec![unknown(host, &format!("execute_{name}"), &hidden)]
+            }
+            Self::Write { path, content } => {
+                let content = content.iter().find_map(|field| may(field));
+                vec![Action::FileWrite { path: need(path)?, content }]
+            }
+            Self::Delete(path) => vec![Action::FileDelete { path: need(path)? }],
+            Self::Read(path) => vec![Action::FileRead { path: need(path)? }],
+            Self::ReadAll(lists) => read_all(input, lists),
+            Self::Search(path) => vec![Action::FileRead { path: here(path) }],
+            Self::List(path) => vec![Action::FileList { path: here(path) }],
+            Self::Fetch(url) => vec![Action::Navigate { url: need(url)? }],
+            Self::FetchAll(text) => urls(&need(text)?),
+            Self::Patch(text) => {
+                patched(&need(text)?).unwrap_or_else(|| vec![unknown(host, name, input)])
+            }
+            Self::Inside => Vec::new(),
+        })
+    }
+}
+
+fn read_all(input: &Value, lists: &[&str]) -> Vec<Action> {
+    let lists = lists.iter().filter_map(|list| input.get(list)?.as_array()).flatten();
+    let paths = lists.filter_map(Value::as_str).map(str::to_owned);
+    paths.map(|path| Action::FileRead { path }).collect()
+}
+
+/// Every page that a text mentions.
+fn urls(text: &str) -> Vec<Action> {
+    let words = text.split(|char: char| char.is_whitespace() || "\"'<>()`,".contains(char));
+    let urls = words.filter(|word| word.contains("://"));
+    urls.map(|url| Action::Navigate { url: url.to_owned() }).collect()
+}
+
+/// What a patch does, file by file; nothing, when it is not one.
+fn patched(text: &str) -> Option<Vec<Action>> {
+    let mut files: Vec<(Step, String, String)> = Vec::new();
+    for line in text.lines() {
+        let heading = HEADINGS.iter().find_map(|(heading, step)| {
+            line.strip_prefix(heading).map(|path| (*step, path.trim().to_owned()))
+        });
+        if let Some((step, path)) = heading {
+            files.push((step, path, String::new()));
+        } else if let (Some((_, _, added)), Some(line)) = (files.last_mut(), line.strip_prefix('+'))
+        {
+            added.push_str(line);
+            added.push('\n');
+        }
+    }
+    let actions: Vec<_> = files
+        .into_iter()
+        .map(|(step, path, added)| match step {
+            Step::Writes => Action::FileWrite { path, content: Some(added) },
+            Step::Deletes => Action::FileDelete { path },
+        })
+        .collect();
+    (!actions.is_empty()).then_some(actions)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Writes,
+    Deletes,
+}
+
+const HEADINGS: &[(&str, Step)] = &[
+    ("*** Add File:", Step::Writes),
+    ("*** Update File:", Step::Writes),
+    ("*** Move to:", Step::Writes),
+    ("*** Delete File:", Step::Deletes),
+];
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::{Context, Policy, Verdict, judge};
+
+    use super::*;
+
+    const TOOLS: Tools = &[
+        ("Bash", Shape::Shell { command: "command", cwd: None }),
+        ("PowerShell", Shape::Unread("command")),
+        ("Fetch", Shape::FetchAll("prompt")),
+        ("patch", Shape::Patch("command")),
+        ("Plan", Shape::Inside),
+    ];
+
+    fn verdict(name: &str, input: &Value) -> Verdict {
+        let context = Context {
+            cwd: Some("/w".to_owned()),
+            workspace: Some("/w".to_owned()),
+            ..Context::default()
+        };
+        let actions = actions("host", TOOLS, name, input).unwrap();
+        let judge = |action| judge(&action, &Policy::default(), &context).verdict;
+        actions.into_iter().map(judge).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_tool_nobody_knows_is_never_allowed_for_being_unknown() {
+        assert_eq!(verdict("Frobnicate", &json!({"x": 1})), Verdict::Confirm);
+        assert_eq!(verdict("Frobnicate", &json!({"command": "rm -rf /"})), Verdict::Block);
+        assert_eq!(verdict("CronCreate", &json!({"prompt": "later"})), Verdict::Confirm);
+    }
+
+    #[test]
+    fn a_script_in_a_language_nobody_reads_asks() {
+        assert_eq!(verdict("PowerShell", &json!({"command": "Get-ChildItem"})), Verdict::Confirm);
+    }
+
+    #[test]
+    fn a_tool_we_know_without_its_input_is_unreadable() {
+        assert!(actions("host", TOOLS, "Bash", &json!({"cmd": "ls"})).is_err());
+        assert!(actions("host", TOOLS, "Bash", &json!({"command": ["ls"]})).is_err());
+    }
+
+    #[test]
+    fn a_patch_is_every_file_it_touches() {
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Move to: b.rs\n\
+                     *** Delete File: /etc/passwd\n*** Add File: c\n+z\n*** End Patch";
+        let found = actions("host", TOOLS, "patch", &json!({"command": patch})).unwrap();
+        let kinds: Vec<_> = found.iter().map(Action::kind).collect();
+        assert_eq!(kinds, ["file_write", "file_write", "file_delete", "file_write"]);
+        assert_eq!(verdict("patch", &json!({"command": patch})), Verdict::Block);
+        assert_eq!(verdict("patch", &json!({"command": "no patch"})), Verdict::Confirm);
+    }
+
+    #[test]
+    fn every_page_in_a_text_is_opened() {
+        let text = json!({"prompt": "sum up https://a.example/x and (http://169.254.169.254/)."});
+        let found = actions("host", TOOLS, "Fetch", &text).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(verdict("Fetch", &text) >= Verdict::Confirm);
+    }
+}

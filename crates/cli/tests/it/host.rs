@@ -1,0 +1,418 @@
+//! Hooks as their hosts meet them: recorded payloads with golden answers, everything that can go
+//! wrong, and what `install` leaves behind.
+//!
+//! `tests/host/<host>/<case>.json` is what a host says, composed from its contract; `<case>.answer`
+//! beside it is what it is answered. `BLESS=1` writes the answers.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{BINARY, Ended, Sandbox, end};
+
+/// Every host, with a shell call that must be stopped, one that must not, and one that asks.
+const HOSTS: &[(&str, [&str; 3])] = &[
+    ("claude-code", ["bash-block", "bash-allow", "bash-confirm"]),
+    ("codex", ["bash-block", "bash-allow", "bash-confirm"]),
+    ("gemini", ["shell-block", "shell-allow", "shell-confirm"]),
+    ("cursor", ["shell-block", "shell-allow", "shell-confirm"]),
+    ("copilot", ["bash-block-string-arguments", "bash-allow", "bash-confirm"]),
+    ("vscode", ["terminal-block", "terminal-allow", "terminal-confirm"]),
+    ("opencode", ["bash-block", "bash-allow", "bash-confirm"]),
+    ("windsurf", ["command-block", "command-allow", "command-confirm"]),
+    ("cline", ["command-block", "command-allow", "command-confirm"]),
+    ("droid", ["execute-block", "execute-allow", "execute-confirm"]),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host")
+}
+
+fn payload(host: &str, case: &str, sandbox: &Sandbox) -> String {
+    let text = fs::read_to_string(folder().join(host).join(format!("{case}.json"))).unwrap();
+    text.replace("/home/user", sandbox.home().to_str().unwrap())
+}
+
+/// Whether the host stops the action, by its own rules: table 0.1 of the contracts.
+fn stops(host: &str, ended: &Ended) -> bool {
+    let said: Value = serde_json::from_str(&ended.out).unwrap_or_default();
+    let specific = &said["hookSpecificOutput"];
+    let denied =
+        specific["permissionDecision"] == "deny" || specific["decision"]["behavior"] == "deny";
+    let code = ended.code.expect("it ends by itself");
+    match host {
+        "claude-code" | "vscode" | "droid" => code == 2 || (denied && code == 0),
+        "codex" => {
+            let reason = specific["permissionDecisionReason"].as_str();
+            code == 0 && denied && reason.is_some_and(|reason| !reason.is_empty())
+        }
+        "gemini" => said["decision"] == "deny" && said["reason"] != "",
+        "cursor" => code != 0 || said["permission"] == "deny",
+        "copilot" => code != 0 || said["permissionDecision"] == "deny",
+        "opencode" => code != 0 || said["decision"] != "allow",
+        "windsurf" => code == 2 && !ended.err.is_empty(),
+        "cline" => code == 0 && said["cancel"] == true,
+        other => panic!("{other}"),
+    }
+}
+
+fn hook(sandbox: &Sandbox, host: &str, input: &str) -> Ended {
+    sandbox.run_with(&["hook", host], input)
+}
+
+#[test]
+fn every_recorded_payload_gets_its_golden_answer() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let sandbox = Sandbox::new("host-golden");
+    let mut wrong = Vec::new();
+    for (host, _) in HOSTS {
+        let mut cases: Vec<_> = fs::read_dir(folder().join(host))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+            .collect();
+        cases.sort();
+        assert!(cases.len() > 5, "{host}");
+        for path in cases {
+            let case = path.file_stem().unwrap().to_str().unwrap();
+            let ended = hook(&sandbox, host, &payload(host, case, &sandbox));
+            let home = sandbox.home();
+            let shown = format!("exit {}\n{}{}", ended.code.unwrap(), ended.out, ended.err);
+            let shown = shown.replace(home.to_str().unwrap(), "/home/user");
+            let golden = path.with_extension("answer");
+            if fs::read_to_string(&golden).unwrap_or_default() != shown {
+                if bless {
+                    fs::write(&golden, shown).unwrap();
+                } else {
+                    wrong.push(format!("--- {host}/{case}:\n{shown}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "BLESS=1 rewrites these:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_block_stops_every_host_and_an_allow_stops_none() {
+    let sandbox = Sandbox::new("host-verdicts");
+    for (host, [block, allow, _]) in HOSTS {
+        let stopped = hook(&sandbox, host, &payload(host, block, &sandbox));
+        assert!(stops(host, &stopped), "{host}: {stopped:?}");
+        let went_on = hook(&sandbox, host, &payload(host, allow, &sandbox));
+        assert!(!stops(host, &went_on), "{host}: {went_on:?}");
+        assert_eq!(went_on.err, "", "{host}");
+    }
+}
+
+#[test]
+fn input_that_cannot_be_read_stops_every_host() {
+    let sandbox = Sandbox::new("host-unreadable");
+    let deep = "[".repeat(5_000);
+    let large = format!("{{\"x\": \"{}\"}}", "y".repeat(17 << 20));
+    for (host, _) in HOSTS {
+        for input in ["", "{", "null", "[]", "{}", "{\"tool_name\":1}", "\u{0}", &deep, &large] {
+            let ended = hook(&sandbox, host, input);
+            let start: String = input.chars().take(20).collect();
+            assert!(stops(host, &ended), "{host}, {start}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn a_configuration_that_is_wrong_stops_every_host() {
+    let sandbox = Sandbox::new("host-misconfigured");
+    sandbox.configure("safety: {enabled: perhaps}\n");
+    for (host, [_, allow, _]) in HOSTS {
+        let ended = hook(&sandbox, host, &payload(host, allow, &sandbox));
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+}
+
+#[test]
+fn without_a_server_a_question_is_the_hosts_own_or_a_no() {
+    let sandbox = Sandbox::new("host-no-server");
+    let own: Vec<_> = HOSTS
+        .iter()
+        .filter(|(host, [_, _, confirm])| {
+            let ended = hook(&sandbox, host, &payload(host, confirm, &sandbox));
+            let asks = ended.out.contains("\"ask\"");
+            assert!(asks || stops(host, &ended), "{host}: {ended:?}");
+            assert!(
+                asks || format!("{ended:?}").contains("countersign serve"),
+                "{host}: {ended:?}"
+            );
+            asks
+        })
+        .map(|(host, _)| *host)
+        .collect();
+    // Only where the contracts say that it is enforced.
+    assert_eq!(own, ["claude-code", "cursor", "vscode", "droid"]);
+}
+
+#[test]
+fn a_halted_gate_stops_every_host() {
+    let sandbox = Sandbox::new("host-halted");
+    sandbox.write("../.local/share/countersign/server.halted", "");
+    for (host, [_, allow, _]) in HOSTS {
+        let ended = hook(&sandbox, host, &payload(host, allow, &sandbox));
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+        assert!(format!("{ended:?}").contains("halted"), "{host}: {ended:?}");
+    }
+}
+
+#[test]
+fn with_everything_on_record_no_server_means_no() {
+    let sandbox = Sandbox::new("host-record");
+    sandbox.configure("hook: {record: true}\n");
+    for (host, [_, allow, _]) in HOSTS {
+        let ended = hook(&sandbox, host, &payload(host, allow, &sandbox));
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+}
+
+/// A hook whose input never ends.
+fn silent(sandbox: &Sandbox, host: &str) -> (Child, std::process::ChildStdin) {
+    let mut command = sandbox.command(BINARY);
+    command.args(["hook", host, "--timeout", "1"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    (child, stdin)
+}
+
+#[test]
+fn a_host_that_keeps_us_waiting_is_told_no_before_its_clock_runs_out() {
+    let sandbox = Sandbox::new("host-late");
+    let began = Instant::now();
+    let all: Vec<_> = HOSTS.iter().map(|(host, _)| (host, silent(&sandbox, host))).collect();
+    for (host, (child, stdin)) in all {
+        let ended = child.wait_with_output().unwrap();
+        drop(stdin);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let ended =
+            Ended { code: ended.status.code(), out: text(ended.stdout), err: text(ended.stderr) };
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(700), "{took:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_never_answers_is_a_no_in_time() {
+    let sandbox = Sandbox::new("host-hung");
+    // A path that fits into the name of a socket.
+    let path = std::env::temp_dir().join(format!("cs-hung-{}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let children: Vec<_> = HOSTS
+        .iter()
+        .map(|(host, [_, _, confirm])| {
+            let mut command = sandbox.command(BINARY);
+            command.args(["hook", host, "--timeout", "2"]).env("COUNTERSIGN_SERVER", &path);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let input = payload(host, confirm, &sandbox);
+            child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+            (host, child)
+        })
+        .collect();
+    for (host, mut child) in children {
+        let (mut out, mut err) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let ended = Ended { code: child.wait().unwrap().code(), out, err };
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+    drop(listener);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn the_secret_of_a_device_is_not_even_looked_at() {
+    let sandbox = Sandbox::new("host-device");
+    for (host, [_, allow, confirm]) in HOSTS {
+        for case in [allow, confirm] {
+            let plain = hook(&sandbox, host, &payload(host, case, &sandbox));
+            let mut command = sandbox.command(BINARY);
+            // A wrong one is an error wherever it is read.
+            command.args(["hook", host]).env("COUNTERSIGN_DEVICE", "not a secret");
+            let with = end(&mut command, &payload(host, case, &sandbox));
+            assert_eq!(format!("{with:?}"), format!("{plain:?}"), "{host}");
+        }
+    }
+}
+
+/// Everything below a folder, by path and content.
+fn files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().map_while(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.push((path.clone(), fs::read_to_string(&path).unwrap_or_default()));
+        }
+    }
+    all.sort();
+    all
+}
+
+fn scopes(host: &str) -> &'static [&'static str] {
+    match host {
+        "vscode" | "opencode" | "cline" | "droid" => &["--user", "--project"],
+        _ => &["--user", "--project", "--managed"],
+    }
+}
+
+#[test]
+fn what_is_installed_twice_is_installed_once_and_uninstalling_leaves_nothing() {
+    for (host, _) in HOSTS {
+        for scope in scopes(host) {
+            let sandbox = Sandbox::new(&format!("host-install-{host}{scope}"));
+            let root = sandbox.home().join("root");
+            let root = root.to_str().unwrap();
+            let run = |what: &str, more: &[&str]| {
+                let words = [&[what, host, scope, "--root", root], more].concat();
+                let ended = sandbox.run(&words);
+                assert_eq!(ended.code, Some(0), "{host} {scope}: {ended:?}");
+                ended.out
+            };
+            let before = files(&sandbox.home());
+            run("install", &["--dry-run"]);
+            assert_eq!(files(&sandbox.home()), before, "{host} {scope}");
+            run("install", &["--yes"]);
+            let once = files(&sandbox.home());
+            assert_ne!(once, before, "{host} {scope}");
+            assert!(run("install", &["--yes"]).contains("already installed"), "{host} {scope}");
+            assert_eq!(files(&sandbox.home()), once, "{host} {scope}");
+            run("uninstall", &["--yes"]);
+            assert_eq!(files(&sandbox.home()), before, "{host} {scope}");
+        }
+    }
+}
+
+#[test]
+fn what_others_wrote_stays_to_the_byte() {
+    let theirs = "{\n  // mine\n  \"model\": \"x\", /* kept */\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]}, // theirs\n    ],\n  },\n  \"permissions\": {\"deny\": [\"Bash(rm -rf /)\"]},\n}\n";
+    let sandbox = Sandbox::new("host-others");
+    for (host, path) in [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("cursor", ".cursor/hooks.json"),
+        ("windsurf", ".codeium/windsurf/hooks.json"),
+        ("droid", ".factory/hooks.json"),
+    ] {
+        let path = sandbox.write(&format!("../{path}"), theirs);
+        let shown = sandbox.run(&["install", host, "--yes"]);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        let with = fs::read_to_string(&path).unwrap();
+        assert!(with.contains("// mine") && with.contains("\"command\": \"theirs\""), "{with}");
+        assert!(with.contains(&format!("hook {host}")) || with.contains("\"hook\""), "{with}");
+        assert_eq!(sandbox.run(&["uninstall", host, "--yes"]).code, Some(0));
+        assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "{host}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_and_a_program_of_somebody_else_are_left_alone() {
+    let sandbox = Sandbox::new("host-left-alone");
+    let settings = sandbox.write("../.claude/settings.json", "{ not json");
+    assert_eq!(sandbox.run(&["install", "claude-code", "--yes"]).code, Some(2));
+    assert_eq!(fs::read_to_string(settings).unwrap(), "{ not json");
+    let script = sandbox.write("../.cline/hooks/PreToolUse", "#!/bin/sh\necho theirs\n");
+    assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(2));
+    assert_eq!(fs::read_to_string(script).unwrap(), "#!/bin/sh\necho theirs\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
+    let sandbox = Sandbox::new("host-doctor");
+    for (host, _) in HOSTS {
+        assert_eq!(sandbox.run(&["install", host, "--yes"]).code, Some(0), "{host}");
+        let looked = sandbox.run(&["doctor", host, "--json"]);
+        assert_eq!(looked.code, Some(0), "{host}: {looked:?}");
+        let found: Value = serde_json::from_str(&looked.out).unwrap();
+        let hooks = found["hosts"][0]["hooks"].as_array().unwrap();
+        assert!(!hooks.is_empty(), "{host}: {found}");
+        for hook in hooks {
+            assert_eq!(hook["guards"], true, "{host}: {found}");
+            assert_eq!(hook["current"], true, "{host}: {found}");
+        }
+        assert!(!found["hosts"][0]["not_guarded"].as_array().unwrap().is_empty());
+    }
+    // A binary that is gone, and one that says yes to everything.
+    let path = sandbox.home().join(".claude/settings.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace(BINARY, "/nowhere/countersign")).unwrap();
+    let gone = sandbox.run(&["doctor", "claude-code"]);
+    assert_eq!(gone.code, Some(1), "{gone:?}");
+    assert!(gone.out.contains("DOES NOT GUARD"), "{gone:?}");
+    let yes = sandbox.write("countersign", "#!/bin/sh\nexit 0\n");
+    make_executable(&yes);
+    fs::write(&path, text.replace(BINARY, yes.to_str().unwrap())).unwrap();
+    let open = sandbox.run(&["doctor", "claude-code"]);
+    assert_eq!(open.code, Some(1), "{open:?}");
+    assert!(open.out.contains("what must be stopped is not"), "{open:?}");
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_script_for_cline_says_no_when_the_binary_is_gone() {
+    let sandbox = Sandbox::new("host-cline-script");
+    assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(0));
+    let script = sandbox.home().join(".cline/hooks/PreToolUse");
+    let run = |case: &str| {
+        let mut command = sandbox.command(script.to_str().unwrap());
+        end(&mut command, &payload("cline", case, &sandbox))
+    };
+    assert!(!stops("cline", &run("command-allow")));
+    assert!(stops("cline", &run("command-block")));
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(&script, text.replace(BINARY, "/nowhere/countersign")).unwrap();
+    assert!(stops("cline", &run("command-allow")));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_plugin_for_opencode_throws_unless_the_answer_is_yes() {
+    if Command::new("node").arg("--version").output().is_err() {
+        println!("skipped: there is no node to run the plugin");
+        return;
+    }
+    let sandbox = Sandbox::new("host-opencode-plugin");
+    assert_eq!(sandbox.run(&["install", "opencode", "--yes"]).code, Some(0));
+    let plugin = sandbox.home().join(".config/opencode/plugins/countersign.js");
+    let copy = sandbox.write("plugin.mjs", &fs::read_to_string(&plugin).unwrap());
+    let run = |plugin: &Path, command: &str| {
+        let script = format!(
+            "const {{ Countersign }} = await import({});
+             const plugin = await Countersign({{ directory: process.cwd() }});
+             const input = {{ tool: 'bash', sessionID: 's', callID: 'c' }};
+             try {{ await plugin['tool.execute.before'](input, {{ args: {{ command: {} }} }});
+                    console.log('ran') }} catch (error) {{ console.log('threw: ' + error.message) }}
+             process.exit(0)",
+            json!(plugin),
+            json!(command)
+        );
+        let mut node = sandbox.command("node");
+        end(node.args(["--input-type=module", "-e", &script]), "").out
+    };
+    assert_eq!(run(&copy, "ls"), "ran\n");
+    assert!(run(&copy, "rm -rf /").starts_with("threw: Countersign never lets this run"));
+    let text = fs::read_to_string(&copy).unwrap();
+    let broken = sandbox.write("broken.mjs", &text.replace(BINARY, "/nowhere/countersign"));
+    assert!(run(&broken, "ls").starts_with("threw: "));
+}
