@@ -99,9 +99,9 @@ impl Page {
                     element.getBoundingClientRect().right + ' ' + element.outerHTML.slice(0, 120))];
             })()",
         );
-        if over != json!([]) {
-            panic!("{what} is wider than its window: {over:#}; {}", self.keep_failure());
-        }
+        let fits = over == json!([]);
+        let seen = if fits { String::new() } else { self.keep_failure() };
+        assert!(fits, "{what} is wider than its window: {over:#}; {seen}");
     }
 }
 

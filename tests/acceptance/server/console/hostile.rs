@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::browser::Page;
-use super::{Desk, OFTEN, Script, card, on_card, until};
+use super::{Client, Desk, OFTEN, Script, card, on_card, until};
 
 /// Closes whatever it may stand in, and then does harm; with what turns text around and what
 /// nobody sees.
@@ -53,10 +53,8 @@ fn assert_harmless(page: &Page, where_: &str) {
     assert_eq!(unseen, json!([]), "{where_}: characters that nobody sees");
 }
 
-#[test]
-fn what_agents_write_is_shown_as_text_on_every_page() {
-    let config = format!("{OFTEN}profile: assistant\n");
-    let Some(desk) = Desk::open(&config) else { return };
+/// An agent that writes harm wherever it can write, its session, and the questions about it.
+fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
     desk.owner.json("PATCH", "/api/settings", &[], &json!({"logging": "enhanced"})).expect(200);
     let key = json!({"name": "<b data-harm>key</b>", "scopes": ["*"], "devices": "any",
                      "writes": {"uses": 1000, "seconds": 1}});
@@ -77,6 +75,14 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
             status => eprintln!("{status}: {action}: {}", answer.text()),
         }
     }
+    (agent, session, ids)
+}
+
+#[test]
+fn what_agents_write_is_shown_as_text_on_every_page() {
+    let config = format!("{OFTEN}profile: assistant\n");
+    let Some(desk) = Desk::open(&config) else { return };
+    let (agent, session, ids) = writes_harm(&desk);
     assert!(ids.len() >= 4, "{}", ids.len());
     for script in Script::BOTH {
         let page = desk.page(script);
