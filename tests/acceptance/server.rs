@@ -17,7 +17,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 mod assistant;
-#[expect(dead_code, reason = "its tests come with the pages")]
 mod browser;
 mod browser_agent;
 mod client;

@@ -34,6 +34,7 @@ fn frame(title: &str, content: &str) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n\
+         <link rel=\"icon\" type=\"image/svg+xml\" href=\"/static/icon/0.svg\">\n\
          <link rel=\"stylesheet\" href=\"/static/reference.css\">\n</head>\n<body>\n{content}\n\
          </body>\n</html>\n",
         escape(title)
@@ -89,7 +90,7 @@ fn render(document: &Value) -> String {
         let _ = writeln!(
             html,
             "<details id=\"schema-{name}\"><summary><code>{name}</code></summary>\
-             <pre>{json}</pre></details>"
+             <pre tabindex=\"0\">{json}</pre></details>"
         );
     }
     html.push_str("</section>\n</main>");
@@ -147,7 +148,7 @@ fn write_content(html: &mut String, verb: &str, content: &Value) {
         let shown = match named.and_then(|text| text.rsplit('/').next()) {
             Some(name) => format!("<a href=\"#schema-{0}\">{0}</a>", escape(name)),
             None if schema.as_object().is_some_and(|schema| !schema.is_empty()) => {
-                format!("<pre>{}</pre>", pretty(schema))
+                format!("<pre tabindex=\"0\">{}</pre>", pretty(schema))
             }
             None => String::new(),
         };

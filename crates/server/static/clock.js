@@ -19,10 +19,12 @@ const written = (seconds) => {
   return hours > 0 ? `${hours}:${two(minutes)}:${rest}` : `${minutes}:${rest}`;
 };
 
-const expire = (card, time) => {
+/** Shows that a question can no longer be answered. */
+export const expire = (card) => {
   card.dataset.state = "expired";
   card.removeAttribute("aria-current");
-  time.textContent = words.expired;
+  const time = card.querySelector("time.left");
+  if (time) time.textContent = words.expired;
   for (const button of card.querySelectorAll("form button")) button.disabled = true;
 };
 
@@ -32,7 +34,7 @@ const tick = () => {
     if (card?.dataset.state !== "pending") continue;
     const left = Date.parse(time.dateTime) - (Date.now() - ahead);
     if (left <= 0) {
-      expire(card, time);
+      expire(card);
       continue;
     }
     time.textContent = written(Math.floor(left / 1000));

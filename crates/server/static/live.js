@@ -1,6 +1,7 @@
 // Keeps the page as it is on the server: a socket says when something happens, the page is fetched
 // again, and what is new is put in. Without a connection the page says so, and tries again.
 
+import { expire } from "./clock.js";
 import { flash, isSteady, problem, show } from "./patch.js";
 import { notify } from "./notify.js";
 
@@ -10,11 +11,27 @@ const say = (text) => {
   if (region && text) region.textContent = text;
 };
 
+/** One line of what an agent wrote: what cannot be seen is said by its number, as on the cards. */
+const visible = (text) =>
+  [...text]
+    .slice(0, 200)
+    .join("")
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => {
+      const number = char.codePointAt(0).toString(16).toUpperCase();
+      return `U+${number.padStart(4, "0")}`;
+    });
+
+// Where this page is to be had again. What a form led to is not, or not where it stands.
+const elsewhere = { answers: null, secret: null, audit: "/audit" };
+const page = document.documentElement.dataset.page;
+const source = page in elsewhere ? elsewhere[page] : location.href;
+
 let fetching = false;
 let again = false;
 
 /** Fetches this page again. While that goes on, however much happens is one more time. */
 export const refresh = async () => {
+  if (!source) return;
   if (fetching) {
     again = true;
     return;
@@ -23,7 +40,7 @@ export const refresh = async () => {
   try {
     do {
       again = false;
-      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      const answer = await fetch(source, { headers: { accept: "text/html" } });
       if (answer.redirected && new URL(answer.url).pathname === "/sign-in") location.reload();
       else if (answer.ok) show(await answer.text());
     } while (again);
@@ -46,21 +63,26 @@ const heard = (message) => {
   if (type === "app_skill_confirmation_required") {
     const known = document.getElementById(`card-${payload.app_skill_id}`);
     if (!known) {
-      say(`${words.new} ${payload.description}`);
-      notify(payload.description);
+      const what = visible(payload.description);
+      say(`${words.new} ${what}`);
+      notify(what);
     }
   }
   if (type === "app_skill_confirmation_resolved" || type === "app_skill_confirmation_expired") {
-    if (document.getElementById(`card-${payload.app_skill_id}`)) say(words.settled);
+    const card = document.getElementById(`card-${payload.app_skill_id}`);
+    if (card) say(words.settled);
+    // The server may be first to notice. What ran out stays to be seen, until the page is left.
+    if (card && type === "app_skill_confirmation_expired") expire(card);
   }
   if (type === "signed_out") location.reload();
   refresh();
 };
 
 let wait = 500;
+let socket = null;
 const connect = () => {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(`${scheme}//${location.host}/api/ws`);
+  socket = new WebSocket(`${scheme}//${location.host}/api/ws`);
   socket.addEventListener("open", () => {
     wait = 500;
     connection("live");
@@ -83,7 +105,11 @@ const connect = () => {
 export const goLive = () => {
   if (!document.getElementById("connection")) return;
   window.addEventListener("offline", () => connection("lost"));
-  window.addEventListener("online", refresh);
+  window.addEventListener("online", () => {
+    // A short break does not end the connection.
+    if (socket?.readyState === WebSocket.OPEN) connection("live");
+    refresh();
+  });
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) refresh();
   });

@@ -21,8 +21,21 @@ mod hand;
 mod page;
 mod wire;
 
-pub(super) use page::Page;
+pub(super) use axe::Axe;
+pub(super) use eye::Colours;
+pub(super) use page::{Network, Page};
 use wire::Wire;
+
+/// Whether pages may run their script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    On,
+    Off,
+}
+
+impl Script {
+    pub(super) const BOTH: [Self; 2] = [Self::On, Self::Off];
+}
 
 /// A running Chromium.
 pub(super) struct Browser {
@@ -68,8 +81,9 @@ impl Browser {
         Some(Self { child, wire, home })
     }
 
-    /// An empty page in a context of its own: a device that the server does not know.
-    pub(super) fn page(&self, server: &Server) -> Page {
+    /// An empty page in a context of its own: a device that the server does not know. Its pages may
+    /// run scripts or not.
+    pub(super) fn page(&self, server: &Server, script: Script) -> Page {
         let call = |method: &str, params: &Value| {
             let answer = self.wire.borrow_mut().call(None, method, params);
             answer.unwrap_or_else(|error| panic!("{method}: {error}"))
@@ -85,21 +99,20 @@ impl Browser {
         let target = text(&call("Target.createTarget", &target)["targetId"]);
         let attach = json!({"targetId": target, "flatten": true});
         let session = text(&call("Target.attachToTarget", &attach)["sessionId"]);
-        Page::new(Rc::clone(&self.wire), session, downloads, &server.url)
+        let page = Page::new(Rc::clone(&self.wire), session, downloads, &server.url);
+        if script == Script::Off {
+            page.without_script();
+        }
+        page
     }
 
     /// A page of this server, signed in by a link.
-    pub(super) fn signed_in(&self, server: &Server, link: &str) -> Page {
-        let page = self.page(server);
+    pub(super) fn signed_in(&self, server: &Server, link: &str, script: Script) -> Page {
+        let page = self.page(server, script);
         page.go(&format!("/sign-in?link={link}"));
         page.submit("form[action='/sign-in'] button");
         page.wait_for("html[data-page=inbox]");
         page
-    }
-
-    /// The owner's first page.
-    pub(super) fn owner(&self, server: &Server) -> Page {
-        self.signed_in(server, server.link.as_deref().expect("a link"))
     }
 }
 

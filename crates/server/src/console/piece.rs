@@ -18,14 +18,26 @@ pub(crate) enum How {
     Differs,
     /// This is what a rule found.
     Risky,
+    /// Both.
+    RiskyDiffers,
     /// A character that cannot be seen, by its number.
     Ghost,
+}
+
+impl How {
+    /// One way of showing and another.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Risky, Self::Differs) | (Self::Differs, Self::Risky) => Self::RiskyDiffers,
+            (one, other) => one.max(other),
+        }
+    }
 }
 
 /// A stretch of a text, in bytes, and how it is shown.
 pub(crate) type Mark = (usize, usize, How);
 
-/// Cuts a text at its marks and shows what is invisible. Where marks overlap, the graver holds.
+/// Cuts a text at its marks and shows what is invisible. Where marks overlap, both hold.
 pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
     let mut cuts: Vec<usize> = marks.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
     cuts.extend([0, text.len()]);
@@ -36,7 +48,7 @@ pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
         // A mark that does not fit the text is none.
         let Some(part) = text.get(*start..*end) else { return ghosts(text, How::Plain) };
         let over = marks.iter().filter(|(from, to, _)| from <= start && end <= to);
-        let how = over.map(|(_, _, how)| *how).max().unwrap_or(How::Plain);
+        let how = over.map(|(_, _, how)| *how).fold(How::Plain, How::and);
         pieces.extend(ghosts(part, how));
     }
     pieces
@@ -112,6 +124,7 @@ mod tests {
             How::Plain => piece.text.clone(),
             How::Differs => format!("({})", piece.text),
             How::Risky => format!("[{}]", piece.text),
+            How::RiskyDiffers => format!("[({})]", piece.text),
             How::Ghost => format!("<{}>", piece.text),
         };
         pieces.iter().map(one).collect()
@@ -123,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn marks_may_overlap_and_the_graver_one_holds() {
+    fn marks_may_overlap_and_both_hold() {
         let marks = [(0, 6, How::Differs), (3, 9, How::Risky)];
-        assert_eq!(shown(&pieces("rm -rf build", &marks)), "(rm )[-rf][ bu]ild");
+        assert_eq!(shown(&pieces("rm -rf build", &marks)), "(rm )[(-rf)][ bu]ild");
         assert_eq!(shown(&pieces("größe", &[(0, 3, How::Risky)])), "größe", "inside a letter");
         assert_eq!(shown(&pieces("ab", &[(1, 9, How::Risky)])), "ab", "beyond the end");
     }

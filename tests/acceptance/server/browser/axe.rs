@@ -22,13 +22,22 @@ impl Axe {
 
     /// Everything it finds wrong with a page, one line each.
     pub(in super::super) fn look(&self, page: &Page) -> Vec<String> {
+        self.run(page, "{}")
+    }
+
+    /// What is wrong with the colours of a page.
+    pub(in super::super) fn look_at_colours(&self, page: &Page) -> Vec<String> {
+        self.run(page, "{runOnly: ['color-contrast', 'link-in-text-block']}")
+    }
+
+    fn run(&self, page: &Page, options: &str) -> Vec<String> {
         page.eval(&format!("{};undefined", self.0));
-        // Its own tags name the levels of WCAG; what it calls best practice counts as well.
-        let found = page.eval(
-            "axe.run(document, {resultTypes: ['violations'], preload: false}).then(found =>
-                found.violations.flatMap(violation => violation.nodes.map(node =>
-                    `${violation.id}: ${node.target} ${node.failureSummary}`)))",
-        );
+        // What it calls best practice counts as much as what WCAG says.
+        let found = page.eval(&format!(
+            "axe.run(document, {{resultTypes: ['violations'], preload: false, ...{options}}})
+                .then(found => found.violations.flatMap(violation => violation.nodes.map(
+                    node => `${{violation.id}}: ${{node.target}} ${{node.failureSummary}}`)))",
+        ));
         let found = found.as_array().expect("a list").iter().filter_map(Value::as_str);
         found.map(|line| line.replace('\n', " ")).collect()
     }

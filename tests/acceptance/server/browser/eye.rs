@@ -43,6 +43,21 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
+    /// Prefers a language, from the next page on.
+    pub(in super::super) fn speaks(&self, language: &str) {
+        let headers = json!({"headers": {"Accept-Language": language}});
+        self.call("Network.setExtraHTTPHeaders", &headers);
+    }
+
+    /// What keeps the page from being installed.
+    pub(in super::super) fn not_installable(&self) -> Vec<String> {
+        let found = self.call("Page.getInstallabilityErrors", &json!({}));
+        let errors = found["installabilityErrors"].as_array().expect("a list").clone();
+        let errors = errors.iter().map(|error| text(&error["errorId"]));
+        // Our own contexts are thrown away, which is why they install nothing.
+        errors.filter(|error| error != "in-incognito").collect()
+    }
+
     /// A picture of what is in the window.
     pub(in super::super) fn picture(&self) -> Vec<u8> {
         let taken = self.call("Page.captureScreenshot", &json!({"format": "png"}));
@@ -72,12 +87,21 @@ impl Page {
             "(() => {
                 const root = document.documentElement;
                 if (root.scrollWidth <= root.clientWidth) return [];
-                const wide = [...document.body.querySelectorAll('*')].filter(
-                    element => element.getBoundingClientRect().right > root.clientWidth + 1);
-                return wide.slice(0, 5).map(element => element.outerHTML.slice(0, 120));
+                // What scrolls by itself does not widen the page.
+                const scrolls = element => element.parentElement?.closest('*') &&
+                    (getComputedStyle(element.parentElement).overflowX !== 'visible' ||
+                        scrolls(element.parentElement));
+                const wide = [...document.body.querySelectorAll('*')].filter(element =>
+                    element.getBoundingClientRect().right > root.clientWidth + 1 &&
+                    !scrolls(element));
+                return [root.scrollWidth, ...wide.slice(0, 5).map(element =>
+                    element.tagName + ' ' + element.className + ' ' +
+                    element.getBoundingClientRect().right + ' ' + element.outerHTML.slice(0, 120))];
             })()",
         );
-        assert_eq!(over, json!([]), "{what} is wider than its window");
+        if over != json!([]) {
+            panic!("{what} is wider than its window: {over:#}; {}", self.keep_failure());
+        }
     }
 }
 

@@ -19,10 +19,12 @@ const PLACE: &str = "(selector => {
 })";
 
 impl Page {
-    /// Clicks the middle of an element, where nothing else may lie.
+    /// Clicks the middle of an element, where nothing else may lie. Nobody aims at what moves, and
+    /// the pages take no click that comes too soon after something moved.
     #[track_caller]
     pub(in super::super) fn click(&self, selector: &str) {
         self.wait_for(selector);
+        self.wait("!window.changed || performance.now() - window.changed > 450");
         let place = self.eval(&format!("{PLACE}({})", quoted(selector)));
         let (Some(x), Some(y)) = (place["x"].as_f64(), place["y"].as_f64()) else {
             panic!("`{selector}` cannot be clicked: {place}; {}", self.keep_failure());
@@ -98,12 +100,6 @@ impl Page {
         // What a key does may close the page it is pressed on.
         let _ = self.try_call("Input.dispatchKeyEvent", &event("keyDown"));
         let _ = self.try_call("Input.dispatchKeyEvent", &event("keyUp"));
-    }
-
-    /// Presses a key that leads to another page, and waits until that is there.
-    #[track_caller]
-    pub(in super::super) fn press_and_leave(&self, key: &str) {
-        self.leaving(|| self.press(key));
     }
 
     /// Presses Tab until the focus is on such an element.

@@ -46,6 +46,7 @@ impl Page {
         for domain in ["Page", "Runtime", "Log", "Network", "Audits", "DOM"] {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
+        page.before_each(CHANGES);
         // A page in front and one behind it are told of the focus alike.
         page.call("Emulation.setFocusEmulationEnabled", &json!({"enabled": true}));
         page
@@ -171,8 +172,13 @@ impl Page {
         path.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Turns scripts of pages off or on, from the next page on.
-    pub(in super::super) fn without_script(&self) {
+    /// Runs a script before each page that follows.
+    pub(in super::super) fn before_each(&self, script: &str) {
+        self.call("Page.addScriptToEvaluateOnNewDocument", &json!({"source": script}));
+    }
+
+    /// Lets no page run its scripts from here on.
+    pub(super) fn without_script(&self) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     }
 
@@ -228,6 +234,14 @@ pub(in super::super) enum Network {
     There,
     Gone,
 }
+
+/// Notes when things last came or went; a clock that ticks moves nothing.
+const CHANGES: &str = "
+    window.changed = 0;
+    new MutationObserver(changes => {
+        if (changes.some(change => !change.target.closest?.('time'))) changed = performance.now();
+    }).observe(document, {childList: true, subtree: true});
+";
 
 const LOADED: &str = "document.readyState === 'complete'";
 

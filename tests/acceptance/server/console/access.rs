@@ -1,0 +1,135 @@
+//! For everybody: what axe-core finds, and everything by the keyboard alone.
+
+use serde_json::json;
+
+use super::super::browser::{Axe, Colours, Page};
+use super::{Desk, OFTEN, Script, card, on_card, push};
+
+/// Something of everything, and the pages that show it.
+fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
+    let session = desk.agent.session(&json!({"task": "Tidy up the branches"}));
+    for branch in ["one", "two"] {
+        desk.agent.ask_in(&session, &push(branch));
+    }
+    let id = desk.agent.ask(&push("main"));
+    desk.agent.propose(&json!({"kind": "shell", "command": "ls"})).expect(200);
+    vec![
+        ("inbox", "/".to_owned()),
+        ("approval", format!("/approvals/{id}")),
+        ("sessions", "/sessions".to_owned()),
+        ("session", format!("/sessions/{session}")),
+        ("history", "/history".to_owned()),
+        ("apps", "/apps".to_owned()),
+        ("developer", "/developer".to_owned()),
+        ("policy", "/policy".to_owned()),
+        ("audit", "/audit".to_owned()),
+        ("halt", "/halt".to_owned()),
+        ("autonomous", "/autonomous".to_owned()),
+        ("api", "/api/docs".to_owned()),
+        ("sign-in", "/sign-in?link=csl_none".to_owned()),
+        ("error", "/approvals/nothing".to_owned()),
+    ]
+}
+
+#[test]
+fn axe_finds_nothing_on_any_page() {
+    let Some(axe) = Axe::load() else { return };
+    let Some(desk) = Desk::open(OFTEN) else { return };
+    let pages = pages(&desk);
+    let page = desk.page(Script::On);
+    page.forgive("/approvals/nothing");
+    let mut found = Vec::new();
+    let mut look = |page: &Page, name: &str, colours: Colours, width: u32| {
+        // Only the colours change with the colours.
+        let lines = match colours {
+            Colours::Light => axe.look(page),
+            Colours::Dark => axe.look_at_colours(page),
+        };
+        found.extend(lines.into_iter().map(|line| format!("{name} {colours:?} {width}: {line}")));
+    };
+    for (width, colours) in [(1440, Colours::Light), (1440, Colours::Dark), (360, Colours::Light)] {
+        page.resize(width, 900);
+        page.prefer(colours);
+        for (name, path) in &pages {
+            page.go(path);
+            look(&page, name, colours, width);
+        }
+        // Pages that only a form leads to.
+        page.go("/policy");
+        page.fill("form[action='/policy'] [name=input]", "git push --force");
+        page.submit("form[action='/policy'] button");
+        look(&page, "judgement", colours, width);
+        page.go("/developer");
+        page.fill("form[action='/developer/keys'] input[name=name]", "one more");
+        page.submit("form[action='/developer/keys'] button");
+        look(&page, "secret", colours, width);
+    }
+    desk.owner.post("/api/halt", &json!({})).expect(204);
+    page.go("/");
+    look(&page, "halted", Colours::Light, 360);
+    assert!(found.is_empty(), "{} violations\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn the_keys_of_the_inbox_answer() {
+    let Some(desk) = Desk::open(OFTEN) else { return };
+    let page = desk.page(Script::On);
+    let ids = ["one", "two", "three"].map(|branch| desk.agent.ask(&push(branch)));
+    page.wait_for(&card(&ids[2]));
+    let current = |id: &str| format!("{}[aria-current=true]", card(id));
+    page.press("j");
+    page.wait_for(&current(&ids[0]));
+    page.press("j");
+    page.wait_for(&current(&ids[1]));
+    page.press("k");
+    page.wait_for(&current(&ids[0]));
+    page.press("j");
+    page.wait_for(&current(&ids[1]));
+    page.press("a");
+    desk.becomes(&ids[1], "approved");
+    page.wait_gone(&card(&ids[1]));
+    assert_eq!(desk.owner.state(&ids[0]), "pending", "only the one");
+
+    page.press("j");
+    page.wait("document.querySelector('article.card[aria-current=true]')");
+    let chosen = page.attribute("article.card[aria-current=true]", "data-approval");
+    page.press("r");
+    page.wait("document.activeElement.matches('textarea[name=feedback]')");
+    // Letters are letters again.
+    page.write("a no: ask me first");
+    page.press("Enter");
+    desk.becomes(&chosen, "rejected");
+    assert_eq!(desk.agent.approval(&chosen)["feedback"], "a no: ask me first");
+    page.wait_gone(&card(&chosen));
+
+    page.press("?");
+    page.wait_for("dialog[open]");
+    page.press("Escape");
+    page.wait_gone("dialog[open]");
+}
+
+#[test]
+fn tab_and_enter_answer_with_script_and_without() {
+    let Some(desk) = Desk::open(OFTEN) else { return };
+    for script in Script::BOTH {
+        let page = desk.page(script);
+        let id = desk.agent.ask(&push("one"));
+        Desk::see(&page, script, &card(&id));
+        page.reload();
+        page.press("Tab");
+        assert_eq!(page.eval("document.activeElement.matches('a.skip')"), true, "{script:?}");
+        page.press("Enter");
+        page.tab_to(&on_card(&id, "button[value=approve]"));
+        page.press("Enter");
+        desk.becomes(&id, "approved");
+
+        let id = desk.agent.ask(&push("two"));
+        page.go("/");
+        page.tab_to(&on_card(&id, "textarea[name=feedback]"));
+        page.write("not today");
+        page.tab_to(&on_card(&id, "button[value=reject]"));
+        page.press(" ");
+        desk.becomes(&id, "rejected");
+        assert_eq!(desk.agent.approval(&id)["feedback"], "not today", "{script:?}");
+    }
+}

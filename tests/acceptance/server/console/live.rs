@@ -1,0 +1,85 @@
+//! What happens elsewhere shows here: other devices, a lost connection, a server that comes back.
+
+use std::net::TcpListener;
+
+use super::super::browser::Network;
+use super::{Desk, OFTEN, Script, Setup, card, on_card, push};
+
+#[test]
+fn the_other_device_is_told_at_once() {
+    let Some(desk) = Desk::open(OFTEN) else { return };
+    let (first, second) = (desk.page(Script::On), desk.page(Script::On));
+    let old = desk.page(Script::Off);
+    let id = desk.agent.ask(&push("main"));
+    for page in [&first, &second] {
+        page.wait_for(&card(&id));
+        page.wait("document.querySelector('#announce').textContent.trim() !== ''");
+    }
+    Desk::see(&old, Script::Off, &card(&id));
+    // Neither was loaded anew.
+    second.eval("window.stayed = true");
+    first.click(&on_card(&id, "button[value=approve]"));
+    desk.becomes(&id, "approved");
+    second.wait(&format!(
+        "(card => !card || card.dataset.state === 'approved')(document.querySelector('{}'))",
+        card(&id),
+    ));
+    second.wait_gone(&card(&id));
+    second.wait_for("#empty");
+    assert_eq!(second.eval("window.stayed"), true);
+    // The one without script finds out when it answers.
+    old.forgive("409 (Conflict)");
+    old.submit(&on_card(&id, "button[value=reject]"));
+    old.wait_for("html[data-page=error] #problem");
+    assert_eq!(desk.owner.state(&id), "approved");
+}
+
+#[test]
+fn a_page_without_network_says_so_and_catches_up() {
+    let Some(desk) = Desk::open(OFTEN) else { return };
+    let page = desk.page(Script::On);
+    let first = desk.agent.ask(&push("one"));
+    page.wait_for(&card(&first));
+    page.forgive("ERR_INTERNET_DISCONNECTED");
+    page.forgive("ERR_NETWORK_CHANGED");
+    page.network(Network::Gone);
+    page.wait_for("#connection[data-state=lost]");
+    let second = desk.agent.ask(&push("two"));
+    desk.owner.respond(&first, false).expect(200);
+    page.network(Network::There);
+    page.wait_for("#connection[data-state=live]");
+    page.wait_for(&card(&second));
+    page.wait_gone(&card(&first));
+    page.click(&on_card(&second, "button[value=approve]"));
+    desk.becomes(&second, "approved");
+}
+
+#[test]
+fn a_page_outlives_its_server() {
+    // A port of its own, so that it comes back where it was.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let setup = Setup::new().config(OFTEN).word("--listen").word(&port.to_string());
+    let Some(desk) = Desk::of(setup) else { return };
+    let page = desk.page(Script::On);
+    let id = desk.agent.ask(&push("main"));
+    page.wait_for(&card(&id));
+    page.forgive("ERR_CONNECTION_REFUSED");
+    page.forgive("ERR_CONNECTION_RESET");
+    page.forgive("ERR_EMPTY_RESPONSE");
+    page.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING");
+    page.forgive("WebSocket connection");
+    page.eval("window.stayed = true");
+    let Desk { browser, mut server, owner, agent } = desk;
+    server.stop();
+    page.wait_for("#connection[data-state=lost]");
+    assert!(page.has(&card(&id)), "what was there stays to be read");
+    let server = server.setup.clone().start();
+    let desk = Desk { browser, server, owner, agent };
+    page.wait_for("#connection[data-state=live]");
+    assert_eq!(page.eval("window.stayed"), true);
+    let next = desk.agent.ask(&push("other"));
+    page.wait_for(&card(&next));
+    page.click(&on_card(&id, "button[value=approve]"));
+    desk.becomes(&id, "approved");
+    drop(page);
+}
