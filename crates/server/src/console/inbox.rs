@@ -69,7 +69,9 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
                 }
                 let size = cards.len();
                 // What differs from the others depends on who the others are.
-                cards.iter_mut().for_each(|card| card.rev.push_str(&format!("-{size}")));
+                for card in &mut cards {
+                    card.rev = format!("{}-{size}", card.rev);
+                }
                 Group { cards }
             },
         );
