@@ -151,9 +151,9 @@ fn permitted(case: &Case<'_>, answer: &Value) -> Outcome {
     if !case.must_ask() {
         return Outcome::Permitted;
     }
-    let known = answer.pointer("/judgement/findings").and_then(Value::as_array);
+    let theirs = answer.pointer("/judgement/findings").and_then(Value::as_array);
     let knows = |rule: &str| {
-        known.is_some_and(|known| known.iter().any(|finding| field(finding, "rule") == rule))
+        theirs.is_some_and(|theirs| theirs.iter().any(|finding| field(finding, "rule") == rule))
     };
     let asking = case.judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
     let mut asking = asking.peekable();
@@ -201,13 +201,11 @@ fn label(host: &dyn Host, told: &Told) -> String {
 fn address(options: &Options) -> Result<Address> {
     // The configuration first: a project's settings may set variables for its host's hooks.
     let named = std::env::var(client::SERVER).ok().filter(|named| !named.is_empty());
-    match options.server.as_deref().or(named.as_deref()) {
-        Some(named) => Address::parse(named),
-        None => {
-            let folder = data::usual_folder().context("nothing says where the data folder is")?;
-            Ok(Address::Socket(folder.join(serving::SOCKET)))
-        }
+    if let Some(named) = options.server.as_deref().or(named.as_deref()) {
+        return Address::parse(named);
     }
+    let folder = data::usual_folder().context("nothing says where the data folder is")?;
+    Ok(Address::Socket(folder.join(serving::SOCKET)))
 }
 
 fn key() -> Result<Option<Secret>> {
