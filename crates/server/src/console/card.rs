@@ -211,6 +211,104 @@ impl Names {
             session: card.session.as_ref().map(ToString::to_string),
             may_remember: card.may_remember,
             circle: circle(self.t, &card),
+            feedback: decided.map(plain),
+            edit: matches!(card.state, State::Pending { .. }).then(|| edit(&card)).flatten(),
+            before: self.before(&card),
+            id: card.approval.to_string(),
+            token: card.token.map(|token| token.expose().to_owned()),
+            fields,
+            rev,
+        }
+    }
+}
+
+fn circle(t: Text, card: &Card) -> Vec<String> {
+    let agreed = || t.with("card.quorum", &[("have", &card.have), ("need", &card.need)]);
+    let notes = [
+        (card.need > 1).then(agreed),
+        card.requester_excluded.then(|| t.say("card.others").into_owned()),
+        card.escalated.then(|| t.say("card.escalated").into_owned()),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// A long find, its middle left out: the whole stands above it.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 160;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(MOST);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// The part of an action that its findings point into.
+fn main_field(kind: &str) -> &'static str {
+    match kind {
+        "shell" => "command",
+        "code" => "source",
+        "applescript" => "script",
+        "navigate" | "http_request" => "url",
+        "ui" => "label",
+        "skill" => "skill",
+        "named" => "name",
+        "tool" => "tool",
+        "login" => "site",
+        "notify" => "channel",
+        "download" => "files",
+        "export_pdf" => "pages",
+        _ => "path",
+    }
+}
+
+fn fields(t: Text, card: &Card) -> Vec<Field> {
+    let Some(action) = card.action_json.as_object() else { return Vec::new() };
+    let main = main_field(action.get("kind").and_then(Value::as_str).unwrap_or_default());
+    let field = |name: &str, value: &Value, marks: Vec<Mark>| {
+        let text = text_of(value);
+        Field { pieces: pieces(&text, &marks), name: t.word("field", name), text, marks }
+    };
+    let marks = card.findings.iter().filter_map(|finding| {
+        let [start, end] = finding.span?;
+        Some((start as usize, end as usize, How::Risky))
+    });
+    let mut fields: Vec<_> = action
+        .get(main)
+        .map(|value| field(main, value, marks.take(MOST_MARKS).collect()))
+        .into_iter()
+        .collect();
+    let shown_elsewhere = |name: &str| name == "kind" || name == main || name == "cwd";
+    let mut rest: Vec<_> = action.iter().filter(|(name, _)| !shown_elsewhere(name)).collect();
+    rest.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name));
+    for (name, value) in rest {
+        if !value.is_null() {
+            fields.push(field(name, value, Vec::new()));
+        }
+    }
+    fields
+}
+
+/// Parts that come after the others, in this order: what a tool says of itself comes last.
+const ORDER: [&str; 6] = ["method", "server", "params", "arguments", "content", "annotations"];
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+/// What can be changed: the part that runs, or all of it. What is masked cannot be: it would be
+/// sent as it is shown. Neither can what is invisible: nobody would see what they agree to.
+fn edit(card: &Card) -> Option<Edit> {
+    let action = card.action_json.as_object()?;
+    if card.action_json.to_string().contains("[redacted:") || has_ghosts(&card.action_json) {
+        return None;
+    }
+    let main = main_field(action.get("kind").and_then(Value::as_str)?);
+    let one = matches!(main, "command" | "source" | "script" | "url" | "path");
+    match action.get(main) {
+        Some(Value::String(text)) if one => Some(Edit { field: main, text: text.clone() }),
         _ => Some(Edit { field: "", text: text_of(&card.action_json) }),
     }
 }
