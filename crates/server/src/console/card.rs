@@ -130,7 +130,8 @@ impl Names {
         Ok(Self { keys, before, t, now: app.gate.now() })
     }
 
-    fn asker(&self, card: &Card) -> String {
+    /// Which agent asks.
+    pub(crate) fn asker(&self, card: &Card) -> String {
         let name = card.key.as_ref().map(|key| {
             self.keys.get(key).cloned().unwrap_or_else(|| self.t.about("card.other-key", key))
         });
