@@ -99,9 +99,8 @@ impl Page {
                     element.getBoundingClientRect().right + ' ' + element.outerHTML.slice(0, 120))];
             })()",
         );
-        if over != json!([]) {
-            panic!("{what} is wider than its window: {over:#}; {}", self.keep_failure());
-        }
+        let fits = over == json!([]);
+        assert!(fits, "{what} is wider than its window: {over:#}; {}", self.keep_failure());
     }
 }
 

@@ -63,9 +63,7 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
     let agent = desk.owner.key_of(&key);
     // A machine says itself what it is called.
     let machine = desk.owner.key_of(&json!({"name": "machine", "scopes": ["*"]}));
-    let called =
-        machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
-    eprintln!("a machine: {} {}", called.status, called.text());
+    machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
     let session = agent.session(&json!({"task": HARM}));
     let mut ids = Vec::new();
     for action in harm() {
