@@ -8,6 +8,7 @@ use crate::action::Action;
 use crate::context::Context;
 use crate::fact::{Fact, FactKind};
 use crate::judge::facts;
+use crate::place::Scene;
 use crate::policy::Policy;
 
 /// One way in which an action would touch things, and which things.
@@ -57,8 +58,8 @@ const RECIPIENTS: &[&str] =
 pub fn effects(action: &Action, policy: &Policy, context: &Context) -> Vec<Effect> {
     let facts = facts(action, policy, context);
     let of_kind = |kind: &FactKind| {
-        let things = facts.iter().filter(|fact| fact.kind == *kind).map(thing);
-        effect(kind.name(), things)
+        let things = facts.iter().filter(|fact| fact.kind == *kind);
+        effect(kind.name(), things.map(|fact| thing(fact, context)))
     };
     let mut effects: Vec<_> = TOUCHING.iter().filter_map(of_kind).collect();
     effects.extend(effect("host", hosts(action).into_iter()));
@@ -66,8 +67,15 @@ pub fn effects(action: &Action, policy: &Policy, context: &Context) -> Vec<Effec
     effects
 }
 
-fn thing(fact: &Fact) -> String {
-    fact.subject.clone()
+/// The thing, without a home folder that nobody named: a person would take it for theirs.
+fn thing(fact: &Fact, context: &Context) -> String {
+    let assumed = Scene::new(context, &[]).home();
+    match fact.subject.strip_prefix(assumed) {
+        Some(rest) if context.home.is_none() && (rest.is_empty() || rest.starts_with('/')) => {
+            format!("~{rest}")
+        }
+        _ => fact.subject.clone(),
+    }
 }
 
 fn effect(what: &str, all: impl Iterator<Item = String>) -> Option<Effect> {
@@ -138,6 +146,8 @@ mod tests {
     fn a_command_says_which_files_it_deletes() {
         let found = of(r#"{"kind":"shell","command":"rm -rf build ./dist build"}"#);
         assert!(found.contains(&one("delete", &["build", "./dist"])), "{found:?}");
+        let home = of(r#"{"kind":"shell","command":"rm -rf ~/old"}"#);
+        assert!(home.contains(&one("delete", &["~/old"])), "{home:?}");
     }
 
     #[test]

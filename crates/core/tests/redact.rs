@@ -134,9 +134,13 @@ fn time_grows_with_the_text_and_no_faster() {
 
 fn spent(unit: &str, length: usize) -> Duration {
     let text = unit.repeat(length / unit.len());
-    let started = Instant::now();
-    let _ = redact(&text);
-    started.elapsed()
+    let once = || {
+        let started = Instant::now();
+        let _ = redact(&text);
+        started.elapsed()
+    };
+    // The best of a few: a machine that does much else takes time that is not ours.
+    (0..3).map(|_| once()).min().unwrap_or_default()
 }
 
 #[test]

@@ -185,6 +185,7 @@ fn named(name: Option<&str>, found: &str, how: Mask) -> String {
 
 #[cfg(test)]
 mod tests {
+    use countersign_core::{Context, Policy, judge};
     use serde_json::json;
 
     use super::*;
@@ -208,7 +209,7 @@ mod tests {
     fn a_reason_is_masked_the_same_however_often_it_is_told() {
         let plain = Plain::default();
         let action = Action::Shell { command: "ls".into(), cwd: None };
-        let judged = countersign_core::judge(&action, &Default::default(), &Default::default());
+        let judged = judge(&action, &Policy::default(), &Context::default());
         assert!(judged.findings.is_empty());
         let secret = format!("AKIA{}", "Z7KQ2M5XW3T9B4HD");
         for reason in ["nothing risky found", secret.as_str()] {

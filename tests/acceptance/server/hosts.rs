@@ -12,17 +12,19 @@ struct Host<'a> {
     server: &'a Server,
     name: &'static str,
     environment: Vec<(&'static str, String)>,
+    /// How long it waits, in seconds.
+    patience: &'static str,
 }
 
 impl<'a> Host<'a> {
     fn new(server: &'a Server, name: &'static str) -> Self {
         let data = server.data().to_str().expect("a path").to_owned();
-        Self { server, name, environment: vec![("COUNTERSIGN_DATA", data)] }
+        Self { server, name, environment: vec![("COUNTERSIGN_DATA", data)], patience: "60" }
     }
 
     fn command(&self) -> Command {
         let mut command = self.server.setup.command();
-        command.args(["hook", self.name, "--timeout", "60"]);
+        command.args(["hook", self.name, "--timeout", self.patience]);
         command.envs(self.environment.iter().map(|(name, value)| (*name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -90,6 +92,25 @@ fn a_yes_from_elsewhere_lets_the_call_go_on() {
     assert_eq!(end(again).0, "deny");
     let sessions = owner.get("/api/sessions").expect(200);
     assert_eq!(sessions["items"][0]["plan"]["task"], "Claude Code s1");
+}
+
+#[test]
+fn a_yes_that_comes_too_late_for_one_hook_holds_for_the_same_call_again() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let mut host = Host::new(&server, "codex");
+    host.patience = "3";
+    let (decision, reason) = host.call(PUSH);
+    let question = waiting(&owner);
+    assert_eq!(decision, "deny");
+    assert!(reason.contains(&text(&question["approval_id"])), "{reason}");
+    answer(&owner, &question["approval_id"], &json!({"approved": true}));
+    host.patience = "60";
+    assert_eq!(host.call(PUSH).0, "", "it goes on");
+    assert_eq!(owner.state(&text(&question["approval_id"])), "started");
+    // Another call is another question.
+    host.patience = "3";
+    assert_eq!(host.call("git push --force origin other").0, "deny");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Host for ClaudeCode {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(600)
+        Duration::from_mins(10)
     }
 
     fn project_variable(&self) -> Option<&'static str> {

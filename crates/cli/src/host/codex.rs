@@ -37,7 +37,7 @@ impl Host for Codex {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(600)
+        Duration::from_mins(10)
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {

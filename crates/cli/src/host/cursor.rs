@@ -49,7 +49,7 @@ impl Host for Cursor {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_mins(1)
     }
 
     fn project_variable(&self) -> Option<&'static str> {
@@ -77,7 +77,13 @@ impl Host for Cursor {
             TOOL => {
                 let input = object(payload.get("tool_input"))?;
                 let name = required(payload, "tool_name")?;
-                What::Acts(tool::actions(self.name(), TOOLS, name, &input)?)
+                let actions = tool::actions(self.name(), TOOLS, name, &input)?;
+                // These have a moment of their own, in which a person is asked: once is enough.
+                if matches!(name, "Shell" | "Read") || name.starts_with("MCP:") {
+                    What::Prompts(actions)
+                } else {
+                    What::Acts(actions)
+                }
             }
             // What a subagent does comes by here itself.
             _ => What::Nothing,

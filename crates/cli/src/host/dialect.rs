@@ -63,16 +63,15 @@ pub(crate) fn refused_prompt(reason: &str) -> Value {
 
 /// What hosts are answered that also heed the exit code: an object, and the code for a no.
 pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
-    let prompt = event == PROMPT;
-    match said {
-        Said::Neutral => Reply::empty(),
-        Said::Approved if prompt => Reply::empty(),
-        Said::Approved => Reply::json(&before("allow", "A person said yes through Countersign.")),
-        Said::Deny(reason) if prompt => Reply::json(&refused_prompt(reason)),
-        Said::Deny(reason) => Reply::json(&before("deny", reason)),
+    match (said, event == PROMPT) {
         // The host is asking already.
-        Said::Ask(_) if prompt => Reply::empty(),
-        Said::Ask(reason) => Reply::json(&before("ask", reason)),
+        (Said::Neutral, _) | (Said::Approved | Said::Ask(_), true) => Reply::empty(),
+        (Said::Approved, false) => {
+            Reply::json(&before("allow", "A person said yes through Countersign."))
+        }
+        (Said::Deny(reason), true) => Reply::json(&refused_prompt(reason)),
+        (Said::Deny(reason), false) => Reply::json(&before("deny", reason)),
+        (Said::Ask(reason), false) => Reply::json(&before("ask", reason)),
     }
 }
 

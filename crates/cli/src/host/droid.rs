@@ -39,7 +39,7 @@ impl Host for Droid {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_mins(1)
     }
 
     fn project_variable(&self) -> Option<&'static str> {

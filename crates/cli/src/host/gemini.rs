@@ -48,7 +48,7 @@ impl Host for Gemini {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_mins(1)
     }
 
     fn project_variable(&self) -> Option<&'static str> {

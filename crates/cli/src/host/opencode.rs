@@ -1,4 +1,4 @@
-//! OpenCode: a plugin of our own that starts the hook and throws unless it says yes.
+//! `OpenCode`: a plugin of our own that starts the hook and throws unless it says yes.
 //!
 //! Plugins run inside the host and have no time limit; whatever they throw stops the tool. So
 //! the plugin is closed by itself: no answer, a strange one or none in time all throw.

@@ -50,10 +50,8 @@ pub(crate) struct CardView {
     pub(crate) left: String,
     pub(crate) session: Option<String>,
     pub(crate) may_remember: bool,
-    /// How many of how many have agreed, where more than one must.
-    pub(crate) agreed: Option<String>,
-    pub(crate) others_must_agree: bool,
-    pub(crate) escalated: bool,
+    /// Who else has a say, and how many have said it.
+    pub(crate) circle: Vec<String>,
     pub(crate) feedback: Option<Vec<Piece>>,
     /// What it can be answered with, while it can be.
     pub(crate) token: Option<String>,
@@ -132,7 +130,8 @@ impl Names {
         Ok(Self { keys, before, t, now: app.gate.now() })
     }
 
-    fn asker(&self, card: &Card) -> String {
+    /// Which agent asks.
+    pub(crate) fn asker(&self, card: &Card) -> String {
         let name = card.key.as_ref().map(|key| {
             self.keys.get(key).cloned().unwrap_or_else(|| self.t.about("card.other-key", key))
         });
@@ -212,10 +211,7 @@ impl Names {
             left: left(card.expires_at, self.now),
             session: card.session.as_ref().map(ToString::to_string),
             may_remember: card.may_remember,
-            agreed: (card.need > 1)
-                .then(|| self.t.with("card.quorum", &[("have", &card.have), ("need", &card.need)])),
-            others_must_agree: card.requester_excluded,
-            escalated: card.escalated,
+            circle: circle(self.t, &card),
             feedback: decided.map(plain),
             edit: matches!(card.state, State::Pending { .. }).then(|| edit(&card)).flatten(),
             before: self.before(&card),
@@ -225,6 +221,16 @@ impl Names {
             rev,
         }
     }
+}
+
+fn circle(t: Text, card: &Card) -> Vec<String> {
+    let agreed = || t.with("card.quorum", &[("have", &card.have), ("need", &card.need)]);
+    let notes = [
+        (card.need > 1).then(agreed),
+        card.requester_excluded.then(|| t.say("card.others").into_owned()),
+        card.escalated.then(|| t.say("card.escalated").into_owned()),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// A long find, its middle left out: the whole stands above it.

@@ -21,7 +21,7 @@ use crate::error::Problem;
 use crate::route::{Route, form, page};
 
 /// How long a key still works after another has taken its place.
-const OVERLAP: Duration = Duration::from_secs(86_400);
+const OVERLAP: Duration = Duration::from_hours(24);
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -1,6 +1,7 @@
 //! History: what a person's agents did, to search, to take along, to erase.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -65,7 +66,7 @@ impl Which {
     }
 }
 
-const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 fn day(text: &str) -> Result<Option<Timestamp>, Problem> {
     if text.is_empty() {

@@ -33,10 +33,11 @@ struct Inbox {
     more: usize,
 }
 
-/// The questions of one session.
+/// The questions of one agent in one session.
 struct SessionCards {
     id: Option<String>,
     title: Vec<Piece>,
+    agent: String,
     groups: Vec<Group>,
 }
 
@@ -59,8 +60,10 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
     let more = waiting.all.saturating_sub(waiting.cards.len());
     let names = Names::of(&app, &frame.person, frame.t, &waiting.cards).await?;
     let mut sessions = Vec::new();
-    for (session, cards) in by(waiting.cards, |card| card.session.clone()) {
+    for ((session, _), cards) in by(waiting.cards, |card| (card.session.clone(), card.key.clone()))
+    {
         let title = title(&app, &frame, session.as_ref()).await;
+        let agent = cards.first().map(|card| names.asker(card)).unwrap_or_default();
         let groups = by(cards, |card| (card.action.clone(), card.rules.clone())).into_iter().map(
             |(_, cards)| {
                 let mut cards: Vec<_> = cards.into_iter().map(|card| names.brief(card)).collect();
@@ -69,12 +72,14 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
                 }
                 let size = cards.len();
                 // What differs from the others depends on who the others are.
-                cards.iter_mut().for_each(|card| card.rev.push_str(&format!("-{size}")));
+                for card in &mut cards {
+                    card.rev = format!("{}-{size}", card.rev);
+                }
                 Group { cards }
             },
         );
         let id = session.map(|id| id.to_string());
-        sessions.push(SessionCards { id, title, groups: groups.collect() });
+        sessions.push(SessionCards { id, title, agent, groups: groups.collect() });
     }
     show(&Inbox { frame, sessions, more })
 }

@@ -35,14 +35,13 @@ impl RecordView {
             serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
         });
         let pretty = payload.as_ref().and_then(|json| serde_json::to_string_pretty(json).ok());
-        let session = content.and_then(|content| content.subject.session.clone());
         Self {
             number: record.number,
             at: record.at.to_string(),
             moment: moment(record.at),
             word: t.word("event", &record.event),
             event: record.event.clone(),
-            session: session.map(|session| session.to_string()),
+            session: content.and_then(|content| content.subject.session.clone()),
             line: payload.as_ref().map(|payload| plain(&line(payload))),
             payload: plain(&pretty.unwrap_or_default()),
         }

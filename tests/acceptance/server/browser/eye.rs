@@ -100,8 +100,7 @@ impl Page {
             })()",
         );
         let fits = over == json!([]);
-        let seen = if fits { String::new() } else { self.keep_failure() };
-        assert!(fits, "{what} is wider than its window: {over:#}; {seen}");
+        assert!(fits, "{what} is wider than its window: {over:#}; {}", self.keep_failure());
     }
 }
 

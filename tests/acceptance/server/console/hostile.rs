@@ -61,9 +61,7 @@ fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
     let agent = desk.owner.key_of(&key);
     // A machine says itself what it is called.
     let machine = desk.owner.key_of(&json!({"name": "machine", "scopes": ["*"]}));
-    let called =
-        machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
-    eprintln!("a machine: {} {}", called.status, called.text());
+    machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
     let session = agent.session(&json!({"task": HARM}));
     let mut ids = Vec::new();
     for action in harm() {

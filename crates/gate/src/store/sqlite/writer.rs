@@ -4,7 +4,7 @@
 //! next ones queue up, and all of them go into the next transaction.
 //!
 //! ```text
-//! wait for a batch, let others run, take all that wait by then
+//! wait for a batch, take all others that wait
 //! BEGIN IMMEDIATE
 //!   for each: SAVEPOINT, apply, RELEASE     one that fails is rolled back alone; without the
 //!                                           savepoint where it can fail only before it writes
@@ -18,7 +18,6 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -81,8 +80,9 @@ impl Writer {
     /// Works until nobody can send any more and everything that was sent is done.
     pub(super) fn run(&mut self, jobs: &Receiver<Job>) {
         while let Some(job) = self.next(jobs) {
+            let group = std::iter::once(job).chain(jobs.try_iter().take(GROUP - 1));
             let (batches, waiters): (Vec<_>, Vec<_>) =
-                gather(job, jobs).into_iter().map(|Job { batch, waiter }| (batch, waiter)).unzip();
+                group.map(|Job { batch, waiter }| (batch, waiter)).unzip();
             match self.commit(batches) {
                 Ok(outcomes) => {
                     for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
@@ -225,23 +225,6 @@ impl Writer {
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
-    }
-}
-
-/// A job, and all others that wait.
-///
-/// Whoever was just told of the last group may be about to ask for more, and a signature and a flush
-/// cost the same for one batch as for all. So whatever can run runs first, as long as more comes of
-/// it. On a machine with nothing else to do that takes no time.
-fn gather(first: Job, jobs: &Receiver<Job>) -> Vec<Job> {
-    let mut group = vec![first];
-    loop {
-        thread::yield_now();
-        let before = group.len();
-        group.extend(jobs.try_iter().take(GROUP.saturating_sub(before)));
-        if group.len() == before || group.len() >= GROUP {
-            return group;
-        }
     }
 }
 
