@@ -370,7 +370,7 @@ mod tests {
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
             "known here: profile, safety, overrides, options, always, apps, rules, gate, channels, \
-             server",
+             server, hook",
         ),
         (
             "safety:\n  enabled: maybe\n",
