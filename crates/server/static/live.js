@@ -82,7 +82,7 @@ let wait = 500;
 let socket = null;
 const connect = () => {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  socket = new WebSocket(`${scheme}//${location.host}/api/ws`);
+  socket = new WebSocket(`${scheme}//${location.host}/api/ws?waiting=false`);
   socket.addEventListener("open", () => {
     wait = 500;
     connection("live");

@@ -12,6 +12,7 @@ use countersign_gate::Person;
 use countersign_gate::approval::Say;
 use countersign_gate::gate::Reply;
 use countersign_gate::id::{ApprovalId, DeviceId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -20,10 +21,10 @@ use tokio::time::{Instant, interval_at, timeout};
 use crate::api::approval::{WithToken, answer_all, token_of};
 use crate::app::App;
 use crate::auth::{Remote, Signed, same_origin};
-use crate::body::not_understood;
+use crate::body::{Query, not_understood};
 use crate::error::{Problem, too_many};
 use crate::live::sse::signs_out;
-use crate::live::{Listening, Present, Told, waiting};
+use crate::live::{Listening, Present, RESYNC, Told, waiting};
 use crate::route::{Route, Who, get};
 
 /// Nobody needs more to answer a hundred questions.
@@ -37,14 +38,31 @@ pub(super) fn routes() -> Vec<Route> {
         get("/api/ws", "websocket")
             .by(Who::Person)
             .says("The WebSocket of a device: `app_skill_confirmation_required` and its answers.")
+            .query::<How>()
             .gives_media(101, "")
             .to(open),
     ]
 }
 
+/// How a device listens.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Listening")]
+struct How {
+    /// Whether it is told, as it comes, of every question that waits: unless said otherwise. A page
+    /// that has just shown them need not be.
+    #[serde(default = "yes")]
+    waiting: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
 async fn open(
     State(app): State<App>,
     Signed(person): Signed,
+    Query(how): Query<How>,
     remote: Remote,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
@@ -73,7 +91,8 @@ async fn open(
         .max_write_buffer_size(1 << 20)
         .on_upgrade(move |socket| async move {
             let seen = listening.from;
-            let device = Device { app: app.clone(), person, listening, seen, _present: present };
+            let device =
+                Device { app: app.clone(), person, how, listening, seen, _present: present };
             let _live = app.metrics.live();
             device.run(socket).await;
         }))
@@ -82,6 +101,7 @@ async fn open(
 struct Device {
     app: App,
     person: Person,
+    how: How,
     listening: Listening,
     /// The number of the last event it was told.
     seen: u64,
@@ -140,6 +160,9 @@ impl Device {
 
     /// Every question that waits, as it is told to a device that comes (back).
     async fn tell_waiting(&self, socket: &mut WebSocket) -> Result<(), End> {
+        if !self.how.waiting {
+            return Ok(());
+        }
         for told in waiting(&self.app.gate, &self.person, self.app.hub.last()).await {
             send(socket, told.written().socket.as_str().into()).await?;
         }
@@ -150,6 +173,10 @@ impl Device {
     async fn catch_up(&mut self, socket: &mut WebSocket) -> Result<(), End> {
         let Some(missed) = self.listening.since(self.seen) else {
             self.check_signed_in().await?;
+            if !self.how.waiting {
+                let look_again = json!({"type": RESYNC, "payload": {}});
+                return send(socket, look_again.to_string().into()).await;
+            }
             return self.tell_waiting(socket).await;
         };
         for told in missed {
