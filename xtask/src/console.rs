@@ -7,8 +7,7 @@ use crate::process::{PROFILE, cargo, root, run, target};
 use crate::{Result, setup};
 
 /// Which of the pictures that the tests take are shown in the documentation.
-const SHOWN: &[&str] =
-    &["inbox-light-1440", "inbox-dark-360", "policy-light-1440", "audit-light-1440"];
+const SHOWN: &[&str] = &["inbox-light-1440", "inbox-dark-360", "audit-light-1440"];
 
 /// A page of documentation should open at once.
 const MOST_BYTES: u64 = 200_000;
