@@ -43,6 +43,8 @@ impl Home {
         let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         // Short: the name of a socket in it must fit into a hundred bytes.
         let folder = std::env::temp_dir().join(format!("cs-{process}-{number}"));
+        // A run that was killed may have left one, and another process may get its number.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
         Arc::new(Self(folder))
     }
