@@ -31,6 +31,7 @@ mod hook;
 mod host;
 mod input;
 mod listing;
+mod mcp;
 mod moment;
 mod quote;
 mod serving;
