@@ -23,6 +23,7 @@ mod client;
 mod command;
 mod compiler;
 mod data;
+mod desk;
 mod diff;
 mod exit;
 mod facts;
