@@ -37,6 +37,8 @@ use crate::{case, hook};
 
 mod guard;
 mod held;
+#[cfg(test)]
+mod tests;
 
 use held::{Busy, Held, Permit};
 

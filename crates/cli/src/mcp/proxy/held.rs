@@ -259,7 +259,9 @@ impl Proxy {
         terms: &Arc<Terms>,
     ) -> Result<Permit, Ending> {
         let (options, label) = (terms.hook.clone(), format!("MCP {}", self.house.server));
-        let opening = tokio::task::spawn_blocking(move || Desk::open(&options, label, A_DAY));
+        let folder = self.house.folder.clone();
+        let opening =
+            tokio::task::spawn_blocking(move || Desk::open(&options, Some(&folder), label, A_DAY));
         let desk = match opening.await {
             Ok(Ok(desk)) => desk,
             Ok(Err(error)) => return Err(nobody(&case.judgement, &format!("{error:#}"))),
