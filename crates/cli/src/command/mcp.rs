@@ -1,6 +1,7 @@
 //! `countersign mcp`: between MCP clients and their servers.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -39,6 +40,9 @@ struct Proxy {
     /// A server that is reached over HTTP instead of started
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     http: Option<String>,
+    /// Listen for clients on this address of this machine, instead of standard input
+    #[arg(long, value_name = "ADDRESS", requires = "http")]
+    listen: Option<SocketAddr>,
     /// What such a server is to see with every request, as `Name: value`; `${VARIABLE}` stands for
     /// what the environment holds
     #[arg(long = "header", value_name = "HEADER", requires = "http")]
@@ -82,7 +86,11 @@ impl Proxy {
             return mcp::relay_program(name, folder, &self.command);
         };
         let (tls_ca, danger) = (self.tls_ca.as_deref(), self.danger_plain_http);
-        mcp::http::relay(name, folder, Upstream::new(url, &self.headers, tls_ca, danger)?)
+        let upstream = Upstream::new(url, &self.headers, tls_ca, danger)?;
+        match self.listen {
+            Some(address) => mcp::http::listen(name, folder, upstream, address),
+            None => mcp::http::relay(name, folder, upstream),
+        }
     }
 }
 

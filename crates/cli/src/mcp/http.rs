@@ -1,4 +1,5 @@
-//! A server that is elsewhere, reached over HTTP; its client is on our standard input and output.
+//! A server that is elsewhere, reached over HTTP. Its client is on our standard input and output,
+//! or comes over HTTP itself (`listen`).
 //!
 //! ```text
 //! message ─► queue ─► POST ─┬─ 202
@@ -12,7 +13,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -30,7 +31,10 @@ use crate::exit::Exit;
 use crate::sse::Parser;
 
 mod header;
+mod listen;
 mod upstream;
+
+pub(crate) use listen::listen;
 
 pub(crate) use upstream::Upstream;
 use upstream::{Answer, MOST_BYTES};
@@ -49,31 +53,40 @@ const MOST_RESUMES: usize = 5;
 /// The configuration is wrong, or definitions cannot be kept.
 pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Result<Exit> {
     let house = Arc::new(House::open(server, folder)?);
-    let (queue, queued) = unbounded_channel();
-    let line = Arc::new(Line { upstream, proxy: OnceLock::new(), under_way: Mutex::default() });
     let runtime = house.runtime()?;
-    let proxy = Proxy::new(Arc::clone(&house), Box::new(Remote { queue }));
-    // Set once, here.
-    let _ = line.proxy.set(Arc::downgrade(&proxy));
-    runtime.spawn(Arc::clone(&line).send_all(queued));
+    let (proxy, line) = runtime.block_on(async { connect(&house, upstream, stdio::say) });
     stdio::read_client(&proxy);
     proxy.client_is_gone();
     stdio::settle(&proxy);
-    let ended = async { timeout(ENDS_WITHIN, line.upstream.end()).await };
-    // A session that its server does not hear the end of ends by itself.
-    let _ = runtime.block_on(ended);
+    runtime.block_on(line.end());
     Ok(Exit::Done)
+}
+
+/// A proxy before a server elsewhere, whose client is told things by `say`.
+fn connect(
+    house: &Arc<House>,
+    upstream: Upstream,
+    say: impl Fn(&Message) -> io::Result<()> + Send + Sync + 'static,
+) -> (Arc<Proxy>, Arc<Line>) {
+    let (queue, queued) = unbounded_channel();
+    let remote = Remote { queue, say: Box::new(say) };
+    let proxy = Proxy::new(Arc::clone(house), Box::new(remote));
+    let under_way = Mutex::default();
+    let line = Arc::new(Line { upstream, proxy: Arc::downgrade(&proxy), under_way });
+    tokio::spawn(Arc::clone(&line).send_all(queued));
+    (proxy, line)
 }
 
 /// Where messages leave.
 struct Remote {
     queue: UnboundedSender<Message>,
+    say: Box<dyn Fn(&Message) -> io::Result<()> + Send + Sync>,
 }
 
 impl Wire for Remote {
     fn send(&self, to: Side, message: &Message) -> io::Result<()> {
         match to {
-            Side::Client => stdio::say(message),
+            Side::Client => (self.say)(message),
             Side::Server => self
                 .queue
                 .send(message.clone())
@@ -91,7 +104,7 @@ struct UnderWay {
 /// The line to the server.
 struct Line {
     upstream: Upstream,
-    proxy: OnceLock<Weak<Proxy>>,
+    proxy: Weak<Proxy>,
     under_way: Mutex<HashMap<Id, UnderWay>>,
 }
 
@@ -127,8 +140,20 @@ impl Line {
         }
     }
 
+    /// Nobody waits for an answer any more.
+    fn hang_up(&self) {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.drain().for_each(|(_, asked)| asked.task.abort());
+    }
+
+    /// Ends what the server knows of us. A session whose end it does not hear ends by itself.
+    async fn end(&self) {
+        self.hang_up();
+        let _ = timeout(ENDS_WITHIN, self.upstream.end()).await;
+    }
+
     fn proxy(&self) -> Option<Arc<Proxy>> {
-        self.proxy.get()?.upgrade()
+        self.proxy.upgrade()
     }
 
     /// Sends what needs no answer.

@@ -103,6 +103,34 @@ fn set(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
+/// What headers say that is not what the message says. Who decides by one and acts by the other
+/// can be tricked.
+pub(super) fn mismatch(message: &Message, headers: &HeaderMap) -> Option<String> {
+    let mut meant = HeaderMap::new();
+    routing(message, None, &mut meant);
+    for name in ["mcp-protocol-version", "mcp-method", "mcp-name"] {
+        let mut said = headers.get_all(name).iter();
+        let (one, another) = (said.next(), said.next());
+        if another.is_some() {
+            return Some(format!("Countersign: the header `{name}` stands twice"));
+        }
+        // A message of the old era has none of them but the version, which its session knows.
+        let must_match = meant.contains_key(name) || (one.is_some() && message.version().is_some());
+        if must_match && one.and_then(decoded) != meant.get(name).and_then(decoded) {
+            return Some(format!("Countersign: the header `{name}` is not what the message says"));
+        }
+    }
+    None
+}
+
+/// What a header holds, out of its wrapping.
+fn decoded(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?;
+    let wrapped = text.strip_prefix("=?base64?").and_then(|text| text.strip_suffix("?="));
+    let Some(wrapped) = wrapped else { return Some(text.to_owned()) };
+    String::from_utf8(STANDARD.decode(wrapped).ok()?).ok()
+}
+
 /// As it is, where that survives a header; else wrapped.
 fn encoded(value: &str) -> String {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -163,6 +191,35 @@ mod tests {
                 "mcp-param-region: eu",
             ]
         );
+    }
+
+    #[test]
+    fn headers_that_say_something_else_are_found() {
+        let modern = Message::read(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_x",
+               "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+        )
+        .unwrap();
+        let given = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            mismatch(&modern, &headers)
+        };
+        let version = ("mcp-protocol-version", "2026-07-28");
+        let method = ("mcp-method", "tools/call");
+        assert_eq!(given(&[version, method, ("mcp-name", "get_x")]), None);
+        assert_eq!(given(&[version, method, ("mcp-name", "=?base64?Z2V0X3g=?=")]), None);
+        assert!(given(&[version, method, ("mcp-name", "get_y")]).is_some());
+        assert!(given(&[version, ("mcp-method", "tools/list"), ("mcp-name", "get_x")]).is_some());
+        assert!(given(&[version, method]).is_some());
+        let name = ("mcp-name", "get_x");
+        assert!(given(&[version, method, name, name]).is_some());
+        let legacy = Message::read(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("mcp-protocol-version", HeaderValue::from_static("2025-11-25"));
+        assert_eq!(mismatch(&legacy, &headers), None);
     }
 
     #[test]

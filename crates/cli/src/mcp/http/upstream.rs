@@ -22,18 +22,25 @@ use crate::mcp::message::{Era, Message};
 pub(super) const MOST_BYTES: usize = 64 << 20;
 /// Connections that are kept for the next request.
 const MOST_IDLE: usize = 32;
-const SESSION: &str = "mcp-session-id";
+/// Where the name of a session stands.
+pub(super) const SESSION: &str = "mcp-session-id";
+
+/// A server, as one client of it sees it.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    server: Arc<Server>,
+    session: Mutex<Session>,
+}
 
 /// A server, and how it is reached.
 #[derive(Debug)]
-pub(crate) struct Upstream {
+struct Server {
     address: Address,
     /// The path, with its query.
     path: String,
     headers: Vec<Header>,
     tls: Option<Arc<ClientConfig>>,
     idle: Mutex<Vec<Sender>>,
-    session: Mutex<Session>,
 }
 
 /// What was agreed on in the old era.
@@ -76,7 +83,18 @@ impl Upstream {
         };
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let path = format!("{}{query}", url.path());
-        Ok(Self { address, path, headers, tls, idle: Mutex::default(), session: Mutex::default() })
+        let server = Server { address, path, headers, tls, idle: Mutex::default() };
+        Ok(Self { server: Arc::new(server), session: Mutex::default() })
+    }
+
+    /// The same server for another client.
+    pub(super) fn for_another(&self) -> Self {
+        Self { server: Arc::clone(&self.server), session: Mutex::default() }
+    }
+
+    /// What the server calls the session, if there is one.
+    pub(super) fn session_id(&self) -> Option<HeaderValue> {
+        self.session().id.clone()
     }
 
     /// Sends a message.
@@ -85,7 +103,7 @@ impl Upstream {
         message: &Message,
         schema: Option<&Value>,
     ) -> Result<Answer, ClientError> {
-        let mut request = self.request(Method::POST, message.to_string())?;
+        let mut request = self.server.request(Method::POST, message.to_string())?;
         let headers = request.headers_mut();
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
@@ -95,7 +113,7 @@ impl Upstream {
             Era::Modern => routing(message, schema, headers),
             Era::Legacy => self.in_session(headers),
         }
-        self.send(request).await
+        self.server.send(request).await
     }
 
     /// Asks for what the server says by itself, or for the rest of an answer.
@@ -103,22 +121,22 @@ impl Upstream {
         &self,
         after: Option<&str>,
     ) -> Result<Response<Incoming>, ClientError> {
-        let mut request = self.request(Method::GET, String::new())?;
+        let mut request = self.server.request(Method::GET, String::new())?;
         let headers = request.headers_mut();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
             headers.insert("last-event-id", after);
         }
         self.in_session(headers);
-        Ok(self.send(request).await?.response)
+        Ok(self.server.send(request).await?.response)
     }
 
     /// Ends the session, if there is one.
     pub(super) async fn end(&self) -> Result<(), ClientError> {
         if self.session().id.is_some() {
-            let mut request = self.request(Method::DELETE, String::new())?;
+            let mut request = self.server.request(Method::DELETE, String::new())?;
             self.in_session(request.headers_mut());
-            self.send(request).await?;
+            self.server.send(request).await?;
         }
         Ok(())
     }
@@ -136,7 +154,7 @@ impl Upstream {
 
     /// Keeps a connection whose answer has been read to its end.
     pub(super) fn keep(&self, sender: Sender) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.server.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE && !sender.is_closed() {
             idle.push(sender);
         }
@@ -155,7 +173,9 @@ impl Upstream {
             headers.insert("mcp-protocol-version", version.clone());
         }
     }
+}
 
+impl Server {
     fn request(&self, method: Method, body: String) -> Result<Request<Full<Bytes>>, ClientError> {
         let wrong = |_| ClientError::Broken("the URL cannot be asked for".to_owned());
         let mut request = Request::builder()
