@@ -67,13 +67,10 @@ fn install(
 }
 
 fn python(folder: &Path, locks: &[PathBuf]) -> Result {
-    let found = match a_python() {
-        Some(found) => found,
-        None => {
-            PYTHON.install()?;
-            a_python().ok_or("please install Python 3.11 or newer, with venv")?
-        }
-    };
+    if a_python().is_none() {
+        PYTHON.install()?;
+    }
+    let found = a_python().ok_or("please install Python 3.11 or newer, with venv")?;
     run(Command::new(found).args(["-m", "venv"]).arg(folder))?;
     // Wheels alone: building one would run what it brings.
     let words = ["install", "--quiet", "--no-input", "--only-binary", ":all:", "--require-hashes"];
