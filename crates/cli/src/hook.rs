@@ -23,19 +23,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Action, Context, Judgement, Verdict};
+use countersign_core::{Context, Judgement, Verdict};
 use serde_json::Value;
 
 use crate::around::Around;
+use crate::client::block_on;
+use crate::desk::{Case, Desk, Outcome, Waiter};
 use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
 use crate::{case, data, serving, settings};
 
-mod agent;
-mod ask;
 mod options;
 
-use ask::{Desk, Outcome};
 pub(crate) use options::Options;
 
 /// More than any call of a tool; what is longer is refused unread.
@@ -244,14 +243,16 @@ impl Turn<'_> {
     fn settle(&self, cases: &[Case<'_>], options: &Options) -> Decision {
         let mut decision = Decision::Neutral;
         let Some(first) = cases.first() else { return decision };
-        let desk = match Desk::open(self, options) {
+        let label = label(self.host, self.told);
+        let desk = match Desk::open(options, label, self.clock.left()) {
             Ok(desk) => desk,
             Err(error) => return self.nobody(first, &format!("{error:#}")),
         };
         for case in cases {
-            match desk.ask(case) {
-                Outcome::Agreed => decision = Decision::Approved,
-                Outcome::Permitted => {}
+            let outcome = block_on(async { Ok(desk.ask(case, self).await) });
+            match outcome.unwrap_or_else(|error| Outcome::Nobody(format!("{error:#}"))) {
+                Outcome::Agreed(_) => decision = Decision::Approved,
+                Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
                 Outcome::Nobody(why) => return self.nobody(case, &why),
             }
@@ -275,18 +276,24 @@ impl Turn<'_> {
     }
 }
 
-/// One action, and what we think of it.
-#[derive(Debug)]
-pub(crate) struct Case<'a> {
-    pub(crate) action: &'a Action,
-    pub(crate) context: Context,
-    pub(crate) judgement: Judgement,
+impl Waiter for Turn<'_> {
+    fn left(&self) -> Duration {
+        self.clock.left()
+    }
+
+    fn asked(&self, approval: &str) {
+        self.mouth.when_late(format!(
+            "Countersign: nobody has answered in time. The question {approval} may still wait: \
+             tell the user, and try the very same call again once they have answered."
+        ));
+    }
 }
 
-impl Case<'_> {
-    pub(crate) fn must_ask(&self) -> bool {
-        self.judgement.verdict >= Verdict::Confirm
-    }
+/// How the session of an agent is called.
+fn label(host: &dyn Host, told: &Told) -> String {
+    let session = told.session.as_deref().unwrap_or("-");
+    let session: String = session.chars().filter(|char| !char.is_control()).take(80).collect();
+    format!("{} {session}", host.title())
 }
 
 const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \

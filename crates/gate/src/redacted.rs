@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
-use countersign_core::redact::{mask as masked, redact, scan};
+use countersign_core::redact::{Found, mask as masked, redact, scan};
 use countersign_core::{Action, Effect, Finding, Judgement, Span};
 use serde_json::Value;
 
@@ -17,19 +17,23 @@ pub(crate) fn text(text: &str) -> String {
 /// A text as whoever decides must see it: with addresses, since whom something goes to is what they
 /// decide on. Only for what is sealed, and goes to nobody but them.
 pub(crate) fn shown(text: &str) -> String {
-    let found: Vec<_> = scan(text).into_iter().filter(|found| !is_address(found.kind)).collect();
-    code::mask(&masked(text, &found))
+    code::mask(&masked(text, &hidden(text)))
 }
 
-fn is_address(kind: &str) -> bool {
-    matches!(kind, "email" | "phone")
+/// What whoever decides must not see either.
+fn hidden(text: &str) -> Vec<Found> {
+    scan(text).into_iter().filter(|found| !matches!(found.kind, "email" | "phone")).collect()
 }
 
-/// What was found and what would be touched, as whoever decides must see it.
+/// What was found, as whoever decides must see it.
 pub(crate) fn shown_findings(action: &Action, findings: &[Finding]) -> Vec<Finding> {
+    // Looked through once, however much was found in it: both are the agent's to choose.
+    let text = action.text().unwrap_or_default();
+    let hidden = hidden(text);
+    let shown_text = code::mask(&masked(text, &hidden));
     let of = |finding: &Finding| Finding {
         reason: shown(&finding.reason),
-        span: finding.span.and_then(|span| moved(action.text()?, span)),
+        span: finding.span.and_then(|span| moved(text, &hidden, &shown_text, span)),
         ..finding.clone()
     };
     findings.iter().map(of).collect()
@@ -43,14 +47,19 @@ pub(crate) fn shown_effects(effects: Vec<Effect>) -> Vec<Effect> {
     effects.into_iter().map(of).collect()
 }
 
-/// Where a part of a text stands once the text is masked; nowhere, if it was masked itself.
-fn moved(text: &str, [start, end]: Span) -> Option<Span> {
+/// Where a part of a text stands in what is shown of it; nowhere, if it is hidden itself.
+fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Option<Span> {
     let part = text.get(start as usize..end as usize)?;
-    let before = shown(text.get(..start as usize)?).len();
-    let span = [u32::try_from(before).ok()?, u32::try_from(before.checked_add(part.len())?).ok()?];
-    // A mask may depend on what follows: the place is right only if the same words stand there.
-    let masked = shown(text);
-    (masked.get(span[0] as usize..span[1] as usize) == Some(part)).then_some(span)
+    let mut at = start as usize;
+    for found in hidden.iter().take_while(|found| found.span[0] < start as usize) {
+        let [from, to] = found.span;
+        let mask = "[redacted:]".len().checked_add(found.kind.len())?;
+        at = at.checked_add(mask)?.checked_sub(to.checked_sub(from)?)?;
+    }
+    let until = at.checked_add(part.len())?;
+    // Codes are masked too, and move what follows: right only if the same words stand there.
+    let same = shown.get(at..until) == Some(part);
+    if same { Some([u32::try_from(at).ok()?, u32::try_from(until).ok()?]) } else { None }
 }
 
 /// Reasons that there is nothing to mask in. Where nothing was found in an action its judgement says
@@ -254,11 +263,12 @@ mod tests {
         let text = format!("aws --key {key} s3 rm --recursive s3://b");
         let at = text.find("s3 rm").unwrap();
         let span = [u32::try_from(at).unwrap(), u32::try_from(at + 5).unwrap()];
-        let [start, end] = moved(&text, span).unwrap();
+        let marked = |span| moved(&text, &hidden(&text), &shown(&text), span);
+        let [start, end] = marked(span).unwrap();
         assert_eq!(shown(&text).get(start as usize..end as usize), Some("s3 rm"));
         let secret = text.find("AKIA").unwrap();
         let span = [u32::try_from(secret).unwrap(), u32::try_from(secret + 8).unwrap()];
-        assert_eq!(moved(&text, span), None, "what is masked cannot be pointed at");
+        assert_eq!(marked(span), None, "what is masked cannot be pointed at");
     }
 
     #[test]

@@ -155,25 +155,31 @@ impl Names {
 
     /// A card among others: what is too long is cut, and says so.
     pub(crate) fn brief(&self, card: Card) -> CardView {
-        let mut view = self.whole(card);
-        let size: usize = view.fields.iter().map(|field| field.text.len()).sum();
-        if size > MOST_BYTES {
-            view.cut = true;
-            view.edit = None;
-            for field in &mut view.fields {
-                let end = field.text.floor_char_boundary(FIRST_BYTES);
-                field.text.truncate(end);
-                field.marks.retain(|(_, to, _)| *to <= end);
-                field.pieces = pieces(&field.text, &field.marks);
-            }
+        let mut fields = fields(self.t, &card);
+        let size: usize = fields.iter().map(|field| field.text.len()).sum();
+        if size <= MOST_BYTES {
+            return self.view(card, fields);
         }
-        view
+        for field in &mut fields {
+            let end = field.text.floor_char_boundary(FIRST_BYTES);
+            field.text.truncate(end);
+            field.marks.retain(|(_, to, _)| *to <= end);
+        }
+        CardView { cut: true, edit: None, ..self.view(card, fields) }
     }
 
     /// A card on its own: everything.
     pub(crate) fn whole(&self, card: Card) -> CardView {
         let fields = fields(self.t, &card);
-        let text = fields.first().map(|field| field.text.clone()).unwrap_or_default();
+        self.view(card, fields)
+    }
+
+    fn view(&self, card: Card, mut fields: Vec<Field>) -> CardView {
+        for field in &mut fields {
+            field.pieces = pieces(&field.text, &field.marks);
+        }
+        // The whole of it, also where the field is cut: what was found beyond must be quoted.
+        let text = main_text(&card);
         let findings = card.findings.iter().take(MOST_MARKS).map(|finding| FindingView {
             rule: finding.rule.clone(),
             // One finding is the reason, which stands above it.
@@ -196,7 +202,7 @@ impl Names {
             risk: card.risk.as_str(),
             action: plain(&card.action),
             title: plain(&card.description),
-            title_repeats: !text.is_empty() && card.description.ends_with(&text),
+            title_repeats: !text.is_empty() && card.description.ends_with(text),
             cut: false,
             cwd: card.cwd.as_deref().map(plain),
             scripts: card.scripts.iter().map(|s| (plain(&s.path), s.sha256.to_string())).collect(),
@@ -262,12 +268,18 @@ fn main_field(kind: &str) -> &'static str {
     }
 }
 
+/// The text that findings point into, as it is shown.
+fn main_text(card: &Card) -> &str {
+    let text = |name: &str| card.action_json.get(name).and_then(Value::as_str);
+    text(main_field(text("kind").unwrap_or_default())).unwrap_or_default()
+}
+
 fn fields(t: Text, card: &Card) -> Vec<Field> {
     let Some(action) = card.action_json.as_object() else { return Vec::new() };
     let main = main_field(action.get("kind").and_then(Value::as_str).unwrap_or_default());
     let field = |name: &str, value: &Value, marks: Vec<Mark>| {
         let text = text_of(value);
-        Field { pieces: pieces(&text, &marks), name: t.word("field", name), text, marks }
+        Field { name: t.word("field", name), text, marks, pieces: Vec::new() }
     };
     let marks = card.findings.iter().filter_map(|finding| {
         let [start, end] = finding.span?;

@@ -199,11 +199,12 @@ async fn what_an_agent_writes_is_never_markup() {
 #[tokio::test]
 async fn what_is_too_long_to_judge_among_others_is_approved_only_where_all_of_it_is_shown() {
     let world = world().await;
-    let long = format!("rm -rf build # {}", "x".repeat(20_000));
+    let long = format!("echo {} ; rm -rf build", "x".repeat(20_000));
     let id = world.question(&long).await;
     let inbox = world.ask(in_browser(&world, get("/"))).await.text();
     assert!(inbox.contains("class=\"cut\"") && !inbox.contains("value=\"approve\""), "{inbox}");
     assert!(inbox.len() < 40_000, "{}", inbox.len());
+    assert!(inbox.contains("<code>build</code>"), "what was found beyond the cut is quoted");
     let alone = world.ask(in_browser(&world, get(format!("/approvals/{id}")))).await.text();
     assert!(alone.contains(&"x".repeat(20_000)) && alone.contains("value=\"approve\""));
 }

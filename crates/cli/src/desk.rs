@@ -1,24 +1,25 @@
 //! Asks a person through a running server, and waits for the answer.
 //!
-//! A hook submits as the agent's side and never answers: over the socket it proposes as the
-//! owner's assistant, over a URL with the key in `$COUNTERSIGN_KEY`. The secret of a person's
-//! device is not even looked at.
+//! Hooks and the MCP proxy submit as the agent's side and never answer: over the socket they
+//! propose as the owner's assistant, over a URL with the key in `$COUNTERSIGN_KEY`. The secret of
+//! a person's device is not even looked at.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::Verdict;
+use countersign_core::{Action, Context, Judgement, Verdict};
 use countersign_gate::secret::{Secret, SecretKind};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::client::{self, Address, Client, ClientError, Refused, block_on};
-use crate::hook::{Case, Clock, Mouth, Options, Turn, agent};
-use crate::host::{Host, Told};
+use crate::client::{self, Address, Client, ClientError, Refused};
+use crate::hook::Options;
 use crate::listing::{field, part};
 use crate::{data, serving};
+
+mod agent;
 
 /// The variable that holds a key of the agent's side.
 pub(crate) const KEY: &str = "COUNTERSIGN_KEY";
@@ -27,63 +28,105 @@ const WAIT: u32 = 25;
 /// How long a server that was just started may take to listen.
 const STARTS_WITHIN: Duration = Duration::from_secs(8);
 
+/// One action, and what we think of it.
+#[derive(Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) action: &'a Action,
+    pub(crate) context: Context,
+    pub(crate) judgement: Judgement,
+}
+
+impl Case<'_> {
+    /// Whether a person must say yes.
+    pub(crate) fn must_ask(&self) -> bool {
+        self.judgement.verdict >= Verdict::Confirm
+    }
+}
+
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// A person said yes, or had said so before.
-    Agreed,
+    Agreed(Permitted),
     /// Nothing had to be asked.
-    Permitted,
+    Permitted(Permitted),
     /// No, and why.
     Refused(String),
     /// There was nobody to ask, and why.
     Nobody(String),
 }
 
+/// What was let through, for whoever can say how it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Permitted {
+    action: String,
+    session: Option<String>,
+}
+
+/// Whoever waits for an answer.
+pub(crate) trait Waiter {
+    /// How long there still is.
+    fn left(&self) -> Duration;
+    /// The question waits under this name.
+    fn asked(&self, approval: &str);
+}
+
 /// Where questions are put.
-pub(super) struct Desk<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
     client: Client,
     /// What the agent's session is called, where it has one.
     session: Option<String>,
-    clock: &'a Clock,
-    mouth: &'a Mouth,
 }
 
-impl<'a> Desk<'a> {
-    /// Finds the server, and starts one where that is wanted.
+impl Desk {
+    /// Finds the server, and starts one where that is wanted and takes no longer than this.
     ///
     /// # Errors
     /// There is none, or what names it is wrong.
-    pub(super) fn open(turn: &Turn<'a>, options: &Options) -> Result<Self> {
+    pub(crate) fn open(options: &Options, label: String, within: Duration) -> Result<Self> {
         let address = address(options)?;
         let key = key()?;
         if key.is_none() && !matches!(address, Address::Socket(_)) {
             bail!("${KEY} must hold a key for {address}");
         }
         if let (Address::Socket(socket), true) = (&address, options.start_server) {
-            start(socket, turn.clock)?;
+            start(socket, within)?;
         }
         if address.is_readable_by_others() {
             bail!("{address} is not encrypted, so the key is not shown to it");
         }
         let client = Client::new(address, None)?;
-        let (client, session) = match key {
-            Some(key) => (client.with(key), None),
-            None => (client, Some(label(turn.host, turn.told))),
-        };
-        Ok(Self { client, session, clock: turn.clock, mouth: turn.mouth })
+        Ok(match key {
+            Some(key) => Self { client: client.with(key), session: None },
+            None => Self { client, session: Some(label) },
+        })
     }
 
     /// Asks about one action, to the end.
-    pub(super) fn ask(&self, case: &Case<'_>) -> Outcome {
-        match block_on(async { Ok(self.settle(case).await) }) {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(error)) => failed(&error),
-            Err(error) => Outcome::Nobody(format!("{error:#}")),
-        }
+    pub(crate) async fn ask(&self, case: &Case<'_>, waiter: &impl Waiter) -> Outcome {
+        self.settle(case, waiter).await.unwrap_or_else(|error| failed(&error))
     }
 
-    async fn settle(&self, case: &Case<'_>) -> Result<Outcome, ClientError> {
+    /// Takes a question back: nobody waits for its answer any more.
+    pub(crate) async fn withdraw(&self, approval: &str) -> Result<(), ClientError> {
+        let path = format!("/api/approvals/{}/withdraw", part(approval));
+        self.client.post(&path, &Value::Null).await.map(drop)
+    }
+
+    /// Says how it went with what was let through.
+    pub(crate) async fn report(
+        &self,
+        permitted: &Permitted,
+        went: bool,
+    ) -> Result<(), ClientError> {
+        let path = format!("/api/actions/{}/report", part(&permitted.action));
+        let outcome = if went { "done" } else { "failed" };
+        let body = json!({"outcome": outcome, "session_id": permitted.session});
+        self.client.post(&path, &body).await.map(drop)
+    }
+
+    async fn settle(&self, case: &Case<'_>, waiter: &impl Waiter) -> Result<Outcome, ClientError> {
         let session = match &self.session {
             Some(label) => Some(self.session(label).await?),
             None => None,
@@ -92,24 +135,25 @@ impl<'a> Desk<'a> {
             "action": case.action, "context": case.context, "session_id": session,
         });
         if let Some(session) = &session
-            && self.has_agreed(session, &proposal).await?
+            && let Some(permitted) = self.has_agreed(session, &proposal).await?
         {
-            return Ok(Outcome::Agreed);
+            return Ok(Outcome::Agreed(permitted));
         }
         let answer = self.client.post("/api/actions", &proposal).await?;
         if field(&answer, "status") == "permitted" {
-            return Ok(permitted(case, &answer));
+            return Ok(unasked(case, &answer, Permitted::of(&answer, session.as_deref())));
         }
         let id = field(&answer, "approval_id").to_owned();
-        self.mouth.when_late(format!(
-            "Countersign: nobody has answered in time. The question {id} may still wait: tell \
-             the user, and try the very same call again once they have answered."
-        ));
-        self.wait(&id, &proposal).await
+        waiter.asked(&id);
+        self.wait(&id, &proposal, session.as_deref(), waiter).await
     }
 
     /// Uses a yes to this very call that came after an earlier hook had run out of time.
-    async fn has_agreed(&self, session: &str, proposal: &Value) -> Result<bool, ClientError> {
+    async fn has_agreed(
+        &self,
+        session: &str,
+        proposal: &Value,
+    ) -> Result<Option<Permitted>, ClientError> {
         let path = format!("/api/approvals?state=approved&session_id={}", part(session));
         let found = self.client.get(&path).await?;
         let found = found.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -119,26 +163,32 @@ impl<'a> Desk<'a> {
             }
             let id = part(field(&approval, "approval_id"));
             // Whether it is the same, the gate says: what it shows may be masked.
-            if self.client.post(&format!("/api/approvals/{id}/spend"), proposal).await.is_ok() {
-                return Ok(true);
+            let path = format!("/api/approvals/{id}/spend");
+            if let Ok(spent) = self.client.post(&path, proposal).await {
+                return Ok(Some(Permitted::of(&spent, Some(session))));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Waits until a person has answered, then uses the yes.
-    async fn wait(&self, id: &str, proposal: &Value) -> Result<Outcome, ClientError> {
+    async fn wait(
+        &self,
+        id: &str,
+        proposal: &Value,
+        session: Option<&str>,
+        waiter: &impl Waiter,
+    ) -> Result<Outcome, ClientError> {
         let path = format!("/api/approvals/{}", part(id));
         loop {
-            let left = u32::try_from(self.clock.left().as_secs()).unwrap_or(WAIT);
+            let left = u32::try_from(waiter.left().as_secs()).unwrap_or(WAIT);
             let found =
                 self.client.ask(Method::GET, &path, None, Some(left.clamp(1, WAIT))).await?;
             match field(&found, "state") {
                 "pending" => {}
                 "approved" => {
-                    let path = format!("{path}/spend");
-                    self.client.post(&path, proposal).await?;
-                    return Ok(Outcome::Agreed);
+                    let spent = self.client.post(&format!("{path}/spend"), proposal).await?;
+                    return Ok(Outcome::Agreed(Permitted::of(&spent, session)));
                 }
                 state => return Ok(Outcome::Refused(said_no(state, field(&found, "feedback")))),
             }
@@ -168,11 +218,18 @@ impl<'a> Desk<'a> {
     }
 }
 
+impl Permitted {
+    fn of(answer: &Value, session: Option<&str>) -> Self {
+        let session = session.map(str::to_owned);
+        Self { action: field(answer, "action_id").to_owned(), session }
+    }
+}
+
 /// What a server lets through without asking anybody. That is an answer only if it knows why we
 /// ask: it may not know the project's own rules.
-fn permitted(case: &Case<'_>, answer: &Value) -> Outcome {
+fn unasked(case: &Case<'_>, answer: &Value, permitted: Permitted) -> Outcome {
     if !case.must_ask() {
-        return Outcome::Permitted;
+        return Outcome::Permitted(permitted);
     }
     let theirs = answer.pointer("/judgement/findings").and_then(Value::as_array);
     let knows = |rule: &str| {
@@ -181,7 +238,7 @@ fn permitted(case: &Case<'_>, answer: &Value) -> Outcome {
     let asking = case.judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
     let mut asking = asking.peekable();
     if asking.peek().is_some() && asking.all(|finding| knows(&finding.rule)) {
-        return Outcome::Agreed;
+        return Outcome::Agreed(permitted);
     }
     Outcome::Nobody("the server does not know the rule that asks".to_owned())
 }
@@ -214,13 +271,6 @@ fn said(refused: &Refused) -> Outcome {
     }
 }
 
-/// How the session of an agent is called.
-fn label(host: &dyn Host, told: &Told) -> String {
-    let session = told.session.as_deref().unwrap_or("-");
-    let session: String = session.chars().filter(|char| !char.is_control()).take(80).collect();
-    format!("{} {session}", host.title())
-}
-
 fn address(options: &Options) -> Result<Address> {
     // The configuration first: a project's settings may set variables for its host's hooks.
     let named = std::env::var(client::SERVER).ok().filter(|named| !named.is_empty());
@@ -243,7 +293,7 @@ fn key() -> Result<Option<Secret>> {
 }
 
 /// Starts a server unless one listens.
-fn start(socket: &Path, clock: &Clock) -> Result<()> {
+fn start(socket: &Path, within: Duration) -> Result<()> {
     if listens(socket) {
         return Ok(());
     }
@@ -256,7 +306,7 @@ fn start(socket: &Path, clock: &Clock) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut serve, 0);
     serve.spawn().context("cannot start a server")?;
-    let until = std::time::Instant::now() + STARTS_WITHIN.min(clock.left());
+    let until = std::time::Instant::now() + STARTS_WITHIN.min(within);
     while std::time::Instant::now() < until {
         if listens(socket) {
             return Ok(());

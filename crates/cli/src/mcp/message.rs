@@ -1,0 +1,331 @@
+//! Messages of JSON-RPC as MCP uses them, in both of its eras.
+//!
+//! Up to 2025-11-25 two sides agree once, by `initialize`, and then both may ask. From 2026-07-28
+//! on every request says for itself what its sender understands, and only clients ask.
+
+use super::json::{Json, JsonError, Object, read};
+
+/// Where a modern request says which revision it is written in.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Where a modern request says what its sender can do.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Codes of JSON-RPC's own errors.
+pub(crate) mod code {
+    /// What came is no JSON.
+    pub(crate) const UNREADABLE: i64 = -32700;
+    /// What came is no message.
+    pub(crate) const NO_MESSAGE: i64 = -32600;
+    /// Nobody knows this method.
+    pub(crate) const NO_METHOD: i64 = -32601;
+    /// The parameters are wrong.
+    pub(crate) const WRONG_PARAMS: i64 = -32602;
+    /// It was refused, by us. Outside of what JSON-RPC and MCP keep for themselves.
+    pub(crate) const REFUSED: i64 = -31_001;
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message(Object);
+
+/// What names a request: a text or a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Id(Json);
+
+/// What a message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind<'a> {
+    /// Wants an answer.
+    Request(Id, &'a str),
+    /// Wants none.
+    Notification(&'a str),
+    /// Is one. A failure to read has no name.
+    Response(Option<Id>),
+}
+
+/// Which rules a request is written by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Sessions, begun by `initialize`.
+    Legacy,
+    /// No sessions.
+    Modern,
+}
+
+/// Why something is no message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MessageError {
+    /// No JSON, or none that everybody reads alike.
+    Unreadable(JsonError),
+    /// JSON, but not of this shape. The request's name, where it has one.
+    Shape(Option<Id>, &'static str),
+}
+
+impl std::fmt::Display for MessageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "this is no JSON that can be trusted: {error}"),
+            Self::Shape(_, why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for MessageError {}
+
+impl MessageError {
+    /// What the sender is told.
+    pub(crate) fn answer(&self) -> Message {
+        let (id, code) = match self {
+            Self::Unreadable(_) => (None, code::UNREADABLE),
+            Self::Shape(id, _) => (id.as_ref(), code::NO_MESSAGE),
+        };
+        Message::failure(id, code, &format!("Countersign: {self}"))
+    }
+}
+
+impl Message {
+    /// Reads one message.
+    ///
+    /// # Errors
+    /// It is none; a list of several is none, either.
+    pub(crate) fn read(text: &str) -> Result<Self, MessageError> {
+        match read(text).map_err(MessageError::Unreadable)? {
+            Json::Object(fields) => Self::of(fields),
+            Json::Array(_) => {
+                Err(MessageError::Shape(None, "several messages in one are not taken: send each"))
+            }
+            _ => Err(MessageError::Shape(None, "a message is an object")),
+        }
+    }
+
+    fn of(fields: Object) -> Result<Self, MessageError> {
+        let id = match fields.get("id") {
+            None => None,
+            Some(Json::Null) => Some(None),
+            Some(id @ (Json::String(_) | Json::Number(_))) => Some(Some(Id(id.clone()))),
+            Some(_) => return Err(MessageError::Shape(None, "an id is a text or a number")),
+        };
+        let named = id.clone().flatten();
+        let wrong = |why| Err(MessageError::Shape(named, why));
+        if fields.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+            return wrong("this is not JSON-RPC 2.0");
+        }
+        if !matches!(fields.get("params"), None | Some(Json::Object(_))) {
+            return wrong("`params` is an object");
+        }
+        let answers = fields.get("result").is_some() || fields.get("error").is_some();
+        match fields.get("method") {
+            Some(Json::String(_)) if answers => wrong("a message asks or answers, not both"),
+            Some(Json::String(_)) if id == Some(None) => wrong("a request must have an id"),
+            Some(Json::String(_)) => Ok(Self(fields)),
+            Some(_) => wrong("`method` is a text"),
+            None if id.is_some() && answers => Ok(Self(fields)),
+            None => wrong("neither a request, a notification nor an answer"),
+        }
+    }
+
+    /// What it is.
+    pub(crate) fn kind(&self) -> Kind<'_> {
+        match (self.method(), self.id()) {
+            (Some(method), Some(id)) => Kind::Request(id, method),
+            (Some(method), None) => Kind::Notification(method),
+            (None, id) => Kind::Response(id),
+        }
+    }
+
+    /// What is asked or told.
+    pub(crate) fn method(&self) -> Option<&str> {
+        self.0.get("method")?.as_str()
+    }
+
+    /// What names it.
+    pub(crate) fn id(&self) -> Option<Id> {
+        self.0.get("id").and_then(Id::of)
+    }
+
+    /// A parameter.
+    pub(crate) fn param(&self, name: &str) -> Option<&Json> {
+        self.0.get("params")?.get(name)
+    }
+
+    /// All parameters.
+    pub(crate) fn params(&self) -> Option<&Object> {
+        self.0.get("params")?.as_object()
+    }
+
+    /// All parameters, to be changed.
+    pub(crate) fn params_mut(&mut self) -> Option<&mut Object> {
+        self.0.get_mut("params")?.as_object_mut()
+    }
+
+    /// What an answer says.
+    pub(crate) fn result(&self) -> Option<&Object> {
+        self.0.get("result")?.as_object()
+    }
+
+    /// What an answer says, to be changed.
+    pub(crate) fn result_mut(&mut self) -> Option<&mut Object> {
+        self.0.get_mut("result")?.as_object_mut()
+    }
+
+    fn meta(&self, name: &str) -> Option<&Json> {
+        self.param("_meta")?.get(name)
+    }
+
+    /// Which rules a request is written by.
+    pub(crate) fn era(&self) -> Era {
+        if self.meta(VERSION).is_some() { Era::Modern } else { Era::Legacy }
+    }
+
+    /// The revision that a modern request names.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.meta(VERSION)?.as_str()
+    }
+
+    /// What the sender of a modern request can do.
+    pub(crate) fn capabilities(&self) -> Option<&Json> {
+        self.meta(CAPABILITIES)
+    }
+
+    /// What its progress is told by, where the sender wants to know.
+    pub(crate) fn progress_token(&self) -> Option<&Json> {
+        self.meta("progressToken")
+            .filter(|token| matches!(token, Json::String(_) | Json::Number(_)))
+    }
+
+    /// A request of our own. What makes a modern request one comes from the request it is for.
+    pub(crate) fn request(id: &Id, method: &str, params: Object, like: Option<&Self>) -> Self {
+        let mut params = params;
+        let meta = like.and_then(|like| like.param("_meta")).and_then(Json::as_object);
+        if let Some(meta) = meta.filter(|meta| meta.get(VERSION).is_some()) {
+            let mut ours = meta.clone();
+            // The other request's, which has its own answer.
+            ours.remove("progressToken");
+            params.set("_meta", ours);
+        }
+        let fields = Object::default().with("jsonrpc", "2.0").with("id", id.0.clone());
+        Self(fields.with("method", method).with("params", params))
+    }
+
+    /// Something told.
+    pub(crate) fn notification(method: &str, params: Object) -> Self {
+        Self(Object::default().with("jsonrpc", "2.0").with("method", method).with("params", params))
+    }
+
+    /// An answer.
+    pub(crate) fn success(id: &Id, result: Object) -> Self {
+        let fields = Object::default().with("jsonrpc", "2.0").with("id", id.0.clone());
+        Self(fields.with("result", result))
+    }
+
+    /// An answer that says what is wrong.
+    pub(crate) fn failure(id: Option<&Id>, code: i64, why: &str) -> Self {
+        let id = id.map_or(Json::Null, |id| id.0.clone());
+        let error = Object::default().with("code", code).with("message", why);
+        Self(Object::default().with("jsonrpc", "2.0").with("id", id).with("error", error))
+    }
+
+    /// What a tool says, as one text. A refusal is such an answer too: the model must see it.
+    pub(crate) fn said(id: &Id, era: Era, text: &str, is_error: bool) -> Self {
+        let block = Object::default().with("type", "text").with("text", text);
+        let mut result = era.result().with("content", vec![Json::from(block)]);
+        if is_error {
+            result.set("isError", true);
+        }
+        Self::success(id, result)
+    }
+}
+
+impl Era {
+    /// The beginning of a result.
+    pub(crate) fn result(self) -> Object {
+        match self {
+            Self::Legacy => Object::default(),
+            Self::Modern => Object::default().with("resultType", "complete"),
+        }
+    }
+}
+
+impl Id {
+    /// A name of our own.
+    pub(crate) fn new(name: String) -> Self {
+        Self(Json::String(name))
+    }
+
+    /// What this names, if it can be a name.
+    pub(crate) fn of(value: &Json) -> Option<Self> {
+        matches!(value, Json::String(_) | Json::Number(_)).then(|| Self(value.clone()))
+    }
+
+    /// As it stands in messages.
+    pub(crate) const fn json(&self) -> &Json {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_notifications_and_answers_are_told_apart() {
+        let kind = |text: &str| format!("{:?}", Message::read(text).unwrap().kind());
+        assert!(kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).starts_with("Request"));
+        assert!(kind(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#).starts_with("Notification"));
+        assert!(kind(r#"{"jsonrpc":"2.0","id":"a","result":{}}"#).starts_with("Response(Some"));
+        assert!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#).starts_with("Response(None"));
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_what_is_wrong() {
+        let wrong = [
+            ("{", "-32700"),
+            ("[]", "-32600"),
+            ("3", "-32600"),
+            (r#"{"id":1,"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#, "-32600"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}"#, "-32700"),
+        ];
+        for (text, code) in wrong {
+            let answer = Message::read(text).unwrap_err().answer().to_string();
+            assert!(answer.contains(code), "{text}: {answer}");
+            assert!(Message::read(&answer).is_ok(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn our_own_request_is_of_the_era_of_the_one_it_is_for() {
+        let modern = Message::read(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{
+               "io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":4,"x":1}}}"#,
+        )
+        .unwrap();
+        assert_eq!((modern.era(), modern.version()), (Era::Modern, Some("2026-07-28")));
+        let id = Id::new("ours".to_owned());
+        let ours = Message::request(&id, "tools/list", Object::default(), Some(&modern));
+        assert_eq!(ours.era(), Era::Modern);
+        assert_eq!(ours.progress_token(), None);
+        let legacy = Message::request(&id, "tools/list", Object::default(), None);
+        assert_eq!(legacy.era(), Era::Legacy);
+    }
+
+    #[test]
+    fn a_refusal_is_what_the_tool_said() {
+        let id = Id::of(&Json::from(7)).unwrap();
+        assert_eq!(
+            Message::said(&id, Era::Modern, "no", true).to_string(),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"no"}],"isError":true}}"#
+        );
+        assert!(!Message::said(&id, Era::Legacy, "no", true).to_string().contains("resultType"));
+    }
+}
