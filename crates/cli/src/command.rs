@@ -20,6 +20,7 @@ mod hook;
 mod install;
 mod keys;
 mod man;
+mod mcp;
 mod receipt;
 mod redact;
 mod rules;
@@ -78,6 +79,7 @@ enum Command {
     Install(install::Install),
     Uninstall(install::Uninstall),
     Doctor(doctor::Doctor),
+    Mcp(mcp::Mcp),
     SignIn(sign_in::SignIn),
     ShellInit(shell_init::ShellInit),
     ShellAsk(shell_ask::ShellAsk),
@@ -116,6 +118,7 @@ impl Cli {
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Doctor(doctor) => doctor.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::SignIn(sign_in) => sign_in.run(),
             Command::ShellInit(shell_init) => shell_init.run(),
             Command::ShellAsk(shell_ask) => shell_ask.run(),

@@ -4,6 +4,7 @@
 //! propose as the owner's assistant, over a URL with the key in `$COUNTERSIGN_KEY`. The secret of
 //! a person's device is not even looked at.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -108,6 +109,31 @@ impl Desk {
         self.settle(case, waiter).await.unwrap_or_else(|error| failed(&error))
     }
 
+    /// Goes on waiting for a question that was put before, and uses a yes on this very action.
+    pub(crate) async fn resume(
+        &self,
+        case: &Case<'_>,
+        approval: &str,
+        waiter: &impl Waiter,
+    ) -> Outcome {
+        let resumed = async {
+            let (session, proposal) = self.proposal(case).await?;
+            self.wait(approval, &proposal, session.as_deref(), waiter).await
+        };
+        resumed.await.unwrap_or_else(|error| failed(&error))
+    }
+
+    /// The page where a person can answer a question, where that is known.
+    pub(crate) fn link(&self, approval: &str) -> Option<String> {
+        let server = match self.client.address() {
+            Address::Socket(socket) => {
+                fs::read_to_string(socket.with_file_name(serving::URL)).ok()?
+            }
+            url => url.to_string(),
+        };
+        Some(format!("{}/approvals/{}", server.trim().trim_end_matches('/'), part(approval)))
+    }
+
     /// Takes a question back: nobody waits for its answer any more.
     pub(crate) async fn withdraw(&self, approval: &str) -> Result<(), ClientError> {
         let path = format!("/api/approvals/{}/withdraw", part(approval));
@@ -127,13 +153,7 @@ impl Desk {
     }
 
     async fn settle(&self, case: &Case<'_>, waiter: &impl Waiter) -> Result<Outcome, ClientError> {
-        let session = match &self.session {
-            Some(label) => Some(self.session(label).await?),
-            None => None,
-        };
-        let proposal = json!({
-            "action": case.action, "context": case.context, "session_id": session,
-        });
+        let (session, proposal) = self.proposal(case).await?;
         if let Some(session) = &session
             && let Some(permitted) = self.has_agreed(session, &proposal).await?
         {
@@ -146,6 +166,18 @@ impl Desk {
         let id = field(&answer, "approval_id").to_owned();
         waiter.asked(&id);
         self.wait(&id, &proposal, session.as_deref(), waiter).await
+    }
+
+    /// What is proposed, in which session.
+    async fn proposal(&self, case: &Case<'_>) -> Result<(Option<String>, Value), ClientError> {
+        let session = match &self.session {
+            Some(label) => Some(self.session(label).await?),
+            None => None,
+        };
+        let proposal = json!({
+            "action": case.action, "context": case.context, "session_id": session,
+        });
+        Ok((session, proposal))
     }
 
     /// Uses a yes to this very call that came after an earlier hook had run out of time.

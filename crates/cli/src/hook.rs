@@ -262,18 +262,24 @@ impl Turn<'_> {
 
     /// There is nobody to ask through us: the host must, or it is a no.
     fn nobody(&self, case: &Case<'_>, why: &str) -> Decision {
-        let reason = one_line(&case.judgement.reason);
         if self.host.asks(&self.told.event) && case.must_ask() {
+            let reason = one_line(&case.judgement.reason);
             return Decision::Ask(short(&format!("Countersign asks: {reason}")));
         }
-        Decision::Deny(short(&format!(
-            "Countersign: a person must say yes to this ({reason}), and none can be asked: {}. \
-             Do not look for another way. Tell the user: `countersign serve` in a terminal of \
-             their own lets them answer; then try again.{}",
-            one_line(why),
-            instead(&case.judgement)
-        )))
+        Decision::Deny(nobody(&case.judgement, why))
     }
+}
+
+/// What an agent is told when a person must be asked and none can be.
+pub(crate) fn nobody(judgement: &Judgement, why: &str) -> String {
+    let reason = one_line(&judgement.reason);
+    short(&format!(
+        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}. Do not \
+         look for another way. Tell the user: `countersign serve` in a terminal of their own lets \
+         them answer; then try again.{}",
+        one_line(why),
+        instead(judgement)
+    ))
 }
 
 impl Waiter for Turn<'_> {
@@ -296,10 +302,12 @@ fn label(host: &dyn Host, told: &Told) -> String {
     format!("{} {session}", host.title())
 }
 
-const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
+/// What everybody is told who acts while everything is halted.
+pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
                       only a person lets it go on (`countersign halt --resume`).";
 
-fn refusal(judgement: &Judgement) -> String {
+/// What an agent is told that must not do something.
+pub(crate) fn refusal(judgement: &Judgement) -> String {
     let reason = one_line(&judgement.reason);
     short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
 }
@@ -320,7 +328,12 @@ fn short(reason: &str) -> String {
 
 /// Whether the kill switch of the server whose data folder is here has been thrown.
 fn is_halted() -> bool {
-    data::usual_folder().is_some_and(|folder| folder.join(serving::HALTED).exists())
+    data::usual_folder().is_some_and(|folder| is_halted_in(&folder))
+}
+
+/// Whether the kill switch of the server with this data folder has been thrown.
+pub(crate) fn is_halted_in(folder: &Path) -> bool {
+    folder.join(serving::HALTED).exists()
 }
 
 /// Where the agent is. A project that the host names is the workspace: it stays where it is when

@@ -2,3 +2,13 @@
 
 mod json;
 mod message;
+mod options;
+mod pins;
+mod proxy;
+mod stdio;
+mod subject;
+mod terms;
+mod tools;
+
+pub(crate) use options::Options;
+pub(crate) use stdio::relay;

@@ -123,6 +123,14 @@ pub(crate) fn hook_of(layers: Vec<Layer>) -> Result<Option<crate::hook::Options>
     merged(&sources(layers), "hook").map_err(explained)
 }
 
+/// What these layers say about MCP. A project's says nothing.
+///
+/// # Errors
+/// One of them is wrong.
+pub(crate) fn mcp_of(layers: Vec<Layer>) -> Result<Option<crate::mcp::Options>> {
+    merged(&sources(layers), "mcp").map_err(explained)
+}
+
 fn sources(layers: Vec<Layer>) -> Sources {
     let mut sources = Sources::default();
     for Layer { owner, path, text } in layers {

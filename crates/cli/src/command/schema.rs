@@ -53,6 +53,7 @@ fn config() -> schema::Schema {
         ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),
         ("server", |generator| generator.subschema_for::<countersign_server::Settings>()),
         ("hook", |generator| generator.subschema_for::<crate::hook::Options>()),
+        ("mcp", |generator| generator.subschema_for::<crate::mcp::Options>()),
         ("channels", |generator| generator.subschema_for::<Vec<Configured>>()),
     ])
 }

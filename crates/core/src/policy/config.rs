@@ -81,6 +81,9 @@ pub(crate) struct File {
     /// What hooks of agent hosts do. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     hook: Option<IgnoredAny>,
+    /// What the MCP proxy does. Not in a project's file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    mcp: Option<IgnoredAny>,
 }
 
 /// The everyday settings.
@@ -204,6 +207,7 @@ fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigEr
         ("channels", &file.channels),
         ("server", &file.server),
         ("hook", &file.hook),
+        ("mcp", &file.mcp),
     ];
     let set = sections.into_iter().find(|(_, value)| value.is_some());
     match (rank, set) {
@@ -370,7 +374,7 @@ mod tests {
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
             "known here: profile, safety, overrides, options, always, apps, rules, gate, channels, \
-             server, hook",
+             server, hook, mcp",
         ),
         (
             "safety:\n  enabled: maybe\n",

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_policy_passes_over_the_sections_and_a_project_may_have_none() {
-        for name in ["gate", "channels", "server", "hook"] {
+        for name in ["gate", "channels", "server", "hook", "mcp"] {
             let text = format!("profile: coding-agent\n{name}: {{x: [1, {{y: z}}]}}\n");
             load([&text, &text, ""]).unwrap();
             let error = load(["", "", &text]).unwrap_err();

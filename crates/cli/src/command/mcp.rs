@@ -1,0 +1,98 @@
+//! `countersign mcp`: between MCP clients and their servers.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+
+use crate::data::Data;
+use crate::exit::Exit;
+use crate::mcp;
+
+/// Stand between MCP clients and their servers
+///
+/// A client that starts `countersign mcp proxy -- SERVER` instead of `SERVER` has every call
+/// judged: what is risky waits for a person, what is catastrophic never reaches the server.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Proxy(Proxy),
+}
+
+/// Start a server and judge every call before it gets there
+///
+/// Definitions of tools are pinned when they are first seen; a tool that has changed since asks
+/// at its next call. Fields and methods that nobody here knows pass untouched.
+#[derive(Debug, Args)]
+struct Proxy {
+    /// What the server is called in questions, rules and pinned definitions [default: from its
+    /// command]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    /// The server's command, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Mcp {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// Bad configuration, or something that cannot be started or written.
+    pub(crate) fn run(self) -> Result<Exit> {
+        match self.what {
+            What::Proxy(proxy) => proxy.run(),
+        }
+    }
+}
+
+impl Proxy {
+    fn run(self) -> Result<Exit> {
+        let name = self.name.unwrap_or_else(|| name(&self.command));
+        if name.is_empty() || name.contains(|char: char| char.is_control() || char == '/') {
+            bail!("`{}` is no name for a server", name.escape_debug());
+        }
+        mcp::relay(name, self.data.folder()?, &self.command)
+    }
+}
+
+/// Programs that only start another.
+const STARTERS: &[&str] = &[
+    "npx", "npm", "exec", "uvx", "uv", "run", "node", "python", "python3", "docker", "bunx", "env",
+];
+
+/// What a server is called that nobody has named.
+fn name(command: &[OsString]) -> String {
+    let words = command.iter().filter_map(|word| word.to_str());
+    let words = words.filter_map(|word| Path::new(word).file_stem()?.to_str());
+    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+    let first = words.find(|word| !STARTERS.contains(word)).unwrap_or("server");
+    first.split('@').next().filter(|name| !name.is_empty()).unwrap_or(first).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_called_by_what_is_really_started() {
+        for (command, called) in [
+            ("/usr/bin/github-mcp stdio", "github-mcp"),
+            ("npx -y @scope/server-files@1.2 /tmp", "server-files"),
+            ("python3 tools/weather.py", "weather"),
+            ("docker run -i --rm mcp/time", "time"),
+            ("npx", "server"),
+        ] {
+            let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+            assert_eq!(name(&words), called, "{command}");
+        }
+    }
+}

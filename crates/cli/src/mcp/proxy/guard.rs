@@ -1,0 +1,77 @@
+//! What a server asks of its client: the person at it, or its model.
+
+use std::sync::Arc;
+
+use countersign_core::Verdict;
+
+use super::{Decision, Proxy, Side};
+use crate::case;
+use crate::mcp::json::{Json, Object};
+use crate::mcp::message::{Id, Message, code};
+use crate::mcp::subject;
+use crate::mcp::terms::Terms;
+use crate::show::one_line;
+
+impl Proxy {
+    /// The server wants something of the client.
+    pub(super) fn asked_by_server(self: &Arc<Self>, id: Id, method: &str, message: Message) {
+        match method {
+            "elicitation/create" => {
+                let params = message.params().cloned().unwrap_or_default();
+                let judged = self.terms().and_then(|terms| self.may_ask(&params, &terms));
+                match judged {
+                    Ok(()) => self.to_client(&message),
+                    Err(why) => {
+                        self.complain(&why);
+                        let declined = Object::default().with("action", "decline");
+                        self.to_server(&Message::success(&id, declined));
+                    }
+                }
+            }
+            "sampling/createMessage" => {
+                let action = subject::request(&message, &self.house.server, "createMessage");
+                match self.decide(action, &message) {
+                    Decision::Go(_) => self.to_client(&message),
+                    Decision::No(why) => {
+                        self.to_server(&Message::failure(Some(&id), code::REFUSED, &why));
+                    }
+                    Decision::Later(action) => self.hold(id, message, action, Side::Client),
+                }
+            }
+            _ => self.to_client(&message),
+        }
+    }
+
+    /// The same in the new era, where it stands in the answer to a call.
+    ///
+    /// # Errors
+    /// It must not be asked, and why.
+    pub(super) fn guard_input(&self, result: &Object, terms: &Terms) -> Result<(), String> {
+        let requests = result.get("inputRequests").and_then(Json::as_object);
+        for (_, request) in requests.into_iter().flat_map(Object::iter) {
+            let asks = request.get("method").and_then(Json::as_str) == Some("elicitation/create");
+            if asks && let Some(params) = request.get("params").and_then(Json::as_object) {
+                self.may_ask(params, terms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a server may ask a person this. A secret typed into a form would be the server's,
+    /// and its client's on the way; a page may be somebody else's.
+    fn may_ask(&self, params: &Object, terms: &Terms) -> Result<(), String> {
+        let is_page = params.get("url").is_some();
+        let least = if is_page { Verdict::Block } else { Verdict::Confirm };
+        for action in subject::elicitation(params) {
+            let judged = case::judge_plainly(&action, &terms.policy, &self.house.standing.around);
+            let judged = judged.map_err(|panicked| panicked.to_string())?;
+            if judged.verdict >= least {
+                return Err(format!(
+                    "Countersign keeps the server from asking a person for this: {}",
+                    one_line(&judged.reason)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
