@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::Result;
 use countersign_core::redact::redact;
 use countersign_core::{Action, Verdict};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -214,6 +215,26 @@ impl Proxy {
     /// The server said something that cannot even be read.
     pub(crate) fn server_broke(&self, why: &str) {
         self.complain(why);
+    }
+
+    /// The server will not answer this request, and why.
+    pub(crate) fn lost(&self, id: &Id, why: &str) {
+        if lock(&self.sent).remove(id).is_some() {
+            let why = format!("Countersign: no answer from the server: {why}");
+            self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
+        }
+        lock(&self.ours).waiting.remove(id);
+    }
+
+    /// Whether the server still owes an answer to this request.
+    pub(crate) fn waits_for(&self, id: &Id) -> bool {
+        lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(id)
+    }
+
+    /// What the server says the arguments of a call look like.
+    pub(crate) fn schema(&self, message: &Message) -> Option<Value> {
+        let tool = message.param("name").filter(|_| message.method() == Some("tools/call"))?;
+        lock(&self.house.tools).schema(tool.as_str()?).cloned()
     }
 
     /// The server is gone: whoever waits for it waits no longer.
@@ -449,7 +470,7 @@ impl Proxy {
     /// ever.
     fn unreadable(&self, text: &str, why: &str) {
         self.complain(&format!("unreadable message: {why}"));
-        let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let value: Option<Value> = serde_json::from_str(text).ok();
         let id = value.as_ref().and_then(|value| value.get("id")).map(Json::from);
         if let Some(id) = id.as_ref().and_then(Id::of)
             && lock(&self.sent).remove(&id).is_some()
@@ -494,7 +515,7 @@ impl Proxy {
     }
 
     /// For whoever looks at what the client keeps of its servers' complaints.
-    fn complain(&self, what: &str) {
+    pub(crate) fn complain(&self, what: &str) {
         let (server, what) = (one_line(&self.house.server), one_line(what));
         let _ = writeln!(io::stderr(), "countersign mcp {server}: {what}");
     }

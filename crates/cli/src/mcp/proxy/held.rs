@@ -93,7 +93,11 @@ fn resumed(message: &Message) -> Option<&str> {
 }
 
 impl House {
-    fn runtime(&self) -> io::Result<&Runtime> {
+    /// Where whatever takes time happens.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn runtime(&self) -> io::Result<&Runtime> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
         }
