@@ -124,28 +124,28 @@ class Connection:
         return outcome
 
     async def concurrent(self, step):
-        own = 0
+        wrong = []
 
         async def calls(number):
-            nonlocal own
             arguments = {"number": number, "words": "x" * (number % 100)}
-            result = await self.client.call_tool("echo_json", arguments)
-            own += result.structured_content == arguments
+            result = await self.client.call_tool("get_echo", arguments)
+            if result.structured_content != arguments:
+                wrong.append(shown(result))
 
         async with anyio.create_task_group() as group:
             for number in range(step["count"]):
                 group.start_soon(calls, number)
-        return {"own": own}
+        return {"own": step["count"] - len(wrong), "wrong": wrong[:3]}
 
     async def change(self, step):
         if self.client.protocol_version != "2026-07-28":
             before = self.changes
-            await self.client.call_tool("refresh_tools", {})
+            await self.client.call_tool("list_again", {})
             while self.changes == before:
                 await anyio.sleep(0.01)
         else:
             async with self.client.listen(tools_list_changed=True) as subscription:
-                await self.client.call_tool("refresh_tools", {})
+                await self.client.call_tool("list_again", {})
                 async for _event in subscription:
                     break
         return await self.tools(step)

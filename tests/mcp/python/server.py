@@ -65,16 +65,16 @@ async def count_slowly(context, _params, arguments):
     return text(f"counted to {steps}")
 
 
-async def echo_json(context, _params, arguments):
+async def get_echo(context, _params, arguments):
     own = {key: value for key, value in (context.meta or {}).items() if key.startswith("example.org/")}
     return text(json.dumps(arguments), structuredContent=arguments, _meta=own)
 
 
-async def moving_target(_context, _params, _arguments):
+async def get_version(_context, _params, _arguments):
     return text(f"version {version}")
 
 
-async def refresh_tools(context, _params, _arguments):
+async def list_again(context, _params, _arguments):
     global version
     version += 1
     if context.protocol_version == MODERN:
@@ -105,9 +105,9 @@ async def delete_everything(_context, _params, arguments):
 TOOLS = {
     "get_weather": get_weather,
     "count_slowly": count_slowly,
-    "echo_json": echo_json,
-    "moving_target": moving_target,
-    "refresh_tools": refresh_tools,
+    "get_echo": get_echo,
+    "get_version": get_version,
+    "list_again": list_again,
     "ask_name": ask_name,
     "delete_everything": delete_everything,
 }

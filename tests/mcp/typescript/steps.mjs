@@ -85,16 +85,19 @@ const STEPS = {
   },
   concurrent: async ({ call }, { count }) => {
     const numbers = Array.from({ length: count }, (_, number) => number);
-    const own = numbers.map(async (number) => {
+    const wrong = [];
+    const calling = numbers.map(async (number) => {
       const given = { number, words: 'x'.repeat(number % 100) };
-      const { structuredContent: got } = await call({ name: 'echo_json', arguments: given }, { timeout: PATIENCE });
-      return got.number === number && got.words === given.words;
+      const result = await call({ name: 'get_echo', arguments: given }, { timeout: PATIENCE });
+      const got = result.structuredContent ?? {};
+      if (got.number !== number || got.words !== given.words) wrong.push(result);
     });
-    return { own: (await Promise.all(own)).filter(Boolean).length };
+    await Promise.all(calling);
+    return { own: count - wrong.length, wrong: wrong.slice(0, 3) };
   },
   change: async ({ client, call, changes }) => {
     const { heard } = await changes();
-    await call({ name: 'refresh_tools', arguments: {} });
+    await call({ name: 'list_again', arguments: {} });
     await heard;
     return client.listTools();
   },

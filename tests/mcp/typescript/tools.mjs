@@ -52,12 +52,12 @@ const TOOLS = {
     note(`finished ${label}`);
     return text(`counted to ${steps}`);
   },
-  echo_json: (given, { meta = {} }) => {
+  get_echo: (given, { meta = {} }) => {
     const own = Object.entries(meta).filter(([key]) => key.startsWith('example.org/'));
     return text(JSON.stringify(given), { structuredContent: given, _meta: Object.fromEntries(own) });
   },
-  moving_target: () => text(`version ${version}`),
-  refresh_tools: async (_given, { changed }) => {
+  get_version: () => text(`version ${version}`),
+  list_again: async (_given, { changed }) => {
     version += 1;
     await changed();
     return text('refreshed');
