@@ -198,9 +198,12 @@ impl Proxy {
     /// What the call is, and what is true around it, as far as that can be found out.
     async fn prepared(&self, call: &Call, action: Action) -> (Action, countersign_core::Context) {
         let mut action = action;
-        if call.message.method() == Some("tools/call") && !self.knows(&action) {
-            // What it is, its server says; without that it is judged by its name.
-            let _ = timeout(LISTS_WITHIN, self.learn_all(&call.message)).await;
+        if call.message.method() == Some("tools/call") {
+            if !self.knows(&action) {
+                // What it is, its server says; without that it is judged by its name.
+                let _ = timeout(LISTS_WITHIN, self.learn_all(&call.message)).await;
+            }
+            // Always: another call may have had the tools listed since this one was read.
             let tools = lock(&self.house.tools);
             action = subject::call(&call.message, &self.house.server, &tools).unwrap_or(action);
         }
