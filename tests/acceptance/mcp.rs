@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::server::{Client, Home, Server, Setup, text, until};
 
 mod fields;
+mod http;
 mod sdk;
 
 use sdk::{Era, Rig, Said, Sdk};

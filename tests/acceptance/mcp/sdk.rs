@@ -6,13 +6,13 @@
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::server::{Home, PATIENCE, missing, target};
+use crate::server::{Home, PATIENCE, missing, target, until};
 
 /// Which SDK something is written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,44 @@ impl Rig {
     pub(super) fn direct(&self, name: &str, sdk: Sdk) -> Connection {
         let mut command = self.command(sdk.server());
         command.push(word(&self.folder(name)));
-        Connection { name: name.to_owned(), command, environment: json!({}), elicit: Value::Null }
+        Connection {
+            name: name.to_owned(),
+            command,
+            url: None,
+            environment: json!({}),
+            elicit: Value::Null,
+        }
+    }
+
+    /// A server that listens, and where.
+    pub(super) fn listening(&self, name: &str) -> (Program, String) {
+        let mut command = self.command(Sdk::Python.server());
+        let folder = self.folder(name);
+        command.extend([word(&folder), "--http".to_owned()]);
+        let program = self.program(&command, Stdio::null());
+        let port = until("the server listens", || fs::read_to_string(folder.join("port")).ok());
+        (program, format!("http://127.0.0.1:{port}/mcp"))
+    }
+
+    /// Our proxy before such a server, and where it listens itself.
+    pub(super) fn listening_proxy(&self, server: &str) -> (Program, String) {
+        let out = self.file("proxy");
+        let words = ["mcp", "proxy", "--name", "test", "--http", server, "--listen", "127.0.0.1:0"];
+        let command = [&[env!("CARGO_BIN_EXE_countersign")], words.as_slice()].concat();
+        let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
+        let program = self.program(&command, File::create(&out).expect("a file").into());
+        let url = until("the proxy listens", || {
+            let said = fs::read_to_string(&out).ok()?;
+            said.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned)
+        });
+        (program, url)
+    }
+
+    fn program(&self, command: &[String], out: Stdio) -> Program {
+        let (program, words) = command.split_first().expect("a program");
+        let mut command = Command::new(program);
+        command.args(words).env_clear().env("HOME", &self.home.0).stdin(Stdio::null()).stdout(out);
+        Program(command.current_dir(&self.home.0).spawn().expect("it starts"))
     }
 
     /// A connection to a server through our proxy.
@@ -165,11 +202,22 @@ impl Rig {
     }
 }
 
+/// Something that runs until nobody needs it.
+pub(super) struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// One way to one server.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     name: String,
     command: Vec<String>,
+    url: Option<String>,
     environment: Value,
     elicit: Value,
 }
@@ -177,6 +225,18 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn variable(mut self, name: &str, value: &Path) -> Self {
         self.environment[name] = json!(word(value));
+        self
+    }
+
+    /// Over HTTP instead.
+    pub(super) fn at(mut self, url: &str) -> Self {
+        self.url = Some(url.to_owned());
+        self
+    }
+
+    /// By this command instead.
+    pub(super) fn by(mut self, command: &[&str]) -> Self {
+        self.command = command.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
@@ -191,6 +251,9 @@ impl Connection {
             "name": self.name, "era": era, "command": self.command,
             "environment": self.environment, "steps": steps,
         });
+        if let Some(url) = &self.url {
+            plan["url"] = json!(url);
+        }
         if !self.elicit.is_null() {
             plan["elicit"] = self.elicit.clone();
         }

@@ -19,6 +19,11 @@ def shown(model):
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
+def program(plan):
+    command, *words = plan["command"]
+    return StdioServerParameters(command=command, args=words, env=plan["environment"])
+
+
 class Connection:
     def __init__(self, plan):
         self.plan = plan
@@ -26,8 +31,7 @@ class Connection:
 
     async def run(self):
         plan = self.plan
-        program, *words = plan["command"]
-        server = StdioServerParameters(command=program, args=words, env=plan["environment"])
+        server = plan.get("url") or program(plan)
         self.client = Client(
             server,
             mode="legacy" if plan["era"] == "legacy" else "auto",

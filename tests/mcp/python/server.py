@@ -1,15 +1,17 @@
 """A server of the Python SDK, in both eras, that offers what `offer.json` says.
 
 `server.py FOLDER`: what it has done stands in FOLDER/log, one line each, so that a test can see what
-really ran.
+really ran. With `--http` it listens instead, and writes its port to FOLDER/port.
 """
 
 import json
+import socket
 import sys
 from pathlib import Path
 
 import anyio
 import mcp_types as types
+import uvicorn
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
@@ -158,9 +160,22 @@ async def main():
         on_get_prompt=get_prompt,
         on_subscriptions_listen=ListenHandler(bus),
     )
+    if sys.argv[2:] == ["--http"]:
+        return await listen(server.streamable_http_app())
     options = server.create_initialization_options(NotificationOptions(tools_changed=True))
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, options)
+
+
+async def listen(app):
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        # In one step, so that nobody reads half of it.
+        port = LOG.with_name("port")
+        port.with_suffix(".new").write_text(str(listening.getsockname()[1]), "utf-8")
+        port.with_suffix(".new").rename(port)
+        config = uvicorn.Config(app, log_level="warning")
+        await uvicorn.Server(config).serve(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
 // A client of the TypeScript SDK 2.x, in both eras, that does what `steps.mjs` says.
 
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 import { main } from './steps.mjs';
 
 const CHANGED = 'notifications/tools/list_changed';
 
-async function connect({ era, elicit }, server) {
+async function connect({ era, elicit, url }, server) {
   const capabilities = elicit === undefined ? {} : { elicitation: { form: {} } };
   const versionNegotiation = { mode: era === 'legacy' ? 'legacy' : 'auto' };
   const info = { name: 'test-typescript', version: '1' };
   const client = new Client(info, { capabilities, versionNegotiation });
   if (elicit !== undefined) client.setRequestHandler('elicitation/create', () => elicit);
-  await client.connect(new StdioClientTransport(server));
+  const remote = () => new StreamableHTTPClientTransport(new URL(url));
+  await client.connect(url === undefined ? new StdioClientTransport(server) : remote());
   const protocol = () => client.getNegotiatedProtocolVersion();
   return {
     client,

@@ -14,7 +14,7 @@ export async function main(connect) {
 }
 
 async function run(plan, connect) {
-  const [command, ...args] = plan.command;
+  const [command, ...args] = plan.command ?? [];
   const connection = await connect(plan, { command, args, env: plan.environment });
   connection.heard = listen(connection.client.transport);
   const steps = [];

@@ -66,7 +66,7 @@ pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Resu
 fn connect(
     house: &Arc<House>,
     upstream: Upstream,
-    say: impl Fn(&Message) -> io::Result<()> + Send + Sync + 'static,
+    say: impl Say + 'static,
 ) -> (Arc<Proxy>, Arc<Line>) {
     let (queue, queued) = unbounded_channel();
     let remote = Remote { queue, say: Box::new(say) };
@@ -80,8 +80,13 @@ fn connect(
 /// Where messages leave.
 struct Remote {
     queue: UnboundedSender<Message>,
-    say: Box<dyn Fn(&Message) -> io::Result<()> + Send + Sync>,
+    say: Box<dyn Say>,
 }
+
+/// Says something to the client.
+trait Say: Fn(&Message) -> io::Result<()> + Send + Sync {}
+
+impl<T: Fn(&Message) -> io::Result<()> + Send + Sync> Say for T {}
 
 impl Wire for Remote {
     fn send(&self, to: Side, message: &Message) -> io::Result<()> {

@@ -268,6 +268,7 @@ impl Id {
     }
 
     /// As it stands in messages.
+    #[cfg(test)]
     pub(crate) const fn json(&self) -> &Json {
         &self.0
     }

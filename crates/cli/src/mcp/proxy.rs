@@ -274,9 +274,9 @@ impl Proxy {
             "initialize" => {
                 let said = message.param("capabilities").cloned();
                 *lock(&self.capabilities) = said;
-                return self.forward(id, message, None, None);
+                return self.forward(id, &message, None, None);
             }
-            _ => return self.forward(id, message, None, None),
+            _ => return self.forward(id, &message, None, None),
         };
         let action = match action {
             Ok(action) => action,
@@ -286,7 +286,7 @@ impl Proxy {
             }
         };
         match self.decide(action, &message) {
-            Decision::Go(digest) => self.forward(id, message, None, digest),
+            Decision::Go(digest) => self.forward(id, &message, None, digest),
             Decision::No(why) => self.refuse(&id, &message, &why),
             Decision::Later(action) => self.hold(id, message, action, Side::Server),
         }
@@ -356,7 +356,7 @@ impl Proxy {
     }
 
     /// Sends a request on to the server.
-    fn forward(&self, id: Id, message: Message, permit: Option<Permit>, digest: Option<String>) {
+    fn forward(&self, id: Id, message: &Message, permit: Option<Permit>, digest: Option<String>) {
         let sent = Sent {
             method: message.method().unwrap_or_default().to_owned(),
             era: message.era(),
@@ -365,7 +365,7 @@ impl Proxy {
             digest,
         };
         lock(&self.sent).insert(id, sent);
-        self.to_server(&message);
+        self.to_server(message);
     }
 
     /// Says no as the tool itself would: the model must see why.

@@ -138,13 +138,12 @@ struct Route {
 impl Routes {
     fn say(&self, message: &Message) -> io::Result<()> {
         let mut open = lock(&self.open);
-        let at = match message.kind() {
-            Kind::Response(Some(id)) => open.iter().position(|route| route.id == id),
-            _ => {
-                let token = message.param("progressToken");
-                let known = |route: &Route| token.is_some() && route.token.as_ref() == token;
-                open.iter().position(known)
-            }
+        let at = if let Kind::Response(Some(id)) = message.kind() {
+            open.iter().position(|route| route.id == id)
+        } else {
+            let token = message.param("progressToken");
+            let known = |route: &Route| token.is_some() && route.token.as_ref() == token;
+            open.iter().position(known)
         };
         let is_answer = matches!(message.kind(), Kind::Response(_));
         let to = match at {

@@ -33,7 +33,7 @@ const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 /// More pages of tools than this are not read for one call.
 const MOST_PAGES: usize = 100;
 /// Longer than any question waits.
-const A_DAY: Duration = Duration::from_secs(86_400);
+const A_DAY: Duration = Duration::from_hours(24);
 
 /// A request that waits, with the one it waits for.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl Proxy {
         }
         match (ending, call.to) {
             (Ending::Go { permit, digest }, Side::Server) => {
-                self.forward(call.id, without_ours(call.message), permit, Some(digest));
+                self.forward(call.id, &without_ours(call.message), permit, Some(digest));
             }
             (Ending::Go { .. }, Side::Client) => self.to_client(&call.message),
             (Ending::No(why), _) => self.say_no(&call, &why),
@@ -318,7 +318,7 @@ impl Proxy {
                     }
                     if let Some(link) = self.link(call, case, desk, terms, &approval) {
                         match call.message.era() {
-                            Era::Modern => return Err(Ending::Link(input_required(call, link))),
+                            Era::Modern => return Err(Ending::Link(input_required(call, &link))),
                             Era::Legacy => shown = Box::pin(self.show(link)),
                         }
                     }
@@ -450,7 +450,7 @@ async fn unused(desk: &Desk, outcome: Outcome) -> Ending {
 }
 
 /// Sends a client of the new era to the question's page.
-fn input_required(call: &Call, link: Link) -> Message {
+fn input_required(call: &Call, link: &Link) -> Message {
     let request =
         Object::default().with("method", "elicitation/create").with("params", link.params());
     let result = Object::default()

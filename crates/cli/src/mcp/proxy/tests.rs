@@ -276,7 +276,7 @@ fn what_a_server_goes_on_with_is_let_through_once() {
     .unwrap()
     .digest;
     let message = Message::read(&call(r#"{"name":"delete_x"}"#)).unwrap();
-    scene.proxy.forward(message.id().unwrap(), message, None, Some(digest));
+    scene.proxy.forward(message.id().unwrap(), &message, None, Some(digest));
     scene.server(
         r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"st"}}"#,
     );
