@@ -85,6 +85,8 @@ pub(crate) struct Sections {
     pub(crate) server: countersign_server::Settings,
     /// What hooks of agent hosts do.
     pub(crate) hook: crate::hook::Options,
+    /// What the MCP proxy does.
+    pub(crate) mcp: crate::mcp::Options,
 }
 
 /// What the organisation's and the user's file say besides the policy.
@@ -111,8 +113,9 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     let server: Option<countersign_server::Settings> =
         merged(&sources, "server").map_err(explained)?;
     let hook: Option<crate::hook::Options> = merged(&sources, "hook").map_err(explained)?;
+    let mcp: Option<crate::mcp::Options> = merged(&sources, "mcp").map_err(explained)?;
     let (server, hook) = (server.unwrap_or_default(), hook.unwrap_or_default());
-    Ok(Sections { gate, channels, server, hook })
+    Ok(Sections { gate, channels, server, hook, mcp: mcp.unwrap_or_default() })
 }
 
 /// What these layers say about hooks. A project's says nothing.

@@ -111,10 +111,10 @@ fn show(json: bool) -> Result<Exit> {
         })
         .collect();
     let sections = settings::sections_of(layers.clone())?;
-    let settings::Sections { gate, channels, server, hook } = sections;
+    let settings::Sections { gate, channels, server, hook, mcp } = sections;
     let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
     let (gate, server) = (serde_json::to_value(gate)?, serde_json::to_value(server)?);
-    let hook = serde_json::to_value(hook)?;
+    let (hook, mcp) = (serde_json::to_value(hook)?, serde_json::to_value(mcp)?);
     let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
     let mut out = io::stdout().lock();
     if json {
@@ -124,6 +124,7 @@ fn show(json: bool) -> Result<Exit> {
             "gate": gate,
             "server": server,
             "hook": hook,
+            "mcp": mcp,
             "channels": channels,
         });
         serde_json::to_writer_pretty(&mut out, &all)?;
@@ -133,6 +134,7 @@ fn show(json: bool) -> Result<Exit> {
         write!(out, "{states}\n{policy}\ngate:\n{}", indented(&gate))?;
         write!(out, "server:\n{}", indented(&server))?;
         write!(out, "hook:\n{}", indented(&readable(&hook)))?;
+        write!(out, "mcp:\n{}", indented(&readable(&mcp)))?;
         write!(out, "{}", readable(&json!({ "channels": channels })))?;
     }
     Ok(Exit::Done)

@@ -17,6 +17,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Result;
@@ -88,6 +89,9 @@ pub(crate) struct Proxy {
     ours: Mutex<Ours>,
     /// What a client of the old era said it can do.
     capabilities: Mutex<Option<Json>>,
+    /// Whether the server tells its client when tools change, and by what they were last shown.
+    tells_changes: AtomicBool,
+    shown_by: Mutex<Option<Arc<Terms>>>,
     /// States of calls that were agreed to and that the server wants to go on with.
     continued: Mutex<VecDeque<(String, String)>>,
 }
@@ -108,7 +112,8 @@ struct Sent {
 #[derive(Default)]
 struct Ours {
     last: u64,
-    waiting: HashMap<Id, oneshot::Sender<Message>>,
+    /// By whom they were put to: another side cannot answer them.
+    waiting: HashMap<(Side, Id), oneshot::Sender<Message>>,
 }
 
 impl House {
@@ -149,6 +154,8 @@ impl Proxy {
             busy: Busy::default(),
             ours: Mutex::default(),
             capabilities: Mutex::default(),
+            tells_changes: AtomicBool::new(false),
+            shown_by: Mutex::default(),
             continued: Mutex::default(),
         })
     }
@@ -174,7 +181,7 @@ impl Proxy {
                     self.cancelled(&message);
                 }
             }
-            Kind::Response(Some(id)) if self.answered_us(&id, &message) => {}
+            Kind::Response(Some(id)) if self.answered_us(Side::Client, &id, &message) => {}
             Kind::Notification(_) | Kind::Response(_) => self.to_server(&message),
         }
     }
@@ -187,7 +194,7 @@ impl Proxy {
         };
         match message.kind() {
             Kind::Response(Some(id)) => {
-                if !self.answered_us(&id, &message) {
+                if !self.answered_us(Side::Server, &id, &message) {
                     let sent = lock(&self.sent).remove(&id);
                     // Late or unasked answers are nobody's.
                     if let Some(sent) = sent {
@@ -225,12 +232,13 @@ impl Proxy {
             let why = format!("Countersign: no answer from the server: {why}");
             self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
         }
-        lock(&self.ours).waiting.remove(id);
+        lock(&self.ours).waiting.remove(&(Side::Server, id.clone()));
     }
 
     /// Whether the server still owes an answer to this request.
     pub(crate) fn waits_for(&self, id: &Id) -> bool {
-        lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(id)
+        let ours = (Side::Server, id.clone());
+        lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(&ours)
     }
 
     /// What the server says the arguments of a call look like.
@@ -330,7 +338,24 @@ impl Proxy {
         if hook::is_halted_in(&self.house.folder) {
             return Err(hook::HALTED.to_owned());
         }
-        self.house.standing.terms().map_err(|why| format!("Countersign refuses all: {why}"))
+        let terms = self.house.standing.terms();
+        let terms = terms.map_err(|why| format!("Countersign refuses all: {why}"))?;
+        self.tell_change(&terms);
+        Ok(terms)
+    }
+
+    /// Other terms show other tools, so the client should look again.
+    fn tell_change(&self, terms: &Arc<Terms>) {
+        let mut shown_by = lock(&self.shown_by);
+        let is_other = shown_by.as_ref().is_some_and(|last| !Arc::ptr_eq(last, terms));
+        if is_other {
+            *shown_by = None;
+            drop(shown_by);
+            if self.tells_changes.load(Ordering::Relaxed) {
+                let method = "notifications/tools/list_changed";
+                self.to_client(&Message::notification(method, Object::default()));
+            }
+        }
     }
 
     /// What is true around an action, with the definition that was agreed to.
@@ -404,7 +429,13 @@ impl Proxy {
         }
         self.remember_state(result, sent.digest);
         match sent.method.as_str() {
+            "initialize" => {
+                let tools = result.get("capabilities").and_then(|can| can.get("tools"));
+                let tells = tools.and_then(|tools| tools.get("listChanged"));
+                self.tells_changes.store(tells == Some(&Json::Bool(true)), Ordering::Relaxed);
+            }
             "tools/list" => {
+                *lock(&self.shown_by) = Some(Arc::clone(&terms));
                 if let Err(why) = self.listed(result, sent.first_page, &terms) {
                     return self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
                 }
@@ -496,19 +527,19 @@ impl Proxy {
             // Neither side would choose this name by chance.
             let id = Id::new(format!("countersign/{}/{}", std::process::id(), ours.last));
             let (answered, answer) = oneshot::channel();
-            ours.waiting.insert(id.clone(), answered);
+            ours.waiting.insert((to, id.clone()), answered);
             (id, answer)
         };
         let request = Message::request(&id, method, params, like);
         if self.wire.send(to, &request).is_err() {
-            lock(&self.ours).waiting.remove(&id);
+            lock(&self.ours).waiting.remove(&(to, id));
         }
         answer.await.ok()
     }
 
     /// Whether this answers a request of our own.
-    fn answered_us(&self, id: &Id, message: &Message) -> bool {
-        let waiting = lock(&self.ours).waiting.remove(id);
+    fn answered_us(&self, by: Side, id: &Id, message: &Message) -> bool {
+        let waiting = lock(&self.ours).waiting.remove(&(by, id.clone()));
         // Whoever asked may have stopped waiting.
         waiting.is_some_and(|answered| {
             let _ = answered.send(message.clone());

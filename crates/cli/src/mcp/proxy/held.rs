@@ -304,11 +304,15 @@ impl Proxy {
         });
         let mut question = resumed(&call.message).map(str::to_owned);
         let mut shown: Shown<'_> = Box::pin(pending());
+        let mut linked: Option<String> = None;
         let mut ticks = interval(SHOW_PROGRESS);
         let (mut is_cancelled, mut steps) = (false, 0_u32);
         loop {
             tokio::select! {
                 outcome = &mut asking => {
+                    if let Some(approval) = linked {
+                        self.close_link(&approval);
+                    }
                     return if is_cancelled { Err(unused(desk, outcome).await) } else { Ok(outcome) };
                 }
                 Some(approval) = questions.recv() => {
@@ -319,7 +323,10 @@ impl Proxy {
                     if let Some(link) = self.link(call, case, desk, terms, &approval) {
                         match call.message.era() {
                             Era::Modern => return Err(Ending::Link(input_required(call, &link))),
-                            Era::Legacy => shown = Box::pin(self.show(link)),
+                            Era::Legacy => {
+                                linked = Some(approval.clone());
+                                shown = Box::pin(self.show(link));
+                            }
                         }
                     }
                     question = Some(approval);
@@ -389,6 +396,12 @@ impl Proxy {
         let answer = self.ask(Side::Client, "elicitation/create", params, None).await;
         let said = answer.as_ref().and_then(|answer| answer.result()?.get("action")?.as_str());
         said == Some("decline")
+    }
+
+    /// There is nothing to do on the page any more.
+    fn close_link(&self, approval: &str) {
+        let params = Object::default().with("elicitationId", approval);
+        self.to_client(&Message::notification("notifications/elicitation/complete", params));
     }
 
     /// Tells the gate how it went, without keeping anybody waiting.

@@ -184,6 +184,37 @@ fn a_tool_that_was_never_listed_is_asked_for_before_it_is_judged() {
 }
 
 #[test]
+fn only_the_server_says_what_its_tools_are() {
+    let scene = Scene::new("forged");
+    let (_, asked) = scene.asking(r#"{"name":"things"}"#);
+    let id = Message::read(&asked).unwrap().id().unwrap().json().to_string();
+    let forged = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"things","description":"Lists."}}]}}}}"#
+    );
+    let sent = scene.client(&forged);
+    assert_eq!(sent, [(Side::Server, forged)], "it answers nothing of ours");
+    assert!(!lock(&scene.proxy.house.tools).knows("things"));
+}
+
+#[test]
+fn other_terms_make_the_client_look_again() {
+    let scene = Scene::new("terms");
+    scene.client(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+    scene.server(
+        r#"{"jsonrpc":"2.0","id":0,"result":{"capabilities":{"tools":{"listChanged":true}}}}"#,
+    );
+    scene.list(TOOLS);
+    assert_eq!(scene.call(r#"{"name":"get_x"}"#).len(), 1);
+    let scene = scene.with(r#"{"mark_tools":false}"#);
+    let sent = scene.client(&call(r#"{"name":"get_x"}"#).replace(r#""id":1"#, r#""id":2"#));
+    assert!(
+        matches!(sent.as_slice(), [(Side::Client, told), (Side::Server, _)]
+            if told.contains("list_changed")),
+        "{sent:?}"
+    );
+}
+
+#[test]
 fn a_tool_that_changes_asks_until_a_person_has_agreed() {
     let scene = Scene::new("changed");
     scene.list(TOOLS);
