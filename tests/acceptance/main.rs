@@ -1,7 +1,8 @@
 //! What each built-in profile promises, row by row, through the binary's own command line and
 //! through its server.
 //!
-//! One file per profile, and one more under `server/`. A test's name says the row in plain words; its letter and number stand
+//! One file per profile, and one more under `server/`; `mcp.rs` is what goes through our proxy. A
+//! test's name says the row in plain words; its letter and number stand
 //! in the file so that a reader can find it.
 
 // As modules marked `test`, so that the lints treat their helpers like tests.
@@ -17,5 +18,7 @@ mod check;
 mod coding_agent;
 #[cfg(test)]
 mod computer_use;
+#[cfg(test)]
+mod mcp;
 #[cfg(test)]
 mod server;

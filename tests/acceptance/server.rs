@@ -28,17 +28,19 @@ mod hosts;
 mod live;
 mod serve;
 
-use client::{Client, local};
+pub(crate) use browser::{missing, target};
+pub(crate) use client::Client;
+use client::local;
 use live::{Events, Socket};
 
 /// Longer than anything here takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A folder of its own, gone with the test.
-struct Home(PathBuf);
+pub(crate) struct Home(pub(crate) PathBuf);
 
 impl Home {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         // Short: the name of a socket in it must fit into a hundred bytes.
@@ -66,19 +68,19 @@ impl Drop for Home {
 
 /// How a server is started.
 #[derive(Clone)]
-struct Setup {
-    home: Arc<Home>,
+pub(crate) struct Setup {
+    pub(crate) home: Arc<Home>,
     environment: Vec<(String, String)>,
     words: Vec<String>,
 }
 
 impl Setup {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { home: Home::new(), environment: Vec::new(), words: Vec::new() }
     }
 
     /// With this configuration.
-    fn config(self, yaml: &str) -> Self {
+    pub(crate) fn config(self, yaml: &str) -> Self {
         let folder = self.home.0.join(".config/countersign");
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("config.yaml"), yaml).expect("a configuration");
@@ -95,7 +97,7 @@ impl Setup {
         self
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
         command.env_clear().env("HOME", &self.home.0).current_dir(&self.home.0);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -124,7 +126,7 @@ impl Setup {
         output
     }
 
-    fn start(self) -> Server {
+    pub(crate) fn start(self) -> Server {
         let log = OpenOptions::new().create(true).append(true).open(self.home.0.join("log"));
         let log: File = log.expect("a log");
         let child = self.serve().stdout(Stdio::piped()).stderr(log).spawn();
@@ -152,12 +154,12 @@ impl Setup {
 }
 
 /// A server that runs.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     url: String,
     link: Option<String>,
-    setup: Setup,
+    pub(crate) setup: Setup,
 }
 
 impl Drop for Server {
@@ -172,7 +174,7 @@ impl Drop for Server {
 
 impl Server {
     /// One that judges by a profile.
-    fn with(profile: &str) -> Self {
+    pub(crate) fn with(profile: &str) -> Self {
         Setup::new().config(&format!("profile: {profile}\n")).start()
     }
 
@@ -181,7 +183,7 @@ impl Server {
     }
 
     /// Whoever runs it, signed in by the link it printed.
-    fn owner(&self) -> Client {
+    pub(crate) fn owner(&self) -> Client {
         self.sign_in(self.link.as_deref().expect("a link"), "first")
     }
 
@@ -213,7 +215,7 @@ impl Server {
         local(&self.data().join("server.sock"), method, path, body)
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.setup.home.data()
     }
 
@@ -275,7 +277,7 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
 }
 
 /// Looks again until something is so.
-fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         if let Some(found) = look() {
@@ -286,7 +288,7 @@ fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     panic!("never: {what}")
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }
 

@@ -25,7 +25,8 @@ type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 const USAGE: &str = "\
 cargo xtask <task>
 
-  setup                           install and fetch what the tests need: a browser, axe-core
+  setup                           install and fetch what the tests need: a browser, axe-core,
+                                  the SDKs of MCP
   ci [--keep-going]               everything CI checks, in order, until one fails
   test [ARGS…]                    the tests alone, by the runner CI uses
   arrows                          dependencies point one way

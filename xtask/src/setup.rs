@@ -1,4 +1,4 @@
-//! What the tests need besides Rust: a browser, and axe-core to look at pages with.
+//! What the tests need besides Rust: a browser, axe-core to look at pages with, and the SDKs of MCP.
 //!
 //! Programs come from Debian's packages, where they are missing and may be installed. axe-core is
 //! somebody else's, so it is no part of the repository: it is fetched into `target/`, and taken
@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha512};
 
 use crate::Result;
 use crate::process::{run, target};
+
+mod sdk;
 
 /// A program, under any of its names, and the packages it comes in.
 struct Tool {
@@ -38,7 +40,8 @@ pub(crate) fn run_all() -> Result {
     if std::env::var_os("COUNTERSIGN_CHROMIUM").is_none() {
         BROWSER.provide()?;
     }
-    axe_core()
+    axe_core()?;
+    sdk::provide()
 }
 
 impl Tool {
@@ -47,6 +50,10 @@ impl Tool {
             println!("{name}: there");
             return Ok(());
         }
+        self.install()
+    }
+
+    fn install(&self) -> Result {
         let packages = self.packages.join(" ");
         let missing = || format!("please install {packages}: nobody is allowed to here");
         let prefix = as_root().ok_or_else(missing)?;

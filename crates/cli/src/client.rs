@@ -25,7 +25,7 @@ use crate::serving::SOCKET;
 mod address;
 mod events;
 mod failure;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use address::Address;
 pub(crate) use events::{Event, Heard, listen};

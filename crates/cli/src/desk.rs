@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::client::{self, Address, Client, ClientError, Refused};
 use crate::hook::Options;
 use crate::listing::{field, part};
-use crate::{data, serving};
+use crate::serving;
 
 mod agent;
 
@@ -81,12 +81,18 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Finds the server, and starts one where that is wanted and takes no longer than this.
+    /// Finds the server, by its data folder unless the configuration names it, and starts one
+    /// where that is wanted and takes no longer than this.
     ///
     /// # Errors
     /// There is none, or what names it is wrong.
-    pub(crate) fn open(options: &Options, label: String, within: Duration) -> Result<Self> {
-        let address = address(options)?;
+    pub(crate) fn open(
+        options: &Options,
+        folder: Option<&Path>,
+        label: String,
+        within: Duration,
+    ) -> Result<Self> {
+        let address = address(options, folder)?;
         let key = key()?;
         if key.is_none() && !matches!(address, Address::Socket(_)) {
             bail!("${KEY} must hold a key for {address}");
@@ -303,13 +309,13 @@ fn said(refused: &Refused) -> Outcome {
     }
 }
 
-fn address(options: &Options) -> Result<Address> {
+fn address(options: &Options, folder: Option<&Path>) -> Result<Address> {
     // The configuration first: a project's settings may set variables for its host's hooks.
     let named = std::env::var(client::SERVER).ok().filter(|named| !named.is_empty());
     if let Some(named) = options.server.as_deref().or(named.as_deref()) {
         return Address::parse(named);
     }
-    let folder = data::usual_folder().context("nothing says where the data folder is")?;
+    let folder = folder.context("nothing says where the data folder is")?;
     Ok(Address::Socket(folder.join(serving::SOCKET)))
 }
 

@@ -244,7 +244,8 @@ impl Turn<'_> {
         let mut decision = Decision::Neutral;
         let Some(first) = cases.first() else { return decision };
         let label = label(self.host, self.told);
-        let desk = match Desk::open(options, label, self.clock.left()) {
+        let folder = data::usual_folder();
+        let desk = match Desk::open(options, folder.as_deref(), label, self.clock.left()) {
             Ok(desk) => desk,
             Err(error) => return self.nobody(first, &format!("{error:#}")),
         };

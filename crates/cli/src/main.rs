@@ -38,6 +38,7 @@ mod quote;
 mod serving;
 mod settings;
 mod show;
+mod sse;
 mod table;
 
 use command::Cli;

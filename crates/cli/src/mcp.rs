@@ -1,5 +1,6 @@
 //! The Model Context Protocol: what stands between a client and its tools.
 
+pub(crate) mod http;
 mod json;
 mod message;
 mod options;
@@ -11,4 +12,4 @@ mod terms;
 mod tools;
 
 pub(crate) use options::Options;
-pub(crate) use stdio::relay;
+pub(crate) use stdio::relay as relay_program;

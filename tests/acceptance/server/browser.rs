@@ -149,7 +149,7 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Says why a test did nothing; in CI that is an error.
-pub(super) fn missing(what: &str) {
+pub(crate) fn missing(what: &str) {
     let is_ci = ["COUNTERSIGN_CI", "CI"].iter().any(|name| std::env::var_os(name).is_some());
     assert!(!is_ci, "{what}: `cargo xtask setup` installs it");
     eprintln!("skipped: {what} (`cargo xtask setup` installs it)");
@@ -183,7 +183,7 @@ fn listening(child: &mut Child, file: &Path) -> Option<(u16, String)> {
 }
 
 /// The folder that builds go to.
-pub(super) fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
     folder.expect("it is inside of another").to_owned()
 }

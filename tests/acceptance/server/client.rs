@@ -11,7 +11,7 @@ use super::{PATIENCE, text};
 
 /// Somebody who asks.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) address: SocketAddr,
     /// The secret of a device or a key.
     pub(super) secret: Option<String>,
@@ -21,18 +21,18 @@ pub(super) struct Client {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) status: u16,
     pub(super) head: String,
     pub(super) body: Vec<u8>,
 }
 
 impl Client {
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"")
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.json("POST", path, &[], body)
     }
 
@@ -135,7 +135,7 @@ impl Client {
         text(&self.propose_in(session, action).expect(202)["approval_id"])
     }
 
-    pub(super) fn respond(&self, approval: &str, approved: bool) -> Answer {
+    pub(crate) fn respond(&self, approval: &str, approved: bool) -> Answer {
         self.post(&format!("/api/approvals/{approval}/respond"), &json!({"approved": approved}))
     }
 
@@ -143,7 +143,7 @@ impl Client {
         self.get(&format!("/api/approvals/{approval}")).expect(200)
     }
 
-    pub(super) fn state(&self, approval: &str) -> String {
+    pub(crate) fn state(&self, approval: &str) -> String {
         text(&self.approval(approval)["state"])
     }
 
@@ -161,7 +161,7 @@ impl Client {
 impl Answer {
     /// The JSON of an answer with this status.
     #[track_caller]
-    pub(super) fn expect(self, status: u16) -> Value {
+    pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
         if self.body.is_empty() {
             return Value::Null;

@@ -7,7 +7,6 @@
 //!    └──── a pause ◄── Lost ◄─┘        a server that says no ends it
 //! ```
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
@@ -19,6 +18,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{sleep, timeout};
 
 use super::{Client, ClientError, read};
+use crate::sse::{Parser, Told};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
@@ -111,7 +111,7 @@ async fn pass_on(
     last: &mut Option<String>,
 ) -> Option<ClientError> {
     let broken = |why: &str| Some(ClientError::Broken(why.to_owned()));
-    let mut parser = Parser::default();
+    let mut parser = Parser::new(MOST_BYTES);
     loop {
         let frame = tokio::select! {
             frame = timeout(QUIET, body.frame()) => frame,
@@ -125,106 +125,13 @@ async fn pass_on(
         if parser.feed(&bytes).is_err() {
             return broken("the server sends what is no event");
         }
-        while let Some((id, event)) = parser.ready.pop_front() {
+        while let Some(Told { id, name, data, .. }) = parser.next() {
             *last = id.or(last.take());
-            if to.send(Heard::Event(event)).await.is_err() {
+            // An event that cannot be read is none; the next one still is.
+            let Ok(data) = serde_json::from_str(&data) else { continue };
+            if to.send(Heard::Event(Event { name, data })).await.is_err() {
                 return None;
             }
         }
-    }
-}
-
-/// Lines become events.
-#[derive(Debug, Default)]
-struct Parser {
-    line: Vec<u8>,
-    id: Option<String>,
-    name: String,
-    data: String,
-    ready: VecDeque<(Option<String>, Event)>,
-}
-
-#[derive(Debug)]
-struct TooLarge;
-
-impl Parser {
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
-        for byte in bytes {
-            if *byte == b'\n' {
-                let line = std::mem::take(&mut self.line);
-                self.take(String::from_utf8_lossy(&line).trim_end_matches('\r'));
-            } else {
-                self.line.push(*byte);
-            }
-            if self.line.len().saturating_add(self.data.len()) > MOST_BYTES {
-                return Err(TooLarge);
-            }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, line: &str) {
-        if line.is_empty() {
-            return self.end();
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "id" => self.id = Some(value.to_owned()),
-            "event" => value.clone_into(&mut self.name),
-            "data" => {
-                if !self.data.is_empty() {
-                    self.data.push('\n');
-                }
-                self.data.push_str(value);
-            }
-            // Comments, and fields of later servers.
-            _ => {}
-        }
-    }
-
-    fn end(&mut self) {
-        let (id, name) = (self.id.take(), std::mem::take(&mut self.name));
-        let data = std::mem::take(&mut self.data);
-        // An event that cannot be read is none; the next one still is.
-        if let Ok(data) = serde_json::from_str(&data) {
-            self.ready.push_back((id, Event { name, data }));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn events_are_read_however_they_are_cut() {
-        let text = ": countersign\nretry: 2000\n\nid: b-1\nevent: halted\ndata: {}\n\n:\n\n\
-                    id: b-2\r\nevent: x\r\ndata: {\"a\":\r\ndata: \"ü\"}\r\n\r\nevent: y\ndata: no\n\n";
-        for size in 1..40 {
-            let mut parser = Parser::default();
-            for part in text.as_bytes().chunks(size) {
-                parser.feed(part).unwrap();
-            }
-            let ready: Vec<_> = parser.ready.into_iter().collect();
-            assert_eq!(
-                ready,
-                [
-                    (Some("b-1".to_owned()), Event { name: "halted".to_owned(), data: json!({}) }),
-                    (
-                        Some("b-2".to_owned()),
-                        Event { name: "x".to_owned(), data: json!({"a": "ü"}) }
-                    ),
-                ]
-            );
-        }
-    }
-
-    #[test]
-    fn an_event_without_an_end_fills_no_memory() {
-        let mut parser = Parser::default();
-        assert!((0..20).any(|_| parser.feed(&vec![b'x'; 1 << 20]).is_err()));
     }
 }

@@ -25,7 +25,7 @@ use super::{Address, ClientError};
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Whom to believe: everybody the web believes, and one certificate more.
-pub(super) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
+pub(crate) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = more {
@@ -47,12 +47,27 @@ pub(super) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
+/// A connection that requests can be sent on, one after the other.
+pub(crate) type Sender = http1::SendRequest<Full<Bytes>>;
+
 /// Connects, and sends one request.
 pub(super) async fn send(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, ClientError> {
+    let mut sender = open(address, tls).await?;
+    sender.send_request(request).await.map_err(|error| broken(&error))
+}
+
+/// Connects.
+///
+/// # Errors
+/// Nobody is there, or not for certain who it should be.
+pub(crate) async fn open(
+    address: &Address,
+    tls: Option<&Arc<ClientConfig>>,
+) -> Result<Sender, ClientError> {
     let nobody =
         |error: &io::Error| ClientError::NoServer { at: address.clone(), why: reason(error) };
     let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
@@ -62,13 +77,16 @@ pub(super) async fn send(
         })?,
         Err(_) => return Err(nobody(&io::ErrorKind::TimedOut.into())),
     };
-    let broken =
-        |error: hyper::Error| ClientError::Broken(format!("the connection broke: {error}"));
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(connected)).await.map_err(broken)?;
+    let made = http1::handshake(TokioIo::new(connected)).await;
+    let (sender, connection) = made.map_err(|error| broken(&error))?;
     // Ends with the response's body, or when nobody wants that any more.
     tokio::spawn(connection);
-    sender.send_request(request).await.map_err(broken)
+    Ok(sender)
+}
+
+/// It was there, and is no more.
+pub(crate) fn broken(error: &hyper::Error) -> ClientError {
+    ClientError::Broken(format!("the connection broke: {error}"))
 }
 
 /// Somebody is there, but not for certain who it should be.

@@ -1,14 +1,16 @@
 //! `countersign mcp`: between MCP clients and their servers.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use url::Url;
 
 use crate::data::Data;
 use crate::exit::Exit;
-use crate::mcp;
+use crate::mcp::{self, http::Upstream};
 
 /// Stand between MCP clients and their servers
 ///
@@ -35,10 +37,26 @@ struct Proxy {
     /// command]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// A server that is reached over HTTP instead of started
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    http: Option<String>,
+    /// Listen for clients on this address of this machine, instead of standard input
+    #[arg(long, value_name = "ADDRESS", requires = "http")]
+    listen: Option<SocketAddr>,
+    /// What such a server is to see with every request, as `Name: value`; `${VARIABLE}` stands for
+    /// what the environment holds
+    #[arg(long = "header", value_name = "HEADER", requires = "http")]
+    headers: Vec<String>,
+    /// The certificate to trust, as a PEM file, for a server that has one of its own
+    #[arg(long, value_name = "FILE", requires = "http")]
+    tls_ca: Option<PathBuf>,
+    /// Talk to a server on another machine without encryption
+    #[arg(long, requires = "http")]
+    danger_plain_http: bool,
     #[command(flatten)]
     data: Data,
     /// The server's command, after `--`
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "http", value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -56,12 +74,31 @@ impl Mcp {
 
 impl Proxy {
     fn run(self) -> Result<Exit> {
-        let name = self.name.unwrap_or_else(|| name(&self.command));
+        let name = self.name.unwrap_or_else(|| match &self.http {
+            Some(url) => host(url),
+            None => name(&self.command),
+        });
         if name.is_empty() || name.contains(|char: char| char.is_control() || char == '/') {
             bail!("`{}` is no name for a server", name.escape_debug());
         }
-        mcp::relay(name, self.data.folder()?, &self.command)
+        let folder = self.data.folder()?;
+        let Some(url) = &self.http else {
+            return mcp::relay_program(name, folder, &self.command);
+        };
+        let (tls_ca, danger) = (self.tls_ca.as_deref(), self.danger_plain_http);
+        let upstream = Upstream::new(url, &self.headers, tls_ca, danger)?;
+        match self.listen {
+            Some(address) => mcp::http::listen(name, folder, upstream, address),
+            None => mcp::http::relay(name, folder, upstream),
+        }
     }
+}
+
+/// What a server elsewhere is called that nobody has named.
+fn host(url: &str) -> String {
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host_str);
+    host.unwrap_or("server").to_owned()
 }
 
 /// Programs that only start another.

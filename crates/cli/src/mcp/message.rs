@@ -20,6 +20,8 @@ pub(crate) mod code {
     pub(crate) const NO_METHOD: i64 = -32601;
     /// The parameters are wrong.
     pub(crate) const WRONG_PARAMS: i64 = -32602;
+    /// Headers say something else than the message.
+    pub(crate) const HEADER_MISMATCH: i64 = -32_020;
     /// It was refused, by us. Outside of what JSON-RPC and MCP keep for themselves.
     pub(crate) const REFUSED: i64 = -31_001;
 }
@@ -168,6 +170,14 @@ impl Message {
         self.0.get_mut("result")?.as_object_mut()
     }
 
+    /// The code of an answer that says what is wrong.
+    pub(crate) fn error_code(&self) -> Option<i64> {
+        match self.0.get("error")?.get("code")? {
+            Json::Number(spelled) => spelled.parse().ok(),
+            _ => None,
+        }
+    }
+
     fn meta(&self, name: &str) -> Option<&Json> {
         self.param("_meta")?.get(name)
     }
@@ -258,6 +268,7 @@ impl Id {
     }
 
     /// As it stands in messages.
+    #[cfg(test)]
     pub(crate) const fn json(&self) -> &Json {
         &self.0
     }

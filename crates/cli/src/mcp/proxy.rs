@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::Result;
 use countersign_core::redact::redact;
 use countersign_core::{Action, Verdict};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -36,6 +37,8 @@ use crate::{case, hook};
 
 mod guard;
 mod held;
+#[cfg(test)]
+mod tests;
 
 use held::{Busy, Held, Permit};
 
@@ -216,6 +219,26 @@ impl Proxy {
         self.complain(why);
     }
 
+    /// The server will not answer this request, and why.
+    pub(crate) fn lost(&self, id: &Id, why: &str) {
+        if lock(&self.sent).remove(id).is_some() {
+            let why = format!("Countersign: no answer from the server: {why}");
+            self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
+        }
+        lock(&self.ours).waiting.remove(id);
+    }
+
+    /// Whether the server still owes an answer to this request.
+    pub(crate) fn waits_for(&self, id: &Id) -> bool {
+        lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(id)
+    }
+
+    /// What the server says the arguments of a call look like.
+    pub(crate) fn schema(&self, message: &Message) -> Option<Value> {
+        let tool = message.param("name").filter(|_| message.method() == Some("tools/call"))?;
+        lock(&self.house.tools).schema(tool.as_str()?).cloned()
+    }
+
     /// The server is gone: whoever waits for it waits no longer.
     pub(crate) fn server_is_gone(&self) {
         for (id, _) in lock(&self.sent).drain() {
@@ -251,9 +274,9 @@ impl Proxy {
             "initialize" => {
                 let said = message.param("capabilities").cloned();
                 *lock(&self.capabilities) = said;
-                return self.forward(id, message, None, None);
+                return self.forward(id, &message, None, None);
             }
-            _ => return self.forward(id, message, None, None),
+            _ => return self.forward(id, &message, None, None),
         };
         let action = match action {
             Ok(action) => action,
@@ -263,7 +286,7 @@ impl Proxy {
             }
         };
         match self.decide(action, &message) {
-            Decision::Go(digest) => self.forward(id, message, None, digest),
+            Decision::Go(digest) => self.forward(id, &message, None, digest),
             Decision::No(why) => self.refuse(&id, &message, &why),
             Decision::Later(action) => self.hold(id, message, action, Side::Server),
         }
@@ -333,7 +356,7 @@ impl Proxy {
     }
 
     /// Sends a request on to the server.
-    fn forward(&self, id: Id, message: Message, permit: Option<Permit>, digest: Option<String>) {
+    fn forward(&self, id: Id, message: &Message, permit: Option<Permit>, digest: Option<String>) {
         let sent = Sent {
             method: message.method().unwrap_or_default().to_owned(),
             era: message.era(),
@@ -342,7 +365,7 @@ impl Proxy {
             digest,
         };
         lock(&self.sent).insert(id, sent);
-        self.to_server(&message);
+        self.to_server(message);
     }
 
     /// Says no as the tool itself would: the model must see why.
@@ -449,7 +472,7 @@ impl Proxy {
     /// ever.
     fn unreadable(&self, text: &str, why: &str) {
         self.complain(&format!("unreadable message: {why}"));
-        let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let value: Option<Value> = serde_json::from_str(text).ok();
         let id = value.as_ref().and_then(|value| value.get("id")).map(Json::from);
         if let Some(id) = id.as_ref().and_then(Id::of)
             && lock(&self.sent).remove(&id).is_some()
@@ -494,7 +517,7 @@ impl Proxy {
     }
 
     /// For whoever looks at what the client keeps of its servers' complaints.
-    fn complain(&self, what: &str) {
+    pub(crate) fn complain(&self, what: &str) {
         let (server, what) = (one_line(&self.house.server), one_line(what));
         let _ = writeln!(io::stderr(), "countersign mcp {server}: {what}");
     }

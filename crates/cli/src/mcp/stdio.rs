@@ -55,15 +55,27 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
         let code = ended(&theirs).unwrap_or(1);
         std::process::exit(i32::from(code));
     })?;
-    each_line(io::stdin().lock(), |line| match line {
-        Ok(line) => proxy.from_client(&line),
-        Err(why) => proxy.client_broke(why),
-    });
+    read_client(&proxy);
     proxy.client_is_gone();
     input.lock().unwrap_or_else(PoisonError::into_inner).take();
     settle(&proxy);
     end(&child);
     Ok(Exit::Done)
+}
+
+/// Reads what the client says on our standard input, to its end.
+pub(super) fn read_client(proxy: &Arc<Proxy>) {
+    each_line(io::stdin().lock(), |line| match line {
+        Ok(line) => proxy.from_client(&line),
+        Err(why) => proxy.client_broke(why),
+    });
+}
+
+/// Says something to the client on our standard output.
+pub(super) fn say(message: &Message) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(format!("{message}\n").as_bytes())?;
+    out.flush()
 }
 
 /// Both ends of a program.
@@ -73,14 +85,10 @@ struct Pipes {
 
 impl Wire for Pipes {
     fn send(&self, to: Side, message: &Message) -> io::Result<()> {
-        let line = format!("{message}\n");
         match to {
-            Side::Client => {
-                let mut out = io::stdout().lock();
-                out.write_all(line.as_bytes())?;
-                out.flush()
-            }
+            Side::Client => say(message),
             Side::Server => {
+                let line = format!("{message}\n");
                 let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
                 let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
                 server.as_mut().ok_or_else(closed)?.write_all(line.as_bytes())
@@ -130,7 +138,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 /// Waits until the gate knows what became of everything.
-fn settle(proxy: &Proxy) {
+pub(super) fn settle(proxy: &Proxy) {
     let until = Instant::now() + TOLD_WITHIN;
     while !proxy.is_idle() && Instant::now() < until {
         thread::sleep(Duration::from_millis(5));

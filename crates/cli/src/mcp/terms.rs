@@ -49,6 +49,13 @@ impl Standing {
         Ok(Self { around, now: Mutex::new(now) })
     }
 
+    /// From now on these hold, whatever files say.
+    #[cfg(test)]
+    pub(crate) fn fix(&self, terms: Terms) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        now.terms = Ok(Arc::new(terms));
+    }
+
     /// What holds at this moment.
     ///
     /// # Errors

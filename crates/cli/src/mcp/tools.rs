@@ -33,6 +33,11 @@ impl Tools {
         self.known.contains_key(tool)
     }
 
+    /// What the arguments of a tool look like.
+    pub(crate) fn schema(&self, tool: &str) -> Option<&Value> {
+        self.known.get(tool)?.schema.as_ref()
+    }
+
     /// The server says that they are no longer what they were.
     pub(crate) fn forget(&mut self) {
         self.known.clear();

@@ -33,7 +33,7 @@ const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 /// More pages of tools than this are not read for one call.
 const MOST_PAGES: usize = 100;
 /// Longer than any question waits.
-const A_DAY: Duration = Duration::from_secs(86_400);
+const A_DAY: Duration = Duration::from_hours(24);
 
 /// A request that waits, with the one it waits for.
 #[derive(Debug, Default)]
@@ -93,7 +93,11 @@ fn resumed(message: &Message) -> Option<&str> {
 }
 
 impl House {
-    fn runtime(&self) -> io::Result<&Runtime> {
+    /// Where whatever takes time happens.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn runtime(&self) -> io::Result<&Runtime> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
         }
@@ -140,7 +144,7 @@ impl Proxy {
         }
         match (ending, call.to) {
             (Ending::Go { permit, digest }, Side::Server) => {
-                self.forward(call.id, without_ours(call.message), permit, Some(digest));
+                self.forward(call.id, &without_ours(call.message), permit, Some(digest));
             }
             (Ending::Go { .. }, Side::Client) => self.to_client(&call.message),
             (Ending::No(why), _) => self.say_no(&call, &why),
@@ -194,9 +198,12 @@ impl Proxy {
     /// What the call is, and what is true around it, as far as that can be found out.
     async fn prepared(&self, call: &Call, action: Action) -> (Action, countersign_core::Context) {
         let mut action = action;
-        if call.message.method() == Some("tools/call") && !self.knows(&action) {
-            // What it is, its server says; without that it is judged by its name.
-            let _ = timeout(LISTS_WITHIN, self.learn_all(&call.message)).await;
+        if call.message.method() == Some("tools/call") {
+            if !self.knows(&action) {
+                // What it is, its server says; without that it is judged by its name.
+                let _ = timeout(LISTS_WITHIN, self.learn_all(&call.message)).await;
+            }
+            // Always: another call may have had the tools listed since this one was read.
             let tools = lock(&self.house.tools);
             action = subject::call(&call.message, &self.house.server, &tools).unwrap_or(action);
         }
@@ -255,7 +262,9 @@ impl Proxy {
         terms: &Arc<Terms>,
     ) -> Result<Permit, Ending> {
         let (options, label) = (terms.hook.clone(), format!("MCP {}", self.house.server));
-        let opening = tokio::task::spawn_blocking(move || Desk::open(&options, label, A_DAY));
+        let folder = self.house.folder.clone();
+        let opening =
+            tokio::task::spawn_blocking(move || Desk::open(&options, Some(&folder), label, A_DAY));
         let desk = match opening.await {
             Ok(Ok(desk)) => desk,
             Ok(Err(error)) => return Err(nobody(&case.judgement, &format!("{error:#}"))),
@@ -309,7 +318,7 @@ impl Proxy {
                     }
                     if let Some(link) = self.link(call, case, desk, terms, &approval) {
                         match call.message.era() {
-                            Era::Modern => return Err(Ending::Link(input_required(call, link))),
+                            Era::Modern => return Err(Ending::Link(input_required(call, &link))),
                             Era::Legacy => shown = Box::pin(self.show(link)),
                         }
                     }
@@ -441,7 +450,7 @@ async fn unused(desk: &Desk, outcome: Outcome) -> Ending {
 }
 
 /// Sends a client of the new era to the question's page.
-fn input_required(call: &Call, link: Link) -> Message {
+fn input_required(call: &Call, link: &Link) -> Message {
     let request =
         Object::default().with("method", "elicitation/create").with("params", link.params());
     let result = Object::default()

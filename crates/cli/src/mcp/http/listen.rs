@@ -1,0 +1,439 @@
+//! Clients that come over HTTP themselves, on this machine.
+//!
+//! In the new era every request stands alone, and so does its proxy. In the old era a proxy lives
+//! as long as the session, which is the server's own: its name is passed on.
+//!
+//! What counts is the body; headers that say something else than it make the request wrong, and
+//! none of them is passed on. A token that a client shows is meant for us and not for the server.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Interval, interval_at, timeout};
+
+use super::header::mismatch;
+use super::upstream::{MOST_BYTES, SESSION, Upstream};
+use super::{Line, connect};
+use crate::exit::Exit;
+use crate::mcp::json::Json;
+use crate::mcp::message::{Era, Id, Kind, Message, code};
+use crate::mcp::proxy::{House, Proxy};
+
+/// Where MCP is, at this server.
+const PATH: &str = "/mcp";
+/// What takes longer is streamed, so that nobody takes it for dead.
+const QUICK: Duration = Duration::from_secs(2);
+const ALIVE: Duration = Duration::from_secs(15);
+const READS_WITHIN: Duration = Duration::from_secs(30);
+/// Sessions of the old era that are kept at once.
+const MOST_SESSIONS: usize = 1_000;
+
+/// Listens for clients on this machine, until told to end.
+///
+/// # Errors
+/// The address is taken or not this machine's alone, the configuration is wrong, or definitions
+/// cannot be kept.
+pub(crate) fn listen(
+    server: String,
+    folder: PathBuf,
+    upstream: Upstream,
+    address: SocketAddr,
+) -> Result<Exit> {
+    if !address.ip().is_loopback() {
+        bail!("{address} can be reached from elsewhere: a proxy listens on this machine only");
+    }
+    let house = Arc::new(House::open(server, folder)?);
+    let runtime = house.runtime()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+        let port = listener.local_addr()?.port();
+        let shown = SocketAddr::new(address.ip(), port);
+        let name = &house.server;
+        writeln!(io::stdout(), "MCP server `{name}`, judged: http://{shown}{PATH}")?;
+        let desk =
+            Arc::new(Entry { house: Arc::clone(&house), upstream, sessions: Mutex::default() });
+        tokio::select! {
+            () = accept(&listener, &desk) => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        desk.end_all().await;
+        Ok(Exit::Done)
+    })
+}
+
+async fn accept(listener: &TcpListener, entry: &Arc<Entry>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(attend(stream, Arc::clone(entry)));
+            }
+            // Too many open files, perhaps: that passes.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn attend(stream: TcpStream, entry: Arc<Entry>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let entry = Arc::clone(&entry);
+        async move { Ok::<_, Infallible>(entry.answer(request).await) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(READS_WITHIN);
+    // A client that breaks off has gone.
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+/// Where clients come in.
+struct Entry {
+    house: Arc<House>,
+    upstream: Upstream,
+    sessions: Mutex<HashMap<HeaderValue, Arc<Session>>>,
+}
+
+/// One client before its server.
+struct Session {
+    proxy: Arc<Proxy>,
+    line: Arc<Line>,
+    routes: Arc<Routes>,
+}
+
+/// Which message goes into which answer.
+#[derive(Default)]
+struct Routes {
+    /// Answers that are waited for, and what their progress is told by.
+    open: Mutex<Vec<Route>>,
+    /// Whoever hears what the server says by itself.
+    stream: Mutex<Option<UnboundedSender<Message>>>,
+}
+
+struct Route {
+    id: Id,
+    token: Option<Json>,
+    to: UnboundedSender<Message>,
+}
+
+impl Routes {
+    fn say(&self, message: &Message) -> io::Result<()> {
+        let mut open = lock(&self.open);
+        let at = if let Kind::Response(Some(id)) = message.kind() {
+            open.iter().position(|route| route.id == id)
+        } else {
+            let token = message.param("progressToken");
+            let known = |route: &Route| token.is_some() && route.token.as_ref() == token;
+            open.iter().position(known)
+        };
+        let is_answer = matches!(message.kind(), Kind::Response(_));
+        let to = match at {
+            Some(at) if is_answer => Some(open.remove(at).to),
+            Some(at) => open.get(at).map(|route| route.to.clone()),
+            None if is_answer => None,
+            None => lock(&self.stream).clone().or_else(|| Some(open.first()?.to.clone())),
+        };
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        to.ok_or_else(gone)?.send(message.clone()).map_err(|_| gone())
+    }
+}
+
+impl Entry {
+    async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Reply {
+        if request.uri().path() != PATH {
+            return plain(StatusCode::NOT_FOUND, &format!("MCP is at {PATH}\n"));
+        }
+        if !is_from_here(request.headers()) {
+            return plain(StatusCode::FORBIDDEN, "only for clients on this machine\n");
+        }
+        match *request.method() {
+            Method::POST => self.post(request).await,
+            Method::GET => self.hear(request.headers()),
+            Method::DELETE => self.delete(request.headers()).await,
+            _ => not_allowed(),
+        }
+    }
+
+    async fn post(self: &Arc<Self>, request: Request<Incoming>) -> Reply {
+        let (parts, body) = request.into_parts();
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if !kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("application/json")) {
+            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json\n");
+        }
+        let read = timeout(READS_WITHIN, Limited::new(body, MOST_BYTES).collect()).await;
+        let Ok(Ok(body)) = read else {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long or too slow\n");
+        };
+        let text = String::from_utf8(body.to_bytes().into());
+        let Ok(text) = text else { return plain(StatusCode::BAD_REQUEST, "this is not UTF-8\n") };
+        let message = match Message::read(&text) {
+            Ok(message) => message,
+            Err(error) => return json(StatusCode::BAD_REQUEST, &error.answer()),
+        };
+        if let Some(why) = mismatch(&message, &parts.headers) {
+            let id = message.id();
+            let failure = Message::failure(id.as_ref(), code::HEADER_MISMATCH, &why);
+            return json(StatusCode::BAD_REQUEST, &failure);
+        }
+        let named = parts.headers.get(SESSION);
+        let session = match (named, message.era()) {
+            (Some(name), Era::Legacy) => match lock(&self.sessions).get(name) {
+                Some(session) => Arc::clone(session),
+                None => return plain(StatusCode::NOT_FOUND, "there is no such session\n"),
+            },
+            (_, Era::Modern) | (None, Era::Legacy) => self.session(),
+        };
+        self.exchange(&session, &message, &text).await
+    }
+
+    fn session(&self) -> Arc<Session> {
+        let routes = Arc::new(Routes::default());
+        let told = Arc::clone(&routes);
+        let upstream = self.upstream.for_another();
+        let (proxy, line) = connect(&self.house, upstream, move |message| told.say(message));
+        Arc::new(Session { proxy, line, routes })
+    }
+
+    /// Passes a message on, and gives its answer, if it gets one.
+    async fn exchange(&self, session: &Arc<Session>, message: &Message, text: &str) -> Reply {
+        let Kind::Request(id, method) = message.kind() else {
+            session.proxy.from_client(text);
+            return plain(StatusCode::ACCEPTED, "");
+        };
+        let (to, mut said) = unbounded_channel();
+        let token = message.progress_token().cloned();
+        lock(&session.routes.open).push(Route { id: id.clone(), token, to });
+        let guard = Guard { session: Arc::clone(session), id: id.clone(), era: message.era() };
+        session.proxy.from_client(text);
+        let first = timeout(QUICK, said.recv()).await;
+        let mut reply = match first {
+            Ok(Some(first)) if first.id().as_ref() == Some(&id) => {
+                json(status(&first, message.era()), &first)
+            }
+            Ok(None) => plain(StatusCode::BAD_GATEWAY, "there is no answer\n"),
+            Ok(Some(first)) => stream(said, Some(first), Some(guard)),
+            Err(_) => stream(said, None, Some(guard)),
+        };
+        if method == "initialize"
+            && let Some(name) = session.line.upstream.session_id()
+        {
+            self.keep(&name, session);
+            reply.headers_mut().insert(SESSION, name);
+        }
+        reply
+    }
+
+    fn keep(&self, name: &HeaderValue, session: &Arc<Session>) {
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() >= MOST_SESSIONS
+            && let Some(some) = sessions.keys().next().cloned()
+        {
+            sessions.remove(&some);
+        }
+        sessions.insert(name.clone(), Arc::clone(session));
+    }
+
+    /// What the server says by itself, in the old era.
+    fn hear(&self, headers: &HeaderMap) -> Reply {
+        let Some(name) = headers.get(SESSION) else { return not_allowed() };
+        let Some(session) = lock(&self.sessions).get(name).cloned() else {
+            return plain(StatusCode::NOT_FOUND, "there is no such session\n");
+        };
+        let (to, said) = unbounded_channel();
+        *lock(&session.routes.stream) = Some(to);
+        stream(said, None, None)
+    }
+
+    async fn delete(&self, headers: &HeaderMap) -> Reply {
+        let Some(name) = headers.get(SESSION) else { return not_allowed() };
+        let Some(session) = lock(&self.sessions).remove(name) else {
+            return plain(StatusCode::NOT_FOUND, "there is no such session\n");
+        };
+        session.proxy.client_is_gone();
+        session.line.end().await;
+        plain(StatusCode::NO_CONTENT, "")
+    }
+
+    async fn end_all(&self) {
+        let sessions: Vec<_> = lock(&self.sessions).drain().map(|(_, session)| session).collect();
+        for session in sessions {
+            session.proxy.client_is_gone();
+            session.line.end().await;
+        }
+    }
+}
+
+/// Held while an answer is waited for. In the new era whoever goes away wants none any more; in
+/// the old one the client says so.
+struct Guard {
+    session: Arc<Session>,
+    id: Id,
+    era: Era,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut open = lock(&self.session.routes.open);
+        let waits = open.iter().any(|route| route.id == self.id);
+        open.retain(|route| route.id != self.id);
+        drop(open);
+        if waits && self.era == Era::Modern {
+            self.session.proxy.client_is_gone();
+            self.session.line.hang_up();
+        }
+    }
+}
+
+/// Messages as events, with a sign of life in between.
+struct Events {
+    first: Option<Message>,
+    said: UnboundedReceiver<Message>,
+    alive: Interval,
+    guard: Option<Guard>,
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match self.first.take() {
+            Some(first) => Some(first),
+            None => match self.said.poll_recv(context) {
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(next) => next,
+                Poll::Pending => None,
+            },
+        };
+        let text = match next {
+            Some(message) => {
+                let answered = self.guard.as_ref().is_some_and(|guard| {
+                    message.method().is_none() && message.id().as_ref() == Some(&guard.id)
+                });
+                if answered {
+                    self.said.close();
+                }
+                format!("event: message\ndata: {message}\n\n")
+            }
+            None if self.alive.poll_tick(context).is_ready() => ":\n\n".to_owned(),
+            None => return Poll::Pending,
+        };
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from(text)))))
+    }
+}
+
+fn stream(said: UnboundedReceiver<Message>, first: Option<Message>, guard: Option<Guard>) -> Reply {
+    let alive = interval_at(tokio::time::Instant::now(), ALIVE);
+    let events = Events { first, said, alive, guard };
+    let mut reply = Response::new(events.boxed());
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    reply
+}
+
+fn json(status: StatusCode, message: &Message) -> Reply {
+    let mut reply = plain(status, &message.to_string());
+    let kind = HeaderValue::from_static("application/json");
+    reply.headers_mut().insert(header::CONTENT_TYPE, kind);
+    reply
+}
+
+fn plain(status: StatusCode, text: &str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::from(text.to_owned())).boxed());
+    *reply.status_mut() = status;
+    reply
+}
+
+fn not_allowed() -> Reply {
+    let mut reply = plain(StatusCode::METHOD_NOT_ALLOWED, "");
+    reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    reply
+}
+
+/// What HTTP says beside an error of JSON-RPC, in the new era.
+fn status(message: &Message, era: Era) -> StatusCode {
+    match (era, message.error_code()) {
+        (Era::Modern, Some(code::NO_METHOD)) => StatusCode::NOT_FOUND,
+        (Era::Modern, Some(-32_700 | -32_600 | -32_602 | -32_099..=-32_020)) => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}
+
+/// Whether a browser's page elsewhere, or a name that somebody made lead here, is behind it.
+fn is_from_here(headers: &HeaderMap) -> bool {
+    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str());
+    let host = match text(header::HOST) {
+        Some(Ok(host)) => is_this_machine(&format!("http://{host}/")),
+        Some(Err(_)) | None => false,
+    };
+    let origin = match text(header::ORIGIN) {
+        None => true,
+        Some(Ok(origin)) => is_this_machine(origin),
+        Some(Err(_)) => false,
+    };
+    host && origin
+}
+
+fn is_this_machine(url: &str) -> bool {
+    let Ok(url) = url::Url::parse(url) else { return false };
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_may_ask() {
+        let from = |host: &'static str, origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            is_from_here(&headers)
+        };
+        assert!(from("127.0.0.1:8000", None) && from("localhost", Some("http://localhost:3000")));
+        assert!(from("[::1]:8000", Some("http://127.0.0.1")));
+        assert!(!from("evil.example", None), "a name that was made to lead here");
+        assert!(
+            !from("127.0.0.1", Some("https://evil.example")) && !from("127.0.0.1", Some("null"))
+        );
+        assert!(!is_from_here(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,229 @@
+//! What goes between MCP clients and servers when our proxy stands between them.
+//!
+//! Clients and servers are those of the official SDKs, in both eras of the protocol. Whatever one
+//! says to the other without us, it says through us.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::server::{Client, Home, Server, Setup, text, until};
+
+mod fields;
+mod http;
+mod sdk;
+
+use sdk::{Era, Rig, Said, Sdk};
+
+/// Everything that a client may want, on one connection.
+fn everything() -> Value {
+    let deep =
+        json!({"a": [1, 2.5, null, {"": "ü \u{1f980}"}], "large": 9_007_199_254_740_991_i64});
+    json!([
+        {"do": "server"},
+        {"do": "tools"},
+        {"do": "resources"},
+        {"do": "templates"},
+        {"do": "prompts"},
+        {"do": "read", "uri": "test://notes"},
+        {"do": "read", "uri": "test://nothing"},
+        {"do": "prompt", "name": "greet", "arguments": {"name": "Ada"}},
+        {"do": "call", "name": "get_weather", "arguments": {"city": "Kyoto"}},
+        {"do": "call", "name": "get_echo", "arguments": deep, "meta": {"example.org/trace": [1, {"x": "y"}]}},
+        {"do": "call", "name": "get_nothing", "arguments": {}},
+        {"do": "call", "name": "count_slowly", "arguments": {"steps": 3, "pause": 1, "label": "one"}},
+        {"do": "cancel", "name": "count_slowly", "arguments": {"steps": 2000, "pause": 20, "label": "two"}},
+        {"do": "log", "contains": "cancelled two"},
+        {"do": "call", "name": "ask_name", "arguments": {}},
+        {"do": "concurrent", "count": 20},
+        {"do": "change"},
+        {"do": "call", "name": "get_weather", "arguments": {"city": "Oslo"}},
+    ])
+}
+
+/// Makes a client talk to every server, through us and without us.
+fn same_answers(client: Sdk, era: Era) {
+    // What they say is compared, so nothing may be said about it.
+    let setup = Setup::new().config("mcp: {mark_tools: false}\n");
+    let Some(rig) = Rig::new(setup.home) else { return };
+    let ada = json!({"action": "accept", "content": {"name": "Ada"}});
+    let mut connections = Vec::new();
+    for server in Sdk::ALL {
+        let (direct, proxied) = (format!("{server:?} direct"), format!("{server:?} through us"));
+        connections.push(rig.direct(&direct, server).elicit(ada.clone()));
+        connections.push(rig.proxied(&proxied, server).elicit(ada.clone()));
+    }
+    let said = rig.run(client, era, &connections, &everything());
+    assert_eq!(said.len(), connections.len());
+    for server in Sdk::ALL {
+        let by = |way: &str| said.iter().find(|said| said.name == format!("{server:?} {way}"));
+        let (direct, proxied) = (by("direct").expect("one"), by("through us").expect("one"));
+        looks_right(direct);
+        assert_eq!(direct.protocol, server.protocol(client, era), "{server:?}");
+        assert_eq!(proxied.protocol, direct.protocol, "{server:?}");
+        let steps = everything();
+        let asked = steps.as_array().expect("steps");
+        for ((step, proxied), direct) in asked.iter().zip(&proxied.steps).zip(&direct.steps) {
+            assert_eq!(proxied, direct, "{server:?}: {step}");
+        }
+        assert_eq!(rig.log(&proxied.name), rig.log(&direct.name), "{server:?}");
+    }
+}
+
+/// What a connection without us must have given, so that there is something to compare with.
+fn looks_right(said: &Said) {
+    let steps = everything();
+    let gave = |what: &str, name: Option<&str>| {
+        let asked = steps.as_array().expect("steps").iter();
+        let at = asked
+            .zip(&said.steps)
+            .find(|(step, _)| step["do"] == what && name.is_none_or(|name| step["name"] == name));
+        at.unwrap_or_else(|| panic!("no {what}: {said:?}")).1
+    };
+    let tools = gave("tools", None);
+    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(7), "{tools}");
+    let weather = gave("call", Some("get_weather"));
+    assert_eq!(weather["result"]["structuredContent"]["degrees"], 21.5, "{weather}");
+    let count = gave("call", Some("count_slowly"));
+    assert_eq!(count["progress"].as_array().map(Vec::len), Some(3), "{count}");
+    assert_eq!(count["progress"][2][2], "one 3");
+    assert_eq!(gave("cancel", None)["cancelled"], true, "{said:?}");
+    assert_eq!(gave("log", None), true, "{said:?}");
+    let name = gave("call", Some("ask_name"));
+    assert_eq!(name["result"]["content"][0]["text"], "accept Ada", "{name}");
+    assert_eq!(gave("concurrent", None)["own"], 20);
+    let version = |tools: &Value| text(&tools["tools"][3]["description"]);
+    assert_ne!(version(tools), version(gave("change", None)));
+}
+
+#[test]
+fn a_python_client_of_the_older_era_gets_the_same_answers_through_us() {
+    same_answers(Sdk::Python, Era::Legacy);
+}
+
+#[test]
+fn a_python_client_of_the_newer_era_gets_the_same_answers_through_us() {
+    same_answers(Sdk::Python, Era::Modern);
+}
+
+#[test]
+fn a_typescript_client_of_the_older_era_gets_the_same_answers_through_us() {
+    same_answers(Sdk::TypeScript, Era::Legacy);
+}
+
+#[test]
+fn a_typescript_client_of_the_newer_era_gets_the_same_answers_through_us() {
+    same_answers(Sdk::TypeScript, Era::Modern);
+}
+
+#[test]
+fn a_client_of_the_first_typescript_sdk_gets_the_same_answers_through_us() {
+    same_answers(Sdk::OldTypeScript, Era::Legacy);
+}
+
+#[test]
+fn a_thousand_calls_at_once_each_get_their_own_answer() {
+    let Some(rig) = Rig::new(Home::new()) else { return };
+    let pairs = [
+        (Sdk::Python, Era::Modern, Sdk::TypeScript),
+        (Sdk::TypeScript, Era::Modern, Sdk::Python),
+        (Sdk::OldTypeScript, Era::Legacy, Sdk::OldTypeScript),
+    ];
+    for (client, era, server) in pairs {
+        let connection = rig.proxied(&format!("{client:?}"), server);
+        let said =
+            rig.run(client, era, &[connection], &json!([{"do": "concurrent", "count": 1000}]));
+        assert_eq!(said[0].steps, [json!({"own": 1000, "wrong": []})], "{client:?} and {server:?}");
+    }
+}
+
+/// Every client, and a server of another SDK where there is one.
+const PAIRS: [(Sdk, Era, Sdk); 5] = [
+    (Sdk::Python, Era::Legacy, Sdk::TypeScript),
+    (Sdk::Python, Era::Modern, Sdk::TypeScript),
+    (Sdk::TypeScript, Era::Legacy, Sdk::OldTypeScript),
+    (Sdk::TypeScript, Era::Modern, Sdk::Python),
+    (Sdk::OldTypeScript, Era::Legacy, Sdk::Python),
+];
+
+fn delete(label: &str) -> Value {
+    json!([{"do": "call", "name": "delete_everything", "arguments": {"label": label}}])
+}
+
+fn waiting(person: &Client) -> Vec<Value> {
+    let listed = person.get("/api/approvals?state=pending").expect(200);
+    listed["items"].as_array().expect("a list").clone()
+}
+
+fn question(person: &Client) -> Value {
+    until("a question waits", || waiting(person).first().cloned())
+}
+
+#[test]
+fn with_nobody_to_ask_a_destructive_call_is_refused_where_the_model_sees_it() {
+    let Some(rig) = Rig::new(Home::new()) else { return };
+    for (client, era, server) in PAIRS {
+        let name = format!("{client:?} {era:?}");
+        let said = rig.run(client, era, &[rig.proxied(&name, server)], &delete("all"));
+        let result = &said[0].steps[0]["result"];
+        assert_eq!(result["isError"], true, "{name}: {said:?}");
+        let why = text(&result["content"][0]["text"]);
+        assert!(why.contains("Countersign"), "{name}: {why}");
+        assert_eq!(rig.log(&name), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_destructive_call_runs_once_after_a_yes_and_never_after_a_no() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let Some(rig) = Rig::new(server.setup.home.clone()) else { return };
+    for (at, (client, era, sdk)) in PAIRS.into_iter().enumerate() {
+        let name = format!("{client:?} {era:?}");
+        let label = format!("label {at}");
+        let connection = rig.proxied(&name, sdk).variable("COUNTERSIGN_DATA", &server.data());
+        let run = rig.start(client, era, std::slice::from_ref(&connection), &delete(&label));
+        let asked = question(&owner);
+        assert!(asked.to_string().contains(&label), "{name}: {asked}");
+        assert_eq!(rig.log(&name), [""; 0], "{name}: it waits");
+        owner.respond(&text(&asked["approval_id"]), true).expect(200);
+        let said = run.end();
+        assert_eq!(said[0].steps[0]["result"]["content"][0]["text"], "deleted", "{name}: {said:?}");
+        assert_eq!(rig.log(&name), [format!("deleted {label}")], "{name}");
+
+        let run = rig.start(client, era, &[connection], &delete("something else"));
+        owner.respond(&text(&question(&owner)["approval_id"]), false).expect(200);
+        let said = run.end();
+        assert_eq!(said[0].steps[0]["result"]["isError"], true, "{name}: {said:?}");
+        assert_eq!(rig.log(&name).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_call_that_is_taken_back_while_it_waits_never_runs() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let Some(rig) = Rig::new(server.setup.home.clone()) else { return };
+    for (at, (client, era, sdk)) in PAIRS.into_iter().enumerate() {
+        let name = format!("{client:?} {era:?}");
+        let file = server.setup.home.0.join(format!("asked-{at}"));
+        let steps = json!([
+            {"do": "cancel", "name": "delete_everything", "arguments": {"label": name}, "file": file},
+            {"do": "call", "name": "get_version", "arguments": {}},
+        ]);
+        let connection = rig.proxied(&name, sdk).variable("COUNTERSIGN_DATA", &server.data());
+        let run = rig.start(client, era, &[connection], &steps);
+        let asked = text(&question(&owner)["approval_id"]);
+        fs::write(&file, "").expect("a file");
+        let said = run.end();
+        assert_eq!(said[0].steps[0]["cancelled"], true, "{name}: {said:?}");
+        // The connection has not suffered.
+        assert_eq!(said[0].steps[1]["result"]["content"][0]["text"], "version 1", "{name}");
+        let state = until("nobody is asked any more", || {
+            let state = owner.state(&asked);
+            (state != "pending").then_some(state)
+        });
+        assert_eq!(state, "cancelled", "{name}");
+        assert_eq!(rig.log(&name), [""; 0], "{name}");
+    }
+}
