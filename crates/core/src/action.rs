@@ -154,7 +154,16 @@ pub enum Action {
     },
 }
 
+/// The name of the action by which an agent asks a person something and does nothing itself.
+pub const QUESTION: &str = "request_confirmation";
+
 impl Action {
+    /// Whether an agent only asks a person. A yes answers the agent and permits nothing else.
+    #[must_use]
+    pub fn is_question(&self) -> bool {
+        matches!(self, Self::Named { name, .. } if name == QUESTION)
+    }
+
     /// The `kind` tag.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -10,6 +10,7 @@ pub(crate) mod app;
 pub(crate) mod approval;
 mod audit;
 mod check;
+mod confirmation;
 mod device;
 mod file;
 mod halt;
@@ -28,6 +29,7 @@ pub(crate) fn routes() -> Vec<Route> {
         check::routes(),
         session::routes(),
         action::routes(),
+        confirmation::routes(),
         file::routes(),
         upload::routes(),
         approval::routes(),

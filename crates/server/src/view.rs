@@ -1,5 +1,6 @@
 //! What is shown of the gate's things, in JSON. Times are texts as RFC 3339 writes them.
 
+use countersign_core::action::QUESTION;
 use countersign_core::policy::profile::Limits;
 use countersign_core::{Effect, Finding, Judgement, RiskLevel};
 use countersign_gate::Permit;
@@ -125,9 +126,12 @@ pub(crate) struct Confirmation {
 
 impl From<&Card> for Confirmation {
     fn from(card: &Card) -> Self {
+        // An agent that asks calls what it is about by a name of its own.
+        let asked = card.action_json.pointer("/params/action").and_then(Value::as_str);
+        let asked = asked.filter(|_| card.action == QUESTION);
         Self {
             confirmation_id: card.approval.to_string(),
-            action: card.action.clone(),
+            action: asked.unwrap_or(&card.action).to_owned(),
             description: card.description.clone(),
             details: card.details.clone(),
             risk_level: card.risk,

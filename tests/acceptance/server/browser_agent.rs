@@ -1,4 +1,4 @@
-//! A browser agent. Rows A2, A3 and A7; A8 is in `files.rs`.
+//! A browser agent. Rows A2, A3, A4 and A7; A8 is in `files.rs`.
 
 use serde_json::{Value, json};
 
@@ -101,6 +101,115 @@ fn a2_auto_confirm_skips_the_question_never_the_block_and_is_on_record() {
     let body = json!({"consent": true, "plan": {"auto_confirm": true}});
     let refused = owner.key("agent").post("/api/sessions", &body);
     assert_eq!(refused.problem(403), "not-for-agents");
+}
+
+/// What the seed's agent asks.
+fn question() -> Value {
+    json!({
+        "action": "batch_download",
+        "description": "Download 47 PDF files from lectures.example",
+        "details": ["Vol1_Ch01.pdf", "Vol1_Ch02.pdf"],
+        "risk_level": "medium",
+    })
+}
+
+/// Asks and waits, on a thread of its own.
+fn asking(agent: &super::Client, body: &Value) -> std::thread::JoinHandle<super::client::Answer> {
+    let (agent, body) = (agent.clone(), body.clone());
+    std::thread::spawn(move || {
+        agent.json("POST", "/api/confirmations", &[("Prefer", "wait=30")], &body)
+    })
+}
+
+#[test]
+fn a4_request_confirmation_asks_a_person_and_answers_approved_or_not() {
+    let server = Server::with("browser-agent");
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let mut page = Events::open(&owner);
+    for (approved, feedback) in
+        [(true, None), (false, None), (true, Some("only volume one")), (false, Some("not now"))]
+    {
+        let waiting = asking(&agent, &question());
+        let id = text(&page.until("approval_required").data["approval_id"]);
+        let confirmation = owner.get(&format!("/api/approvals/{id}/confirmation")).expect(200);
+        assert_eq!(names(&confirmation), SIX);
+        for name in ["action", "description", "risk_level"] {
+            assert_eq!(confirmation[name], question()[name]);
+        }
+        assert_eq!(confirmation["details"], question()["details"]);
+        let body = json!({"approved": approved, "feedback": feedback});
+        owner.post(&format!("/api/approvals/{id}/respond"), &body).expect(200);
+        let answer = waiting.join().unwrap();
+        assert_eq!(answer.header("preference-applied").as_deref(), Some("wait=30"));
+        let mut expected = json!({"approved": approved});
+        if let Some(feedback) = feedback {
+            expected["feedback"] = json!(feedback);
+        }
+        assert_eq!(answer.expect(200), expected);
+        // Answering was all there was to do.
+        assert_eq!(owner.state(&id), if approved { "done" } else { "rejected" });
+    }
+}
+
+#[test]
+fn a4_silence_is_a_no_and_a_question_can_be_waited_for_in_pieces() {
+    let setup = Setup::new().config("profile: browser-agent\n");
+    let server = setup.variable("CRITICAL_POINT_TIMEOUT", "1500").start();
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    assert_eq!(asking(&agent, &question()).join().unwrap().expect(200), json!({"approved": false}));
+    let unanswered = agent.post("/api/confirmations", &question()).expect(202);
+    assert_eq!(unanswered["status"], "waiting");
+    assert_eq!(names(&unanswered["confirmation"]), SIX);
+    let mut again = question();
+    again["approval_id"] = unanswered["approval_id"].clone();
+    owner.respond(&text(&again["approval_id"]), true).expect(200);
+    assert_eq!(agent.post("/api/confirmations", &again).expect(200), json!({"approved": true}));
+    // Once.
+    assert_eq!(agent.post("/api/confirmations", &again).problem(409), "already-settled");
+    // A yes to one question is none to another.
+    let other = text(&agent.post("/api/confirmations", &question()).expect(202)["approval_id"]);
+    owner.respond(&other, true).expect(200);
+    let body = json!({"description": "Delete everything", "approval_id": other});
+    assert_eq!(agent.post("/api/confirmations", &body).problem(409), "other-action");
+}
+
+#[test]
+fn a4_only_a_person_says_yes_and_never_beforehand() {
+    let setup = Setup::new();
+    let config =
+        "profile: browser-agent\nsafety: {enabled: false}\noverrides: {\"skill.named.*\": allow}\n";
+    let server = setup.config(config).start();
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let session = agent.session(&json!({"mode": "explore"}));
+    let mut body = question();
+    body["session_id"] = json!(session);
+    // Neither lowered rules, nor exploring, nor a yes that was to be remembered.
+    for scope in ["session", "once"] {
+        let asked = agent.post("/api/confirmations", &body).expect(202);
+        let id = text(&asked["approval_id"]);
+        assert_eq!(agent.respond(&id, true).status, 403);
+        let yes = json!({"approved": true, "scope": scope});
+        owner.post(&format!("/api/approvals/{id}/respond"), &yes).expect(200);
+        let mut again = body.clone();
+        again["approval_id"] = json!(id);
+        assert_eq!(agent.post("/api/confirmations", &again).expect(200)["approved"], true);
+    }
+    let asked = agent.post("/api/confirmations", &body).expect(202);
+    let no = json!({"approved": false, "feedback": "enough"});
+    owner.post(&format!("/api/approvals/{}/respond", text(&asked["approval_id"])), &no).expect(200);
+    // A no is not asked about again in its session.
+    let answer = agent.post("/api/confirmations", &body).expect(200);
+    assert_eq!(answer, json!({"approved": false, "feedback": "enough"}));
+    // Whoever starts a session with `auto_confirm` has answered beforehand, on record.
+    let program = owner.key("program");
+    body["session_id"] = json!(program.session(&json!({"auto_confirm": true})));
+    let answer = program.post("/api/confirmations", &body).expect(200);
+    assert_eq!(answer, json!({"approved": true}));
+    owner.post("/api/halt", &json!({})).expect(204);
+    assert_eq!(program.post("/api/confirmations", &body).problem(403), "halted");
 }
 
 /// A text that is nowhere but where it was sent.

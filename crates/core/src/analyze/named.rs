@@ -1,5 +1,9 @@
 //! Actions known only by their name.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
 use crate::analyze::{Analysis, arguments, whole};
@@ -21,6 +25,11 @@ const FORBIDDEN: [&str; 6] = [
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Named { name, params } = action else { return Analysis::default() };
     let span = whole(name);
+    if action.is_question() {
+        // What it says is for a person to read: nothing acts on it.
+        let fact = Fact::new(question(params), name).at(span);
+        return Analysis { facts: vec![fact], ..Analysis::default() };
+    }
     let purpose = purpose::of_name(name);
     let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;
     if is_forbidden(name) {
@@ -33,6 +42,14 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         analysis.facts.push(Fact::new(FactKind::NamedUnknown, name).tagged(tags).at(span));
     }
     analysis
+}
+
+/// What the agent says about the risk may raise it and never lowers it.
+fn question(params: &BTreeMap<String, Value>) -> FactKind {
+    match params.get("risk_level").and_then(Value::as_str) {
+        Some("high" | "critical") => FactKind::NamedGraveQuestion,
+        Some(_) | None => FactKind::NamedQuestion,
+    }
 }
 
 /// Whether the name is forbidden, in any spelling: case, separators, full-width letters, a

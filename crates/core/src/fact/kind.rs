@@ -131,6 +131,10 @@ named! {
 
         /// A name that stands for something no agent may do.
         NamedForbidden = "named-forbidden",
+        /// Nothing happens but that a person is asked.
+        NamedQuestion = "named-question",
+        /// The same about something that the agent itself calls high risk.
+        NamedGraveQuestion = "named-grave-question",
         /// A name nobody has declared.
         NamedUnknown = "named-unknown",
 

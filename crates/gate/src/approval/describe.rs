@@ -112,6 +112,7 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
         Action::Tool { server, tool, arguments, .. } => {
             (format!("Call {tool} of {server}"), pairs(arguments))
         }
+        Action::Named { params, .. } if action.is_question() => question(params),
         Action::Named { name, params } => (format!("Do {name}"), pairs(params)),
         Action::Screenshot {} => ("Take a picture of the screen".to_owned(), Vec::new()),
         Action::ReadDom {}
@@ -124,6 +125,30 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
         | Action::Navigate { .. }
         | Action::HttpRequest { .. } => ("Read the page".to_owned(), Vec::new()),
     }
+}
+
+/// What an agent asks, in its own words.
+fn question(params: &std::collections::BTreeMap<String, Value>) -> (String, Vec<String>) {
+    let mut rest = params.clone();
+    // Named elsewhere: as what it is about, and how risky.
+    rest.retain(|name, _| !matches!(name.as_str(), "action" | "risk_level"));
+    let description = match rest.remove("description") {
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+        None => "Go on?".to_owned(),
+    };
+    let details = match rest.remove("details") {
+        Some(Value::Array(items)) => items,
+        Some(other) => vec![other],
+        None => Vec::new(),
+    };
+    let details = details.into_iter().map(|item| match item {
+        Value::String(text) => text,
+        other => other.to_string(),
+    });
+    let mut lines: Vec<_> = details.flat_map(|text| lines_of(&text)).collect();
+    lines.extend(pairs(&rest));
+    (description, lines)
 }
 
 /// Redacted as a whole before it is cut into lines: a private key is only known by its frame.
@@ -161,6 +186,16 @@ mod tests {
         assert_eq!(line, "Download 47 files (235 MB)");
         assert_eq!(lines.len(), 21);
         assert_eq!(lines.last().unwrap(), "… and 27 more");
+    }
+
+    #[test]
+    fn a_question_is_told_in_the_agents_words() {
+        let action = r#"{"kind":"named","name":"request_confirmation","params":{
+            "action":"batch_download","description":"Download 47 files","details":["a.pdf","b.pdf"],"to":"disk"
+        }}"#;
+        let (line, lines) = describe(&serde_json::from_str(action).unwrap());
+        assert_eq!(line, "Download 47 files");
+        assert_eq!(lines, ["a.pdf", "b.pdf", "to: disk"]);
     }
 
     #[test]

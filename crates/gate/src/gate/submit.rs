@@ -4,7 +4,7 @@
 //! 1 kill switch, session alive, not over its time   → refused
 //! 2 judged by core, as this user and session have it
 //! 3 may this key propose this?                      → refused
-//! 4 block → refused · allow, warn → permit · confirm → a person is asked
+//! 4 block → refused · allow, warn → permit · confirm, or a question → a person is asked
 //! 5 one batch: what it uses up, the record, the question; all or nothing
 //! ```
 
@@ -106,8 +106,12 @@ impl Gate {
                 };
                 Box::pin(self.refuse(case, why, Some(judgement))).await
             }
-            Verdict::Allow | Verdict::Warn => self.permit(case, &policy, judgement, digest).await,
-            Verdict::Confirm => Box::pin(self.ask(case, &policy, context, judgement, digest)).await,
+            Verdict::Allow | Verdict::Warn if !is_left_open(case) => {
+                self.permit(case, &policy, judgement, digest).await
+            }
+            Verdict::Allow | Verdict::Warn | Verdict::Confirm => {
+                Box::pin(self.ask(case, &policy, context, judgement, digest)).await
+            }
         }
     }
 
@@ -251,6 +255,15 @@ fn status_of(judgement: &Judgement) -> &'static str {
         before = step.said;
     }
     "allowed"
+}
+
+/// Whether an agent asks a person and nobody has answered: rules that were lowered and an earlier
+/// yes say nothing about this question. Whoever started an `auto_confirm` session, or switched on
+/// autonomous mode, has answered.
+fn is_left_open(case: &Case<'_>) -> bool {
+    let session = case.own_session().map(|session| &session.value.plan);
+    let answered = session.is_some_and(|plan| plan.auto_confirm) || case.settings.autonomous;
+    case.proposal.action.is_question() && !answered
 }
 
 fn blocked_by_origin(judgement: &Judgement) -> bool {

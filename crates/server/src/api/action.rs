@@ -161,25 +161,15 @@ async fn submit(
 ) -> Result<Response, Problem> {
     let wait = wait(headers, app)?;
     let workspace = body.workspace_id.clone();
-    let mut caller = caller_of(identity, workspace.as_ref())?;
     let proposal = body.proposal(session)?;
-    let mut submitted = app.gate.submit(&caller, proposal.clone()).await;
-    if let Err(GateError::Outdated) = submitted {
-        let identity = Identity::Caller(Box::pin(auth::anew(app, headers)).await?);
-        caller = caller_of(identity, workspace.as_ref())?;
-        submitted = app.gate.submit(&caller, proposal.clone()).await;
-    }
-    match submitted? {
+    let (caller, submitted) =
+        decided(app, identity, headers, workspace.as_ref(), &proposal).await?;
+    match submitted {
         Submitted::Permitted(permit, judgement) => {
-            app.metrics.decided("permitted");
             Ok(body::Json(Proposed::permitted(&permit, Some(judgement))).into_response())
         }
-        Submitted::Refused(refusal) => {
-            app.metrics.decided("refused");
-            Err(Problem::from(*refusal))
-        }
+        Submitted::Refused(refusal) => Err(Problem::from(*refusal)),
         Submitted::Waiting(waiting) => {
-            app.metrics.decided("waiting");
             let approval = waiting.approval.clone();
             let answered = match wait {
                 Some(wait) => Box::pin(settled(app, &caller, &approval, wait)).await?,
@@ -198,6 +188,30 @@ async fn submit(
             Ok(response)
         }
     }
+}
+
+/// What the gate says to a proposal, and who it was then.
+pub(super) async fn decided(
+    app: &App,
+    identity: Identity,
+    headers: &HeaderMap,
+    workspace: Option<&WorkspaceId>,
+    proposal: &Proposal,
+) -> Result<(Caller, Submitted), Problem> {
+    let mut caller = caller_of(identity, workspace)?;
+    let mut submitted = app.gate.submit(&caller, proposal.clone()).await;
+    if let Err(GateError::Outdated) = submitted {
+        let identity = Identity::Caller(Box::pin(auth::anew(app, headers)).await?);
+        caller = caller_of(identity, workspace)?;
+        submitted = app.gate.submit(&caller, proposal.clone()).await;
+    }
+    let submitted = submitted?;
+    app.metrics.decided(match &submitted {
+        Submitted::Permitted(..) => "permitted",
+        Submitted::Refused(_) => "refused",
+        Submitted::Waiting(_) => "waiting",
+    });
+    Ok((caller, submitted))
 }
 
 /// What a person's answer means for the one who waited for it.

@@ -113,6 +113,10 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             }
             .boxed()
         }),
+        ("request_confirmation", |_| {
+            async { post("/api/confirmations").json(&json!({"description": "Download 47 files?"})) }
+                .boxed()
+        }),
         ("list_files", |w| {
             async { get(format!("/api/sessions/{}/files", file(w).await.0)) }.boxed()
         }),

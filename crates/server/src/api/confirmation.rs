@@ -1,0 +1,234 @@
+//! An agent asks a person something, and is told yes or no.
+//!
+//! The question is an approval like any other, answered in the same places. Its answer is all
+//! there is to do, so a yes is used and reported at once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use countersign_core::action::{Action, QUESTION};
+use countersign_core::{Context, RiskLevel};
+use countersign_gate::approval::{Outcome, State as Settled};
+use countersign_gate::gate::{Card, SpendError};
+use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
+use countersign_gate::proposal::{Refusal, Why};
+use countersign_gate::{Caller, Permit, Proposal, Submitted};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::api::action::{applied, caller_of, decided, settled, wait};
+use crate::app::App;
+use crate::auth::Identity;
+use crate::body;
+use crate::error::Problem;
+use crate::route::{Route, Who, post};
+use crate::view::Confirmation;
+
+/// Longer than anything a person reads before they answer.
+const MOST_CHARACTERS: usize = 4_000;
+const MOST_DETAILS: usize = 1_000;
+
+/// What an agent asks a person.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Question")]
+struct Question {
+    /// What it is about, in one word of the agent's own, such as `batch_download`.
+    action: Option<String>,
+    /// What the person is to agree to.
+    description: String,
+    /// More lines below it.
+    #[serde(default)]
+    details: Vec<String>,
+    /// How risky the agent thinks it is: more than usual counts, less does not.
+    risk_level: Option<RiskLevel>,
+    session_id: Option<SessionId>,
+    /// For whom an assistant works, when a person is present and has more than one.
+    workspace_id: Option<WorkspaceId>,
+    /// The question to go on waiting for, which must be this very one.
+    approval_id: Option<ApprovalId>,
+}
+
+/// A person's answer to an agent that asked.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Confirmed {
+    /// Whether a person said yes. Silence is a no.
+    approved: bool,
+    /// What the person wants the agent to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback: Option<String>,
+}
+
+/// A question nobody has answered yet.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Unanswered {
+    /// Always `waiting`.
+    status: &'static str,
+    /// By which to go on waiting.
+    approval_id: String,
+    expires_at: String,
+    confirmation: Confirmation,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/confirmations", "request_confirmation")
+            .by(Who::Either)
+            .says("Asks a person, and tells yes or no. With `Prefer: wait=30` waits that long for the answer; sent again with the `approval_id` goes on waiting.")
+            .takes::<Question>()
+            .gives::<Confirmed>(200)
+            .gives::<Unanswered>(202)
+            .decides()
+            .to(request_confirmation),
+    ]
+}
+
+impl Question {
+    fn proposal(&self) -> Result<Proposal, Problem> {
+        let texts = self.details.iter().chain(&self.action).chain([&self.description]);
+        let long = texts.into_iter().any(|text| text.chars().count() > MOST_CHARACTERS);
+        if long || self.details.len() > MOST_DETAILS {
+            return Err(Problem::bad_request("that is more than a person can read"));
+        }
+        if self.description.trim().is_empty() {
+            return Err(Problem::bad_request("`description` says nothing"));
+        }
+        let mut params = BTreeMap::from([("description".to_owned(), json!(self.description))]);
+        if let Some(action) = &self.action {
+            params.insert("action".to_owned(), json!(action));
+        }
+        if !self.details.is_empty() {
+            params.insert("details".to_owned(), json!(self.details));
+        }
+        if let Some(risk) = self.risk_level {
+            params.insert("risk_level".to_owned(), json!(risk));
+        }
+        let action = Action::Named { name: QUESTION.to_owned(), params };
+        let proposal = Proposal { context: Context::default(), ..Proposal::of(action) };
+        Ok(Proposal { session: self.session_id.clone(), ..proposal })
+    }
+}
+
+async fn request_confirmation(
+    State(app): State<App>,
+    identity: Identity,
+    headers: HeaderMap,
+    body::Json(question): body::Json<Question>,
+) -> Result<Response, Problem> {
+    let wait = wait(&headers, &app)?;
+    let proposal = question.proposal()?;
+    let workspace = question.workspace_id.as_ref();
+    let (caller, approval) = match question.approval_id {
+        Some(approval) => (caller_of(identity, workspace)?, approval),
+        None => match decided(&app, identity, &headers, workspace, &proposal).await? {
+            (caller, Submitted::Waiting(waiting)) => (caller, waiting.approval),
+            (caller, Submitted::Permitted(permit, _)) => {
+                use_up(&app, &caller, &proposal, &permit).await?;
+                return Ok(Confirmed::yes(None).into_response());
+            }
+            (_, Submitted::Refused(refusal)) => return refused(*refusal),
+        },
+    };
+    let asked = Asked { app: &app, caller: &caller, approval: &approval, proposal: &proposal };
+    let mut response = asked.answer(wait.unwrap_or_default()).await?;
+    applied(response.headers_mut(), wait);
+    Ok(response)
+}
+
+/// A no from earlier in this session is an answer; anything else is told as what it is.
+fn refused(refusal: Refusal) -> Result<Response, Problem> {
+    match refusal.why {
+        Why::Declined(feedback) => Ok(Confirmed::no(feedback).into_response()),
+        _ => Err(refusal.into()),
+    }
+}
+
+/// A question that was put to a person.
+struct Asked<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    approval: &'a ApprovalId,
+    proposal: &'a Proposal,
+}
+
+impl Asked<'_> {
+    async fn answer(&self, wait: Duration) -> Result<Response, Problem> {
+        let Self { app, caller, approval, proposal } = *self;
+        let settled = Box::pin(settled(app, caller, approval, wait)).await?;
+        let state = if let Some(state) = settled {
+            state
+        } else {
+            let card = app.gate.approval_of_caller(caller, approval).await?;
+            if card.state.is_pending() {
+                let body = body::Json(Unanswered::of(&card));
+                return Ok((StatusCode::ACCEPTED, body).into_response());
+            }
+            card.state
+        };
+        match state {
+            Settled::Approved { decision, .. } => {
+                let permit = match app.gate.spend(caller, approval, proposal).await {
+                    Ok(permit) => permit,
+                    // A yes that nobody fetched in time.
+                    Err(SpendError::Settled("expired")) => {
+                        return Ok(Confirmed::no(None).into_response());
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                use_up(app, caller, proposal, &permit).await?;
+                Ok(Confirmed::yes(decision.feedback).into_response())
+            }
+            Settled::Rejected { decision } => Ok(Confirmed::no(decision.feedback).into_response()),
+            Settled::Pending { .. } | Settled::Expired { .. } | Settled::Cancelled { .. } => {
+                Ok(Confirmed::no(None).into_response())
+            }
+            state @ (Settled::Started { .. }
+            | Settled::Done { .. }
+            | Settled::Failed { .. }
+            | Settled::Unknown { .. }) => {
+                let detail = "its answer has been given already";
+                Err(Problem::conflict("already-settled", detail).with("state", state.as_str()))
+            }
+        }
+    }
+}
+
+/// Telling the answer is all there was to do.
+async fn use_up(
+    app: &App,
+    caller: &Caller,
+    proposal: &Proposal,
+    permit: &Permit,
+) -> Result<(), Problem> {
+    let session = proposal.session.as_ref();
+    Ok(app.gate.report(caller, permit.id(), session, Outcome::Done, None).await?)
+}
+
+impl Confirmed {
+    const fn yes(feedback: Option<String>) -> Self {
+        Self { approved: true, feedback }
+    }
+
+    const fn no(feedback: Option<String>) -> Self {
+        Self { approved: false, feedback }
+    }
+
+    fn into_response(self) -> Response {
+        body::Json(self).into_response()
+    }
+}
+
+impl Unanswered {
+    fn of(card: &Card) -> Self {
+        Self {
+            status: "waiting",
+            approval_id: card.approval.to_string(),
+            expires_at: card.expires_at.to_string(),
+            confirmation: Confirmation::from(card),
+        }
+    }
+}
