@@ -14,7 +14,7 @@ mod config;
 mod demo;
 mod devices;
 mod doctor;
-mod explain;
+pub(crate) mod explain;
 mod halt;
 mod hook;
 mod install;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use countersign_core::{Action, Context, Judgement, Verdict};
 use countersign_gate::secret::{Secret, SecretKind};
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::client::{self, Address, Client, ClientError, Refused};
 use crate::hook::Options;
@@ -127,6 +127,38 @@ impl Desk {
             self.wait(approval, &proposal, session.as_deref(), waiter).await
         };
         resumed.await.unwrap_or_else(|error| failed(&error))
+    }
+
+    /// Asks a person something that is no action, and gives the answer: `approved`, and feedback
+    /// where there is some.
+    ///
+    /// # Errors
+    /// Nobody can be asked, or it was refused.
+    pub(crate) async fn confirm(
+        &self,
+        question: &Map<String, Value>,
+        waiter: &impl Waiter,
+    ) -> Result<Value, Outcome> {
+        let confirmed = async {
+            let mut question = question.clone();
+            if let Some(label) = &self.session {
+                let session = self.session(label).await?;
+                question.insert("session_id".to_owned(), Value::from(session));
+            }
+            loop {
+                let body = Value::Object(question.clone());
+                let path = "/api/confirmations";
+                let answer = self.client.ask(Method::POST, path, Some(&body), Some(WAIT)).await?;
+                if answer.get("approved").is_some() {
+                    return Ok(answer);
+                }
+                let id = field(&answer, "approval_id");
+                if question.insert("approval_id".to_owned(), Value::from(id)).is_none() {
+                    waiter.asked(id);
+                }
+            }
+        };
+        confirmed.await.map_err(|error| failed(&error))
     }
 
     /// The page where a person can answer a question, where that is known.

@@ -207,36 +207,58 @@ impl Decision {
     }
 }
 
+/// What comes of judging, before anybody is asked.
+pub(crate) enum Judged<'a> {
+    /// Nothing that we have to say anything about.
+    Neutral,
+    /// No, and why.
+    Deny(String),
+    /// What somebody must be asked about; perhaps nothing.
+    Ask(Vec<Case<'a>>, Options),
+}
+
+/// Judges what a host says its agent is about to do.
+///
+/// # Errors
+/// The configuration is wrong, or judging failed.
+pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> {
+    let (actions, prompt) = match &told.what {
+        What::Nothing => return Ok(Judged::Neutral),
+        What::Refused(why) => return Ok(Judged::Deny(why.clone())),
+        What::Acts(actions) => (actions, false),
+        What::Prompts(actions) => (actions, true),
+    };
+    if is_halted() {
+        return Ok(Judged::Deny(HALTED.to_owned()));
+    }
+    let around = surroundings(host, told)?;
+    let layers = settings::layers(&around)?;
+    let options = Options::read(&layers)?;
+    let policy = settings::policy_of(layers)?;
+    let mut cases = Vec::new();
+    for action in actions {
+        let mut context = around.clone();
+        let judgement = case::judge_with_facts(action, &policy, &mut context)?;
+        if judgement.verdict == Verdict::Block {
+            return Ok(Judged::Deny(refusal(&judgement)));
+        }
+        cases.push(Case { action, context, judgement });
+    }
+    // What the host asks about itself, a person answers there.
+    if prompt {
+        return Ok(Judged::Neutral);
+    }
+    cases.retain(|case| options.record || case.must_ask());
+    Ok(Judged::Ask(cases, options))
+}
+
 impl Turn<'_> {
     fn decide(&self) -> Result<Decision> {
-        let (actions, prompt) = match &self.told.what {
-            What::Nothing => return Ok(Decision::Neutral),
-            What::Refused(why) => return Ok(Decision::Deny(why.clone())),
-            What::Acts(actions) => (actions, false),
-            What::Prompts(actions) => (actions, true),
-        };
-        if is_halted() {
-            return Ok(Decision::Deny(HALTED.to_owned()));
-        }
-        let around = surroundings(self.host, self.told)?;
-        let layers = settings::layers(&around)?;
-        let options = Options::read(&layers)?;
-        let policy = settings::policy_of(layers)?;
-        let mut cases = Vec::new();
-        for action in actions {
-            let mut context = around.clone();
-            let judgement = case::judge_with_facts(action, &policy, &mut context)?;
-            if judgement.verdict == Verdict::Block {
-                return Ok(Decision::Deny(refusal(&judgement)));
-            }
-            cases.push(Case { action, context, judgement });
-        }
-        // What the host asks about itself, a person answers there.
-        if prompt {
-            return Ok(Decision::Neutral);
-        }
-        cases.retain(|case| options.record || case.must_ask());
-        Ok(self.settle(&cases, &options))
+        Ok(match judged(self.host, self.told)? {
+            Judged::Neutral => Decision::Neutral,
+            Judged::Deny(why) => Decision::Deny(why),
+            Judged::Ask(cases, options) => self.settle(&cases, &options),
+        })
     }
 
     /// Asks about each in turn: all of them, or none.

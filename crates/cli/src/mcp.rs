@@ -6,10 +6,12 @@ mod message;
 mod options;
 mod pins;
 mod proxy;
+mod serve;
 mod stdio;
 mod subject;
 mod terms;
 mod tools;
 
 pub(crate) use options::Options;
+pub(crate) use serve::serve;
 pub(crate) use stdio::relay as relay_program;

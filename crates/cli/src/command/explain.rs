@@ -62,6 +62,16 @@ impl Explain {
     }
 }
 
+/// The same as a text without colours.
+pub(crate) fn text(
+    action: &Action,
+    policy: &Policy,
+    judgement: &Judgement,
+    changes: &[String],
+) -> String {
+    Page { action, policy, paint: Paint::Plain }.text(judgement, changes)
+}
+
 #[derive(Serialize)]
 struct Explanation<'a> {
     judgement: &'a Judgement,

@@ -25,6 +25,7 @@ pub(crate) struct Mcp {
 #[derive(Debug, Subcommand)]
 enum What {
     Proxy(Proxy),
+    Serve(Serve),
 }
 
 /// Start a server and judge every call before it gets there
@@ -60,6 +61,17 @@ struct Proxy {
     command: Vec<OsString>,
 }
 
+/// Be an MCP server, by which an agent asks before it acts
+///
+/// Its tools: `request_confirmation` asks a person, `check_action` and `explain_action` judge,
+/// `approve` answers for Claude Code's `--permission-prompt-tool`. None of them answers what a
+/// person is asked.
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
+    data: Data,
+}
+
 impl Mcp {
     /// Does what was asked.
     ///
@@ -68,6 +80,7 @@ impl Mcp {
     pub(crate) fn run(self) -> Result<Exit> {
         match self.what {
             What::Proxy(proxy) => proxy.run(),
+            What::Serve(serve) => mcp::serve(serve.data.folder()?),
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) mod code {
     pub(crate) const NO_METHOD: i64 = -32601;
     /// The parameters are wrong.
     pub(crate) const WRONG_PARAMS: i64 = -32602;
+    /// This revision is not spoken here.
+    pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
     /// Headers say something else than the message.
     pub(crate) const HEADER_MISMATCH: i64 = -32_020;
     /// It was refused, by us. Outside of what JSON-RPC and MCP keep for themselves.
@@ -233,6 +235,15 @@ impl Message {
         let id = id.map_or(Json::Null, |id| id.0.clone());
         let error = Object::default().with("code", code).with("message", why);
         Self(Object::default().with("jsonrpc", "2.0").with("id", id).with("error", error))
+    }
+
+    /// The same with something for programs.
+    pub(crate) fn failure_with(id: &Id, code: i64, why: &str, data: Object) -> Self {
+        let mut failure = Self::failure(Some(id), code, why);
+        if let Some(error) = failure.0.get_mut("error").and_then(Json::as_object_mut) {
+            error.set("data", data);
+        }
+        failure
     }
 
     /// What a tool says, as one text. A refusal is such an answer too: the model must see it.

@@ -63,9 +63,14 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
     Ok(Exit::Done)
 }
 
+/// Reads lines from our standard input, to its end.
+pub(super) fn read_lines(each: impl FnMut(Result<String, &'static str>)) {
+    each_line(io::stdin().lock(), each);
+}
+
 /// Reads what the client says on our standard input, to its end.
 pub(super) fn read_client(proxy: &Arc<Proxy>) {
-    each_line(io::stdin().lock(), |line| match line {
+    read_lines(|line| match line {
         Ok(line) => proxy.from_client(&line),
         Err(why) => proxy.client_broke(why),
     });

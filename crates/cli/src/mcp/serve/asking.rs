@@ -1,0 +1,92 @@
+//! A call that may have to wait for a person.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, mpsc};
+
+use crate::desk::{Case, Desk, Outcome, Waiter};
+use crate::hook::Options;
+
+/// Longer than any question waits.
+const A_DAY: Duration = Duration::from_hours(24);
+
+/// What a call needs to ask.
+pub(super) struct Asking {
+    /// The data folder.
+    pub(super) folder: PathBuf,
+    /// Told when nobody wants the answer any more.
+    pub(super) cancelled: Arc<Notify>,
+}
+
+impl Asking {
+    /// Asks about an action.
+    pub(super) async fn ask(&self, case: &Case<'_>, options: &Options) -> Outcome {
+        let desk = match self.desk(options).await {
+            Ok(desk) => desk,
+            Err(error) => return Outcome::Nobody(format!("{error:#}")),
+        };
+        let asked = self.unless_cancelled(&desk, async |waiter| desk.ask(case, &waiter).await);
+        asked.await.unwrap_or_else(|| Outcome::Refused("nobody waits any more".to_owned()))
+    }
+
+    /// Asks something that is no action.
+    pub(super) async fn confirm(
+        &self,
+        question: &Map<String, Value>,
+        options: &Options,
+    ) -> Result<Value, Outcome> {
+        let desk = self.desk(options).await;
+        let desk = desk.map_err(|error| Outcome::Nobody(format!("{error:#}")))?;
+        let asked =
+            self.unless_cancelled(&desk, async |waiter| desk.confirm(question, &waiter).await);
+        let gone = || Err(Outcome::Refused("nobody waits any more".to_owned()));
+        asked.await.unwrap_or_else(gone)
+    }
+
+    async fn desk(&self, options: &Options) -> Result<Desk> {
+        let (options, folder) = (options.clone(), self.folder.clone());
+        let opening = move || Desk::open(&options, Some(&folder), "MCP".to_owned(), A_DAY);
+        tokio::task::spawn_blocking(opening).await?
+    }
+
+    /// Waits for an answer, and takes the question back when nobody wants that any more.
+    async fn unless_cancelled<T>(
+        &self,
+        desk: &Desk,
+        ask: impl AsyncFnOnce(Asked) -> T,
+    ) -> Option<T> {
+        let (asked, mut questions) = mpsc::unbounded_channel();
+        let mut answer = pin!(ask(Asked(asked)));
+        let (mut question, mut is_cancelled) = (None, false);
+        loop {
+            tokio::select! {
+                answer = &mut answer => return Some(answer),
+                Some(approval) = questions.recv() => question = Some(approval),
+                () = self.cancelled.notified(), if !is_cancelled => is_cancelled = true,
+            }
+            // A question that is just being put is taken back once it has a name.
+            if let (true, Some(approval)) = (is_cancelled, &question) {
+                let _ = desk.withdraw(approval).await;
+                return None;
+            }
+        }
+    }
+}
+
+/// Passes on that a question has a name now.
+struct Asked(mpsc::UnboundedSender<String>);
+
+impl Waiter for Asked {
+    fn left(&self) -> Duration {
+        A_DAY
+    }
+
+    fn asked(&self, approval: &str) {
+        let _ = self.0.send(approval.to_owned());
+    }
+}

@@ -1,0 +1,238 @@
+//! The tools that our server offers.
+
+use std::pin::Pin;
+
+use anyhow::{Context as _, Result, bail};
+use countersign_core::{Action, Context, Judgement, Policy};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::asking::Asking;
+use crate::around::{self, Around};
+use crate::command::explain;
+use crate::desk::Outcome;
+use crate::hook::{self, Judged, Options};
+use crate::mcp::json::{Json, Object, read};
+use crate::mcp::message::Era;
+use crate::{case, change, host, settings};
+
+/// What a tool says.
+#[derive(Debug)]
+pub(super) struct Said {
+    text: String,
+    structured: Option<Value>,
+    is_error: bool,
+}
+
+impl Said {
+    fn plain(text: String) -> Self {
+        Self { text, structured: None, is_error: false }
+    }
+
+    /// The same for programs and for models.
+    fn structured(value: Value) -> Self {
+        Self { text: value.to_string(), structured: Some(value), is_error: false }
+    }
+
+    fn error(why: &str) -> Self {
+        Self { text: format!("Countersign: {why}"), structured: None, is_error: true }
+    }
+
+    /// A panic, which is a no like any other.
+    pub(super) fn failed() -> Self {
+        Self::error("this failed inside, so take it for a no")
+    }
+
+    pub(super) fn result(self, era: Era) -> Object {
+        let block = Object::default().with("type", "text").with("text", self.text);
+        let mut result = era.result().with("content", vec![Json::from(block)]);
+        if let Some(value) = &self.structured {
+            result.set("structuredContent", Json::from(value));
+        }
+        if self.is_error {
+            result.set("isError", true);
+        }
+        result
+    }
+}
+
+type Answer<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
+type Tool = for<'a> fn(Value, &'a Asking) -> Answer<'a>;
+
+/// The tool of this name.
+pub(super) fn find(name: &str) -> Option<Tool> {
+    match name {
+        "request_confirmation" => {
+            Some(|given, asking| Box::pin(request_confirmation(given, asking)))
+        }
+        "check_action" => Some(|given, _| Box::pin(async { said(check(given)) })),
+        "explain_action" => Some(|given, _| Box::pin(async { said(explain_action(given)) })),
+        "approve" => Some(|given, asking| Box::pin(approve(given, asking))),
+        _ => None,
+    }
+}
+
+/// What is offered, as `tools/list` gives it.
+pub(super) fn offered() -> Json {
+    // Checked by a test; a list that cannot be read offers nothing.
+    read(include_str!("offer.json")).unwrap_or(Json::Array(Vec::new()))
+}
+
+fn said(outcome: Result<Said>) -> Said {
+    outcome.unwrap_or_else(|error| Said::error(&format!("{error:#}")))
+}
+
+/// An action, and what is true around it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    action: Action,
+    #[serde(default)]
+    context: Context,
+}
+
+struct Looked {
+    action: Action,
+    policy: Policy,
+    context: Context,
+    judgement: Judgement,
+}
+
+fn looked(given: Value) -> Result<Looked> {
+    let Given { action, context } =
+        serde_json::from_value(given).context("this is no `action` that can be judged")?;
+    let mut context = around::fill(context, &Around::at(None, None).context()?);
+    let policy = settings::policy(&context)?;
+    let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
+    Ok(Looked { action, policy, context, judgement })
+}
+
+fn check(given: Value) -> Result<Said> {
+    Ok(Said::structured(serde_json::to_value(looked(given)?.judgement)?))
+}
+
+fn explain_action(given: Value) -> Result<Said> {
+    let Looked { action, policy, context, judgement } = looked(given)?;
+    let changes = change::changes(&action, &policy, &context, &judgement)?;
+    Ok(Said::plain(explain::text(&action, &policy, &judgement, &changes)))
+}
+
+async fn request_confirmation(given: Value, asking: &Asking) -> Said {
+    let no = |why: String| Said {
+        is_error: true,
+        ..Said::structured(json!({"approved": false, "feedback": why}))
+    };
+    let (question, options) = match question(given).and_then(|given| Ok((given, options()?))) {
+        Ok(both) => both,
+        Err(error) => return Said::error(&format!("{error:#}")),
+    };
+    match asking.confirm(&question, &options).await {
+        Ok(answer) => Said::structured(answer),
+        Err(Outcome::Nobody(why)) => no(format!("nobody can be asked: {why}")),
+        Err(Outcome::Refused(why)) => no(why),
+        Err(Outcome::Agreed(_) | Outcome::Permitted(_)) => no("this cannot be".to_owned()),
+    }
+}
+
+/// What stands in a question; where it belongs is not for the agent to say.
+fn question(given: Value) -> Result<Map<String, Value>> {
+    let Value::Object(question) = given else { bail!("a question has a `description`") };
+    let known = ["action", "description", "details", "risk_level"];
+    if let Some(other) = question.keys().find(|name| !known.contains(&name.as_str())) {
+        bail!("unknown field `{}`", other.escape_debug());
+    }
+    Ok(question)
+}
+
+fn options() -> Result<Options> {
+    Options::read(&settings::layers(&Around::at(None, None).context()?)?)
+}
+
+/// What Claude Code asks of a `--permission-prompt-tool`.
+#[derive(Debug, Deserialize)]
+struct Prompt {
+    tool_name: String,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    tool_use_id: Option<String>,
+}
+
+/// Answers in the words of that contract: whatever is no clear yes is a no.
+async fn approve(given: Value, asking: &Asking) -> Said {
+    let behaviour = match permission(given, asking).await {
+        Ok((input, None)) => json!({"behavior": "allow", "updatedInput": input}),
+        Ok((_, Some(why))) => json!({"behavior": "deny", "message": why}),
+        Err(error) => {
+            let why = format!("Countersign refused this, for something is wrong: {error:#}");
+            json!({"behavior": "deny", "message": why})
+        }
+    };
+    Said::plain(behaviour.to_string())
+}
+
+/// The input, and why not.
+async fn permission(given: Value, asking: &Asking) -> Result<(Value, Option<String>)> {
+    let Prompt { tool_name, input, tool_use_id } =
+        serde_json::from_value(given).context("this names no tool")?;
+    let claude = host::find("claude-code").context("Claude Code is not known")?;
+    let event = json!({
+        "hook_event_name": "PreToolUse", "tool_name": tool_name, "tool_input": input,
+        "tool_use_id": tool_use_id, "session_id": "permission prompt",
+        "cwd": std::env::current_dir().context("cannot tell the working folder")?,
+    });
+    let told = match claude.decode(&event) {
+        Ok(told) => told,
+        Err(host::Unreadable(why)) => bail!("the call cannot be understood: {why}"),
+    };
+    let (cases, options) = match hook::judged(claude, &told)? {
+        Judged::Neutral => return Ok((input, None)),
+        Judged::Deny(why) => return Ok((input, Some(why))),
+        Judged::Ask(cases, options) => (cases, options),
+    };
+    for case in &cases {
+        let why = match asking.ask(case, &options).await {
+            Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
+            Outcome::Refused(why) => why,
+            Outcome::Nobody(why) => hook::nobody(&case.judgement, &why),
+        };
+        return Ok((input, Some(why)));
+    }
+    Ok((input, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_offered_can_be_called_and_nothing_answers_for_a_person() {
+        let Json::Array(tools) = offered() else { panic!("no list") };
+        let names: Vec<_> =
+            tools.iter().map(|tool| tool.get("name").unwrap().as_str().unwrap()).collect();
+        assert_eq!(names, ["request_confirmation", "check_action", "explain_action", "approve"]);
+        assert!(names.iter().all(|name| find(name).is_some()));
+        for other in ["respond", "answer", "approve_approval", "spend"] {
+            assert!(find(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_action_is_judged_and_what_is_none_is_an_error() {
+        let judged = check(json!({"action": {"kind": "shell", "command": "rm -rf /"}})).unwrap();
+        assert_eq!(judged.structured.unwrap()["verdict"], "block");
+        let why = explain_action(json!({"action": {"kind": "shell", "command": "ls"}})).unwrap();
+        assert!(why.text.starts_with("allow"), "{}", why.text);
+        for odd in [json!({}), json!(null), json!({"action": {"kind": "shell"}, "x": 1})] {
+            assert!(check(odd.clone()).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_question_names_no_session_and_no_approval_of_its_own() {
+        assert!(question(json!({"description": "x", "details": ["y"]})).is_ok());
+        for odd in [json!({"approval_id": "apr_1"}), json!({"session_id": "s"}), json!([])] {
+            assert!(question(odd.clone()).is_err(), "{odd}");
+        }
+    }
+}
