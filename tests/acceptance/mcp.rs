@@ -13,6 +13,7 @@ mod fields;
 mod http;
 mod link;
 mod sdk;
+mod serve;
 
 use sdk::{Era, Rig, Said, Sdk};
 
