@@ -82,7 +82,9 @@ impl Server {
     /// Whoever asked is gone, and so is their interest in an answer.
     fn end(&self) {
         let calls: Vec<_> = self.calls().drain().map(|(_, call)| call).collect();
-        calls.iter().for_each(|call| call.notify_one());
+        for call in &calls {
+            call.notify_one();
+        }
         let withdrawn = async {
             // Each holds on to its own as long as it has something to take back.
             while calls.iter().any(|call| Arc::strong_count(call) > 1) {
