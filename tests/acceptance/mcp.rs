@@ -11,6 +11,7 @@ use crate::server::{Client, Home, Server, Setup, text, until};
 
 mod fields;
 mod http;
+mod link;
 mod sdk;
 
 use sdk::{Era, Rig, Said, Sdk};

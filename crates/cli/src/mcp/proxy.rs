@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Result;
-use countersign_core::redact::redact;
 use countersign_core::{Action, Verdict};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -32,16 +31,19 @@ use super::message::{Era, Id, Kind, Message, code};
 use super::pins::Pins;
 use super::subject;
 use super::terms::{Standing, Terms};
-use super::tools::{Tools, make_private};
+use super::tools::Tools;
 use crate::show::one_line;
 use crate::{case, hook};
 
+mod answered;
 mod guard;
 mod held;
+mod person;
 #[cfg(test)]
 mod tests;
 
-use held::{Busy, Held, Permit};
+use held::Held;
+use person::{Busy, Permit};
 
 /// Continuations of calls that were agreed to; more than these are asked about again.
 const MOST_CONTINUATIONS: usize = 256;
@@ -414,105 +416,6 @@ impl Proxy {
         self.to_server(message);
     }
 
-    /// The server has answered a request of the client.
-    fn answered(self: &Arc<Self>, id: &Id, sent: Sent, mut message: Message) {
-        if let Some(permit) = sent.permit {
-            self.report(permit, is_success(&message));
-        }
-        let terms = match self.house.standing.terms() {
-            Ok(terms) => terms,
-            Err(why) => return self.to_client(&Message::failure(Some(id), code::REFUSED, &why)),
-        };
-        let Some(result) = message.result_mut() else { return self.to_client(&message) };
-        if let Err(why) = self.guard_input(result, &terms) {
-            return self.to_client(&Message::said(id, sent.era, &why, true));
-        }
-        self.remember_state(result, sent.digest);
-        match sent.method.as_str() {
-            "initialize" => {
-                let tools = result.get("capabilities").and_then(|can| can.get("tools"));
-                let tells = tools.and_then(|tools| tools.get("listChanged"));
-                self.tells_changes.store(tells == Some(&Json::Bool(true)), Ordering::Relaxed);
-            }
-            "tools/list" => {
-                *lock(&self.shown_by) = Some(Arc::clone(&terms));
-                if let Err(why) = self.listed(result, sent.first_page, &terms) {
-                    return self.to_client(&Message::failure(Some(id), code::REFUSED, &why));
-                }
-            }
-            "tools/call" | "resources/read" | "prompts/get"
-                if terms.mcp.redacts(&self.house.server) =>
-            {
-                for name in ["content", "structuredContent", "contents", "messages"] {
-                    if let Some(said) = result.get_mut(name) {
-                        said.each_text(&|text| redact(text).text);
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.to_client(&message);
-    }
-
-    /// Learns what the tools are, and shows what the client may see.
-    fn listed(&self, result: &mut Object, first: bool, terms: &Terms) -> Result<(), String> {
-        let Some(list) = result.get_mut("tools").and_then(Json::as_array_mut) else {
-            return Ok(());
-        };
-        let server = &self.house.server;
-        self.learn(list, first)?;
-        let tools = lock(&self.house.tools);
-        let mut context = self.house.standing.around.clone();
-        let pins = lock(&self.house.pins);
-        let names = list.iter().filter_map(|tool| tool.get("name")?.as_str());
-        for name in names.map(|name| format!("{server}/{name}")) {
-            let pinned = pins.get(&name).map(str::to_owned);
-            context.pinned_tools.extend(pinned.map(|digest| (name, digest)));
-        }
-        if tools.show(server, list, terms, &context) {
-            make_private(result);
-        }
-        Ok(())
-    }
-
-    /// Takes over what the server says its tools are, and pins what is seen for the first time.
-    fn learn(&self, list: &[Json], first: bool) -> Result<(), String> {
-        let seen = {
-            let mut tools = lock(&self.house.tools);
-            if first {
-                tools.forget();
-            }
-            tools.learn(&self.house.server, list)
-        };
-        let kept = lock(&self.house.pins).keep_new(seen);
-        kept.map_err(|error| format!("Countersign cannot keep the tools' definitions: {error:#}"))
-    }
-
-    fn remember_state(&self, result: &Object, digest: Option<String>) {
-        let state = result.get("requestState").and_then(Json::as_str);
-        if let (Some(state), Some(digest)) = (state, digest) {
-            let mut continued = lock(&self.continued);
-            if continued.len() == MOST_CONTINUATIONS {
-                continued.pop_front();
-            }
-            continued.push_back((state.to_owned(), digest));
-        }
-    }
-
-    /// An answer of the server that cannot be trusted. The one who waits for it must not wait for
-    /// ever.
-    fn unreadable(&self, text: &str, why: &str) {
-        self.complain(&format!("unreadable message: {why}"));
-        let value: Option<Value> = serde_json::from_str(text).ok();
-        let id = value.as_ref().and_then(|value| value.get("id")).map(Json::from);
-        if let Some(id) = id.as_ref().and_then(Id::of)
-            && lock(&self.sent).remove(&id).is_some()
-        {
-            let why = format!("Countersign: the server's answer cannot be trusted: {why}");
-            self.to_client(&Message::failure(Some(&id), code::REFUSED, &why));
-        }
-    }
-
     /// Asks the other side something ourselves.
     async fn ask(
         &self,
@@ -567,11 +470,6 @@ impl Proxy {
             self.to_client(&Message::failure(Some(&id), code::REFUSED, gone));
         }
     }
-}
-
-/// Whether an answer says that it went well.
-fn is_success(message: &Message) -> bool {
-    message.result().is_some_and(|result| result.get("isError") != Some(&Json::Bool(true)))
 }
 
 /// What a poisoned lock guards is still whole: nothing here panics between two changes.

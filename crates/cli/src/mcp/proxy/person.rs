@@ -1,0 +1,271 @@
+//! Asks a person about a held call, and shows where to answer to clients that can.
+
+use std::future::pending;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use countersign_core::Judgement;
+use tokio::sync::mpsc;
+use tokio::time::interval;
+
+use super::held::{Call, Ending, STATE, resumed};
+use super::{Proxy, Side, lock};
+use crate::desk::{Case, Desk, Outcome, Permitted, Waiter};
+use crate::hook;
+use crate::mcp::json::{Json, Object};
+use crate::mcp::message::{Era, Message};
+use crate::mcp::terms::Terms;
+use crate::show::one_line;
+
+/// What our part of the input is called.
+pub(super) const OURS: &str = "countersign";
+const SHOW_PROGRESS: Duration = Duration::from_secs(10);
+/// Longer than any question waits.
+const A_DAY: Duration = Duration::from_hours(24);
+
+/// By what the gate can be told how a call went.
+#[derive(Debug)]
+pub(super) struct Permit {
+    desk: Desk,
+    permitted: Permitted,
+}
+
+/// Counts what must not be cut off.
+#[derive(Debug, Default)]
+pub(super) struct Busy(AtomicUsize);
+
+impl Busy {
+    pub(super) fn is_idle(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Proxy {
+    /// Asks a person.
+    ///
+    /// # Errors
+    /// There is no yes; how it ends instead.
+    pub(super) async fn asked_person(
+        &self,
+        call: &Call,
+        case: &Case<'_>,
+        terms: &Arc<Terms>,
+    ) -> Result<Permit, Ending> {
+        let (options, label) = (terms.hook.clone(), format!("MCP {}", self.house.server));
+        let folder = self.house.folder.clone();
+        let opening =
+            tokio::task::spawn_blocking(move || Desk::open(&options, Some(&folder), label, A_DAY));
+        let desk = match opening.await {
+            Ok(Ok(desk)) => desk,
+            Ok(Err(error)) => return Err(nobody(&case.judgement, &format!("{error:#}"))),
+            Err(_) => return Err(nobody(&case.judgement, "asking failed")),
+        };
+        if let Some(approval) = resumed(&call.message)
+            && is_declined(&call.message)
+        {
+            let _ = desk.withdraw(approval).await;
+            return Err(Ending::No(DECLINED.to_owned()));
+        }
+        let outcome = self.waited(call, case, &desk, terms).await?;
+        match outcome {
+            Outcome::Agreed(permitted) | Outcome::Permitted(permitted) => {
+                Ok(Permit { desk, permitted })
+            }
+            Outcome::Refused(why) => Err(Ending::No(why)),
+            Outcome::Nobody(why) => Err(nobody(&case.judgement, &why)),
+        }
+    }
+
+    /// Waits for a person, or until nobody wants to know any more.
+    async fn waited(
+        &self,
+        call: &Call,
+        case: &Case<'_>,
+        desk: &Desk,
+        terms: &Terms,
+    ) -> Result<Outcome, Ending> {
+        let (asked, mut questions) = mpsc::unbounded_channel();
+        let waiter = Asked(asked);
+        let mut asking = pin!(async {
+            match resumed(&call.message) {
+                Some(approval) => desk.resume(case, approval, &waiter).await,
+                None => desk.ask(case, &waiter).await,
+            }
+        });
+        let mut question = resumed(&call.message).map(str::to_owned);
+        let mut shown: Shown<'_> = Box::pin(pending());
+        let mut linked: Option<String> = None;
+        let mut ticks = interval(SHOW_PROGRESS);
+        let (mut is_cancelled, mut steps) = (false, 0_u32);
+        loop {
+            tokio::select! {
+                outcome = &mut asking => {
+                    if let Some(approval) = linked {
+                        self.close_link(&approval);
+                    }
+                    return if is_cancelled { Err(unused(desk, outcome).await) } else { Ok(outcome) };
+                }
+                Some(approval) = questions.recv() => {
+                    if is_cancelled {
+                        let _ = desk.withdraw(&approval).await;
+                        return Err(Ending::Cancelled);
+                    }
+                    if let Some(link) = self.link(call, case, desk, terms, &approval) {
+                        match call.message.era() {
+                            Era::Modern => return Err(Ending::Link(input_required(call, &link))),
+                            Era::Legacy => {
+                                linked = Some(approval.clone());
+                                shown = Box::pin(self.show(link));
+                            }
+                        }
+                    }
+                    question = Some(approval);
+                }
+                () = call.cancelled.notified(), if !is_cancelled => {
+                    // A question that is just being put is taken back once it has a name.
+                    is_cancelled = true;
+                    if let Some(approval) = &question {
+                        let _ = desk.withdraw(approval).await;
+                        return Err(Ending::Cancelled);
+                    }
+                }
+                says_no = &mut shown => {
+                    shown = Box::pin(pending());
+                    if let (true, Some(approval)) = (says_no, &question) {
+                        let _ = desk.withdraw(approval).await;
+                        return Err(Ending::No(DECLINED.to_owned()));
+                    }
+                }
+                _ = ticks.tick() => {
+                    steps = steps.saturating_add(1);
+                    self.show_progress(call, steps);
+                }
+            }
+        }
+    }
+
+    /// Tells the client that its call is alive.
+    fn show_progress(&self, call: &Call, steps: u32) {
+        let Some(token) = call.message.progress_token().filter(|_| call.to == Side::Server) else {
+            return;
+        };
+        // It must grow, and what the server says later begins at nothing.
+        let progress = Json::Number(format!("-{}", 1.0 / f64::from(steps.max(1))).into());
+        let params = Object::default().with("progressToken", token.clone());
+        let params = params.with("progress", progress).with("message", "Waiting for a person");
+        self.to_client(&Message::notification("notifications/progress", params));
+    }
+
+    /// Where a person can answer, for a client that can show it.
+    fn link(
+        &self,
+        call: &Call,
+        case: &Case<'_>,
+        desk: &Desk,
+        terms: &Terms,
+        approval: &str,
+    ) -> Option<Link> {
+        let capabilities = lock(&self.capabilities).clone();
+        let said = match call.message.era() {
+            Era::Modern => call.message.capabilities(),
+            Era::Legacy => capabilities.as_ref(),
+        };
+        let can = said.and_then(|said| said.get("elicitation")?.get("url")).is_some();
+        if !can || !terms.mcp.show_links || call.to == Side::Client {
+            return None;
+        }
+        let message = format!("Countersign asks: {}", one_line(&case.judgement.reason));
+        Some(Link { approval: approval.to_owned(), url: desk.link(approval)?, message })
+    }
+
+    /// Shows a link in the old era. Whether the person would rather not: that is a no, while
+    /// opening it says nothing yet.
+    async fn show(&self, link: Link) -> bool {
+        let approval = Json::from(link.approval.as_str());
+        let params = link.params().with("elicitationId", approval);
+        let answer = self.ask(Side::Client, "elicitation/create", params, None).await;
+        let said = answer.as_ref().and_then(|answer| answer.result()?.get("action")?.as_str());
+        said == Some("decline")
+    }
+
+    /// There is nothing to do on the page any more.
+    fn close_link(&self, approval: &str) {
+        let params = Object::default().with("elicitationId", approval);
+        self.to_client(&Message::notification("notifications/elicitation/complete", params));
+    }
+
+    /// Tells the gate how it went, without keeping anybody waiting.
+    pub(super) fn report(self: &Arc<Self>, permit: Permit, went: bool) {
+        let Ok(runtime) = self.house.runtime() else { return };
+        self.busy.0.fetch_add(1, Ordering::SeqCst);
+        let this = Arc::clone(self);
+        runtime.spawn(async move {
+            if let Err(error) = permit.desk.report(&permit.permitted, went).await {
+                this.complain(&format!("the server was not told how a call went: {error}"));
+            }
+            this.busy.0.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+}
+
+/// Ends with whether the person would rather not.
+type Shown<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
+/// A question's page.
+struct Link {
+    approval: String,
+    url: String,
+    message: String,
+}
+
+impl Link {
+    fn params(&self) -> Object {
+        let params = Object::default().with("mode", "url").with("url", self.url.as_str());
+        params.with("message", self.message.as_str())
+    }
+}
+
+/// Passes on that a question has a name now.
+struct Asked(mpsc::UnboundedSender<String>);
+
+impl Waiter for Asked {
+    fn left(&self) -> Duration {
+        A_DAY
+    }
+
+    fn asked(&self, approval: &str) {
+        let _ = self.0.send(approval.to_owned());
+    }
+}
+
+const DECLINED: &str = "Countersign: the person would rather not, so this is refused.";
+
+fn nobody(judgement: &Judgement, why: &str) -> Ending {
+    Ending::No(hook::nobody(judgement, why))
+}
+
+/// A yes to something that nobody wants any more.
+async fn unused(desk: &Desk, outcome: Outcome) -> Ending {
+    if let Outcome::Agreed(permitted) | Outcome::Permitted(permitted) = outcome {
+        let _ = desk.report(&permitted, false).await;
+    }
+    Ending::Cancelled
+}
+
+/// Sends a client of the new era to the question's page.
+fn input_required(call: &Call, link: &Link) -> Message {
+    let request =
+        Object::default().with("method", "elicitation/create").with("params", link.params());
+    let result = Object::default()
+        .with("resultType", "input_required")
+        .with("requestState", format!("{STATE}{}", link.approval))
+        .with("inputRequests", Object::default().with(OURS, request));
+    Message::success(&call.id, result)
+}
+
+fn is_declined(message: &Message) -> bool {
+    let said = message.param("inputResponses").and_then(|said| said.get(OURS)?.get("action"));
+    said.and_then(Json::as_str) == Some("decline")
+}
