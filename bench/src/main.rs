@@ -5,7 +5,9 @@
 //! `docs/performance.md`. No number here decides whether anything passes.
 //!
 //! `bench soak PATH-TO-COUNTERSIGN MINUTES` keeps a server busy and prints what it takes up.
-//! `bench echo` is the bare server that ours is compared with.
+//! `bench echo` is the bare server that ours is compared with, `bench mcp-echo` and
+//! `bench mcp-echo-http` are those behind the proxy. `bench mcp PATH-TO-COUNTERSIGN`
+//! prints what a proxy adds to a call, `bench server …` what the server alone does.
 
 #![expect(clippy::print_stdout, reason = "its tables are its output")]
 
@@ -17,6 +19,7 @@ mod cold;
 mod curve;
 mod gate;
 mod kinds;
+mod mcp;
 mod memory;
 mod sample;
 mod server;
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["echo"] => told(server::echo().map(|()| String::new())),
+        ["mcp-echo"] => silent(mcp::echo()),
+        ["mcp-echo-http"] => silent(mcp::echo_http()),
+        ["mcp", binary] => told(mcp::table(Path::new(binary))),
         ["server", binary] => told(server::table(Path::new(binary))),
         ["soak", binary, minutes] => match minutes.parse() {
             Ok(minutes) => told(server::soak(Path::new(binary), minutes)),
@@ -38,8 +44,13 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench [server | soak] PATH-TO-COUNTERSIGN [MINUTES]");
+    eprintln!("usage: bench [server | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
     ExitCode::from(2)
+}
+
+/// Of a server that talks to somebody else.
+fn silent(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+    outcome.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 fn told(table: Result<String, Box<dyn Error>>) -> ExitCode {

@@ -1,4 +1,4 @@
-//! Runs `bench/` on a release build, and keeps its table in `docs/performance.md`.
+//! Runs `bench/` on a release build, and keeps its tables in `docs/performance.md`.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,11 +9,26 @@ use crate::process::{cargo, root, run as run_command, target};
 
 const PAGE: &str = "docs/performance.md";
 
-/// Measures and rewrites the table.
+/// Measures everything and rewrites the tables.
+///
+/// # Errors
+/// The build or a measurement failed.
+pub(crate) fn run() -> Result {
+    build()?;
+    measure(&[], "bench")?;
+    measure(&["mcp"], "mcp")
+}
+
+/// Measures the MCP proxy and rewrites its table.
 ///
 /// # Errors
 /// The build or the measurement failed.
-pub(crate) fn run() -> Result {
+pub(crate) fn mcp() -> Result {
+    build()?;
+    measure(&["mcp"], "mcp")
+}
+
+fn build() -> Result {
     run_command(&mut cargo(&[
         "build",
         "--release",
@@ -21,9 +36,14 @@ pub(crate) fn run() -> Result {
         "countersign",
         "--package",
         "bench",
-    ]))?;
+    ]))
+}
+
+/// Measures what these words mean, for the part of the page that is marked so.
+fn measure(words: &[&str], part: &str) -> Result {
     let release = target().join("release");
     let output = Command::new(release.join("bench"))
+        .args(words)
         .arg(release.join("countersign"))
         .stderr(Stdio::inherit())
         .output()?;
@@ -33,5 +53,5 @@ pub(crate) fn run() -> Result {
         return Err(format!("bench: {}", output.status).into());
     }
     let page = fs::read_to_string(root().join(PAGE))?;
-    settle(PAGE, &between(&page, "bench", &table)?, How::Write, "bench")
+    settle(PAGE, &between(&page, part, &table)?, How::Write, "bench")
 }

@@ -34,7 +34,8 @@ cargo xtask <task>
   quality [--check]               score the corpus, write docs/quality.md
           [--only NAME] [--show N]  … or print N wrong rows of the files so named
   transcripts [--bless]           run the console blocks of README.md and the guide
-  bench                           measure, write the table of docs/performance.md
+  bench                           measure, write the tables of docs/performance.md
+  bench mcp                       measure the MCP proxy alone, write its table there
   bench console                   measure the console in a browser, write its table there
   screenshots                     take pictures of the console, copy some to docs/images
   fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
@@ -63,6 +64,7 @@ fn run(args: &[&str]) -> Result {
         ["quality", rest @ ..] => quality::run(rest),
         ["transcripts", rest @ ..] => transcript::run(rest),
         ["bench"] => bench::run(),
+        ["bench", "mcp"] => bench::mcp(),
         ["bench", "console"] => console::bench(),
         ["screenshots"] => console::screenshots(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

@@ -11,12 +11,12 @@ use crate::server::{Home, Setup};
 
 /// Makes a client talk to a server that listens: without us, to our proxy on its standard input,
 /// and to our proxy that listens itself.
-fn same_answers(client: Sdk, era: Era) {
+fn same_answers(client: Sdk, era: Era, server: Sdk) {
     let setup = Setup::new().config("mcp: {mark_tools: false}\n");
     let Some(rig) = Rig::new(setup.home) else { return };
     let ada = json!({"action": "accept", "content": {"name": "Ada"}});
-    let plain = |name: &str| rig.direct(name, Sdk::Python).elicit(ada.clone());
-    let servers = ["direct", "started", "listening"].map(|name| rig.listening(name));
+    let plain = |name: &str| rig.direct(name, server).elicit(ada.clone());
+    let servers = ["direct", "started", "listening"].map(|name| rig.listening(name, server));
     let [(_, direct), (_, started), (_, behind)] = &servers;
     let (_proxy, listening) = rig.listening_proxy(behind);
     let proxy = [env!("CARGO_BIN_EXE_countersign"), "mcp", "proxy", "--name", "test", "--http"];
@@ -29,7 +29,7 @@ fn same_answers(client: Sdk, era: Era) {
     let by = |name: &str| said.iter().find(|said| said.name == name).expect("one");
     looks_right(by("direct"));
     for name in ["started", "listening"] {
-        assert_eq!(by(name).protocol, Sdk::Python.protocol(client, era), "{name}");
+        assert_eq!(by(name).protocol, server.protocol(client, era), "{name}");
         let steps = everything();
         let asked = steps.as_array().expect("steps");
         for ((step, got), direct) in asked.iter().zip(&by(name).steps).zip(&by("direct").steps) {
@@ -41,22 +41,27 @@ fn same_answers(client: Sdk, era: Era) {
 
 #[test]
 fn over_http_a_python_client_of_the_older_era_gets_the_same_answers() {
-    same_answers(Sdk::Python, Era::Legacy);
+    same_answers(Sdk::Python, Era::Legacy, Sdk::OldTypeScript);
 }
 
 #[test]
 fn over_http_a_python_client_of_the_newer_era_gets_the_same_answers() {
-    same_answers(Sdk::Python, Era::Modern);
+    same_answers(Sdk::Python, Era::Modern, Sdk::TypeScript);
 }
 
 #[test]
 fn over_http_a_typescript_client_of_the_older_era_gets_the_same_answers() {
-    same_answers(Sdk::TypeScript, Era::Legacy);
+    same_answers(Sdk::TypeScript, Era::Legacy, Sdk::Python);
 }
 
 #[test]
 fn over_http_a_typescript_client_of_the_newer_era_gets_the_same_answers() {
-    same_answers(Sdk::TypeScript, Era::Modern);
+    same_answers(Sdk::TypeScript, Era::Modern, Sdk::Python);
+}
+
+#[test]
+fn over_http_a_client_of_the_first_typescript_sdk_gets_the_same_answers() {
+    same_answers(Sdk::OldTypeScript, Era::Legacy, Sdk::Python);
 }
 
 /// What a request of these lines is answered with.
@@ -72,7 +77,7 @@ fn asked(url: &str, request: &str) -> String {
 #[test]
 fn a_proxy_that_listens_lets_no_page_and_no_odd_request_through() {
     let Some(rig) = Rig::new(Home::new()) else { return };
-    let (_server, behind) = rig.listening("behind");
+    let (_server, behind) = rig.listening("behind", Sdk::Python);
     let (_proxy, url) = rig.listening_proxy(&behind);
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_version",
         "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",

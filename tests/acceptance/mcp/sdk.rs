@@ -121,8 +121,8 @@ impl Rig {
     }
 
     /// A server that listens, and where.
-    pub(super) fn listening(&self, name: &str) -> (Program, String) {
-        let mut command = self.command(Sdk::Python.server());
+    pub(super) fn listening(&self, name: &str, sdk: Sdk) -> (Program, String) {
+        let mut command = self.command(sdk.server());
         let folder = self.folder(name);
         command.extend([word(&folder), "--http".to_owned()]);
         let program = self.program(&command, Stdio::null());
@@ -148,6 +148,7 @@ impl Rig {
         let (program, words) = command.split_first().expect("a program");
         let mut command = Command::new(program);
         command.args(words).env_clear().env("HOME", &self.home.0).stdin(Stdio::null()).stdout(out);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         Program(command.current_dir(&self.home.0).spawn().expect("it starts"))
     }
 

@@ -1,9 +1,10 @@
-// A server of the TypeScript SDK 2.x, in both eras: `node server.mjs FOLDER`.
+// A server of the TypeScript SDK 2.x, in both eras: `node server.mjs FOLDER [--http]`.
 
-import { Server, inputRequired } from '@modelcontextprotocol/server';
+import { getRequestListener } from '@hono/node-server';
+import { Server, createMcpHandler, inputRequired } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
-import { CAPABILITIES, OFFER, callTool, getPrompt, listTools, readResource } from './tools.mjs';
+import { CAPABILITIES, OFFER, IS_HTTP, callTool, getPrompt, listTools, listen, readResource } from './tools.mjs';
 
 const KEY = 'name';
 
@@ -18,7 +19,8 @@ function build() {
       if (progressToken === undefined) return;
       await mcpReq.notify({ method: 'notifications/progress', params: { ...params, progressToken } });
     },
-    changed: () => server.sendToolListChanged(),
+    // Over HTTP each request has a server of its own, and all of them have one handler.
+    changed: async () => (IS_HTTP ? handler.notify.toolsChanged() : server.sendToolListChanged()),
     // In the older era the SDK asks the client itself, and then calls the tool again.
     ask: (question, then) => {
       const answer = mcpReq.inputResponses?.[KEY];
@@ -36,4 +38,6 @@ function build() {
   return server;
 }
 
-serveStdio(build);
+const handler = createMcpHandler(build);
+if (IS_HTTP) listen(getRequestListener(handler.fetch));
+else serveStdio(build);

@@ -1,15 +1,29 @@
 // What the two TypeScript servers have in common: they offer what `offer.json` says. What they have
 // done stands in FOLDER/log, one line each, so that a test can see what really ran.
 
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export const OFFER = JSON.parse(readFileSync(new URL('../offer.json', import.meta.url), 'utf8'));
 export const CAPABILITIES = { tools: { listChanged: true }, resources: {}, prompts: {} };
 
+export const IS_HTTP = process.argv[3] === '--http';
+
 const LOG = join(process.argv[2], 'log');
 let version = 1;
+
+/** Serves over HTTP, and writes to FOLDER/port where. */
+export function listen(handle) {
+  const server = createServer(handle);
+  server.listen(0, '127.0.0.1', () => {
+    // In one step, so that nobody reads half of it.
+    const port = join(process.argv[2], 'port');
+    writeFileSync(`${port}.new`, String(server.address().port));
+    renameSync(`${port}.new`, port);
+  });
+}
 
 function note(line) {
   appendFileSync(LOG, `${line}\n`);
