@@ -16,22 +16,26 @@ export async function main(connect) {
 async function run(plan, connect) {
   const [command, ...args] = plan.command ?? [];
   const connection = await connect(plan, { command, args, env: plan.environment });
-  connection.heard = listen(connection.client.transport);
+  listen(connection, connection.client.transport);
   const steps = [];
   for (const step of plan.steps) steps.push(await tried(connection, step));
   console.log(JSON.stringify({ name: plan.name, protocol: connection.protocol(), steps }));
   await connection.client.close();
 }
 
-/** Every message that comes in from now on, before the SDK has looked at it. */
-function listen(transport) {
-  const heard = [];
-  const { onmessage } = transport;
+/** Keeps every message that comes in from now on, before the SDK has looked at it, and by what the
+ * progress of the last call is told: that of one that was taken back may still come. */
+function listen(connection, transport) {
+  connection.heard = [];
+  const { onmessage, send } = transport;
   transport.onmessage = (message, ...more) => {
-    heard.push(message);
+    connection.heard.push(message);
     onmessage(message, ...more);
   };
-  return heard;
+  transport.send = (message, ...more) => {
+    if (message.method === 'tools/call') connection.token = message.params._meta?.progressToken;
+    return send.call(transport, message, ...more);
+  };
 }
 
 async function tried(connection, step) {
@@ -62,12 +66,13 @@ const STEPS = {
       await sleep(10);
     }
   },
-  call: async ({ call, heard }, { name, arguments: given, meta }) => {
-    const before = heard.length;
+  call: async (connection, { name, arguments: given, meta }) => {
     const options = { onprogress: () => {}, timeout: PATIENCE };
-    const result = await call({ name, arguments: given, _meta: meta }, options);
+    const result = await connection.call({ name, arguments: given, _meta: meta }, options);
     // As they came: the SDK forgets those that it reads together with the answer.
-    const told = heard.slice(before).filter(({ method }) => method === 'notifications/progress');
+    const told = connection.heard.filter(
+      ({ method, params }) => method === 'notifications/progress' && params.progressToken === connection.token,
+    );
     return { result, progress: told.map(({ params }) => [params.progress, params.total, params.message]) };
   },
   cancel: async ({ call }, { name, arguments: given, file }) => {

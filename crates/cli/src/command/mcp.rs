@@ -96,6 +96,10 @@ impl Proxy {
         }
         let folder = self.data.folder()?;
         let Some(url) = &self.http else {
+            // clap lets these stand beside a command.
+            if self.listen.is_some() || self.tls_ca.is_some() || !self.headers.is_empty() {
+                bail!("--listen, --header and --tls-ca are for servers that --http names");
+            }
             return mcp::relay_program(name, folder, &self.command);
         };
         let (tls_ca, danger) = (self.tls_ca.as_deref(), self.danger_plain_http);

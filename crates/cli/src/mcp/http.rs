@@ -27,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use super::message::{Era, Id, Kind, Message};
 use super::proxy::{House, Proxy, Side, Wire};
 use super::stdio;
+use crate::client::ClientError;
 use crate::exit::Exit;
 use crate::sse::Parser;
 
@@ -167,7 +168,7 @@ impl Line {
         let why = match told {
             Ok(Ok(answer)) if answer.response.status().is_success() => None,
             Ok(Ok(answer)) => Some(format!("it answered {}", answer.response.status())),
-            Ok(Err(error)) => Some(error.to_string()),
+            Ok(Err(error)) => Some(reason(&error)),
             Err(_) => Some("it does not answer".to_owned()),
         };
         if let (Some(why), Some(proxy)) = (&why, self.proxy()) {
@@ -184,7 +185,7 @@ impl Line {
         let schema = self.proxy().and_then(|proxy| proxy.schema(message));
         let why = match self.upstream.post(message, schema.as_ref()).await {
             Ok(answer) => self.pass_on(message, answer).await,
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(reason(&error)),
         };
         if let Some(proxy) = self.proxy() {
             let why = why.unwrap_or_else(|| "it ended without an answer".to_owned());
@@ -298,6 +299,14 @@ fn is_stream(response: &Response<Incoming>) -> bool {
     let kind = response.headers().get(hyper::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+/// Why it cannot be reached, which is not our own server's to mend.
+fn reason(error: &ClientError) -> String {
+    match error {
+        ClientError::NoServer { at, why } => format!("nobody is at {at}: {why}"),
+        ClientError::Refused(_) | ClientError::Broken(_) => error.to_string(),
+    }
 }
 
 fn refused(status: StatusCode) -> String {

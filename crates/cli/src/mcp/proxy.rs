@@ -263,9 +263,9 @@ impl Proxy {
         lock(&self.held).values().for_each(Held::cancel);
     }
 
-    /// Whether nothing waits for a person any more.
+    /// Whether nothing is under way any more.
     pub(crate) fn is_idle(&self) -> bool {
-        lock(&self.held).is_empty() && self.busy.is_idle()
+        lock(&self.sent).is_empty() && lock(&self.held).is_empty() && self.busy.is_idle()
     }
 
     fn is_under_way(&self, id: &Id) -> bool {

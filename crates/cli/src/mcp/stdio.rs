@@ -20,7 +20,7 @@ use crate::exit::Exit;
 const MOST_BYTES: u64 = 64 << 20;
 /// How long a server may take to end by itself, and when told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// How long the gate may take to hear what became of the last calls.
+/// How long the last answers may take, and the gate to hear what became of the calls.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts a server, and stands between it and the client on our own standard input and output.
@@ -142,7 +142,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// Waits until the gate knows what became of everything.
+/// Waits until everything is answered and the gate knows what became of it.
 pub(super) fn settle(proxy: &Proxy) {
     let until = Instant::now() + TOLD_WITHIN;
     while !proxy.is_idle() && Instant::now() < until {
