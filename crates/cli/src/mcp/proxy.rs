@@ -74,6 +74,8 @@ pub(crate) struct House {
     standing: Standing,
     pins: Mutex<Pins>,
     tools: Mutex<Tools>,
+    /// Held by the one call that has the tools listed, while others wait for what it learns.
+    listing: tokio::sync::Mutex<()>,
     /// Where questions wait; made when the first is asked.
     runtime: OnceLock<Runtime>,
 }
@@ -131,6 +133,7 @@ impl House {
             standing,
             pins: Mutex::new(pins),
             tools: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
             runtime: OnceLock::new(),
         })
     }

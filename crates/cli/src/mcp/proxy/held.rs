@@ -177,7 +177,7 @@ impl Proxy {
         if call.message.method() == Some("tools/call") {
             if !self.knows(&action) {
                 // What it is, its server says; without that it is judged by its name.
-                let _ = timeout(LISTS_WITHIN, self.learn_all(&call.message)).await;
+                let _ = timeout(LISTS_WITHIN, self.learn_about(&action, &call.message)).await;
             }
             // Always: another call may have had the tools listed since this one was read.
             let tools = lock(&self.house.tools);
@@ -201,6 +201,14 @@ impl Proxy {
 
     fn knows(&self, action: &Action) -> bool {
         matches!(action, Action::Tool { tool, .. } if lock(&self.house.tools).knows(tool))
+    }
+
+    /// Has the tools listed, once for all calls that come before anything is known.
+    async fn learn_about(&self, action: &Action, like: &Message) {
+        let _turn = self.house.listing.lock().await;
+        if !self.knows(action) {
+            self.learn_all(like).await;
+        }
     }
 
     /// Asks the server what its tools are, as the client would.
