@@ -4,7 +4,7 @@
 //! run by one `sh`, what follows each is what it must print, standard error included. The session starts in the
 //! empty folder `project` of an empty home, which the page calls `/home/you`.
 //! `cargo run --release -- …` runs the binary that is already built, so that CI builds one profile
-//! only.
+//! only. A block fenced as `shellsession` needs a browser; the acceptance tests act it out.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -14,6 +14,7 @@ mod answer;
 mod control;
 mod crowd;
 mod developer;
+mod first_use;
 mod history;
 mod hostile;
 mod language;
