@@ -34,6 +34,7 @@ mod shell_init;
 mod sign_in;
 mod users;
 mod watch;
+mod wrap;
 
 /// The safety gate between AI agents and the world.
 ///

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub(crate) mod dialect;
 pub(crate) mod edit;
 pub(crate) mod place;
+pub(crate) mod servers;
 pub(crate) mod tool;
 
 mod claude_code;
@@ -95,6 +96,14 @@ pub(crate) trait Host: Sync {
     /// Where it may be installed.
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project, Scope::Managed]
+    }
+
+    /// The files in which it names MCP servers, for one scope.
+    ///
+    /// # Errors
+    /// There is no home folder.
+    fn servers(&self, _: &Installed<'_>) -> anyhow::Result<Vec<servers::Servers>> {
+        Ok(Vec::new())
     }
 
     /// The program that tells its version, with the versions this was tested with.

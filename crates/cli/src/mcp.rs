@@ -11,6 +11,7 @@ mod stdio;
 mod subject;
 mod terms;
 mod tools;
+pub(crate) mod wrap;
 
 pub(crate) use options::Options;
 pub(crate) use serve::serve;

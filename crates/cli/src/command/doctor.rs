@@ -15,11 +15,13 @@ use serde_json::Value;
 
 use super::hook::{Known, known};
 use super::install::{program, project, read, usual_seconds};
+use super::wrap;
 use crate::around::home;
 use crate::client::{Client, DEVICE, Server, block_on};
 use crate::exit::Exit;
 use crate::host::place::{Change, Installed, Line, Scope};
 use crate::host::{HOSTS, Host, Reply, Tested};
+use crate::mcp::wrap::unguarded;
 use crate::show::one_line;
 
 /// Never runs, whatever a configuration says.
@@ -74,6 +76,8 @@ struct HostState {
     /// What it says its version is, and whether this was tested with it.
     version: Option<VersionState>,
     not_guarded: &'static [&'static str],
+    /// MCP servers that are started without the proxy.
+    unwrapped: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -161,8 +165,23 @@ impl Doctor {
             hooks,
             version,
             not_guarded: host.holes(),
+            unwrapped: unwrapped(host),
         })
     }
+}
+
+/// The MCP servers of a host that are started without the proxy, by name.
+fn unwrapped(host: &dyn Host) -> Vec<String> {
+    let mut names = Vec::new();
+    for scope in [Scope::User, Scope::Project] {
+        for file in wrap::files(host, scope).unwrap_or_default() {
+            let text = read(&file.path).ok().flatten().unwrap_or_default();
+            names.extend(unguarded(&text, file.layout).unwrap_or_default());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// One file with a hook of ours in it, tried out.
@@ -301,6 +320,9 @@ impl Findings {
         for host in guarded {
             host.write(out)?;
         }
+        for host in &others {
+            host.write_servers(out, host.title)?;
+        }
         let others: Vec<_> = others.iter().map(|host| host.host).collect();
         if !others.is_empty() {
             writeln!(out, "not installed: {}", others.join(", "))?;
@@ -332,6 +354,19 @@ impl HostState {
         }
         for hole in self.not_guarded {
             writeln!(out, "  not guarded: {hole}")?;
+        }
+        self.write_servers(out, " ")
+    }
+
+    fn write_servers(&self, out: &mut impl io::Write, before: &str) -> Result<()> {
+        if !self.unwrapped.is_empty() {
+            let names: Vec<_> = self.unwrapped.iter().map(|name| one_line(name)).collect();
+            writeln!(
+                out,
+                "{before} MCP servers without the proxy: {} (`countersign mcp wrap {}`)",
+                names.join(", "),
+                self.host
+            )?;
         }
         Ok(())
     }

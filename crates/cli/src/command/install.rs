@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use countersign_core::redact::redact;
 use countersign_core::{Action, Context};
 
 use super::hook::{Known, known};
@@ -80,7 +81,7 @@ impl Install {
     pub(super) fn run(self) -> Result<Exit> {
         let seconds = self.timeout.map_or_else(usual_seconds, Ok)?;
         let steps = self.target.steps(seconds, |change, now| change.installed(now).map(Some))?;
-        let exit = self.target.carry_out(&steps, "already installed")?;
+        let exit = carry_out(&steps, &self.target.how("already installed"))?;
         if exit == Exit::Done && !self.target.dry_run {
             let name = self.target.host.0.name();
             writeln!(io::stdout(), "`countersign doctor {name}` shows that it works")?;
@@ -92,7 +93,7 @@ impl Install {
 impl Uninstall {
     pub(super) fn run(self) -> Result<Exit> {
         let steps = self.target.steps(usual_seconds()?, Change::removed)?;
-        self.target.carry_out(&steps, "not installed")
+        carry_out(&steps, &self.target.how("not installed"))
     }
 }
 
@@ -109,11 +110,21 @@ pub(super) fn usual_seconds() -> Result<u64> {
 }
 
 /// What becomes of one file.
-struct Step {
+pub(super) struct Step {
     path: PathBuf,
     before: Option<String>,
     after: Option<String>,
     executable: bool,
+}
+
+/// How files are changed.
+pub(super) struct How {
+    /// Whose files they are.
+    pub(super) title: String,
+    /// What is said when there is nothing to change.
+    pub(super) nothing: String,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
 }
 
 impl Target {
@@ -150,49 +161,57 @@ impl Target {
             let before = read(&change.path)?;
             let after = becomes(&change, before.as_deref())?;
             let executable = change.is_executable();
-            // A file that others link to is changed where it is.
-            let path = change.path.canonicalize().unwrap_or(change.path);
-            steps.push(Step { path, before, after, executable });
+            steps.push(Step { executable, ..Step::new(&change.path, before, after) });
         }
         Ok(steps)
     }
 
-    fn carry_out(&self, steps: &[Step], nothing: &str) -> Result<Exit> {
-        let mut out = io::stdout().lock();
-        let title = self.host.0.title();
-        let steps: Vec<_> = steps.iter().filter(|step| step.before != step.after).collect();
-        if steps.is_empty() {
-            writeln!(out, "{title}: {nothing} ({})", self.scope().as_str())?;
-            return Ok(Exit::Done);
+    fn how(&self, nothing: &str) -> How {
+        How {
+            title: self.host.0.title().to_owned(),
+            nothing: format!("{nothing} ({})", self.scope().as_str()),
+            dry_run: self.dry_run,
+            yes: self.yes,
         }
-        for step in &steps {
-            writeln!(out, "{}", step.path.display())?;
-            let (before, after) = (step.before.as_deref(), step.after.as_deref());
-            for line in diff::lines(before.unwrap_or_default(), after.unwrap_or_default()) {
-                writeln!(out, "{}", crate::show::one_line(&line))?;
-            }
-        }
-        if self.dry_run {
-            writeln!(out, "nothing was changed")?;
-            return Ok(Exit::Done);
-        }
-        out.flush()?;
-        if !self.yes {
-            match ask::proceed("") {
-                Answer::Yes => {}
-                Answer::No => {
-                    writeln!(out, "nothing was changed")?;
-                    return Ok(Exit::Failed);
-                }
-                Answer::Nobody => bail!("there is no terminal to ask on: say --yes, or --dry-run"),
-            }
-        }
-        for step in steps {
-            step.write().with_context(|| format!("cannot change `{}`", step.path.display()))?;
-        }
-        writeln!(out, "{title}: done")?;
-        Ok(Exit::Done)
     }
+}
+
+/// Shows what would change, asks, and changes it.
+pub(super) fn carry_out(steps: &[Step], how: &How) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    let steps: Vec<_> = steps.iter().filter(|step| step.before != step.after).collect();
+    if steps.is_empty() {
+        writeln!(out, "{}: {}", how.title, how.nothing)?;
+        return Ok(Exit::Done);
+    }
+    for step in &steps {
+        writeln!(out, "{}", step.path.display())?;
+        let (before, after) = (step.before.as_deref(), step.after.as_deref());
+        for line in diff::lines(before.unwrap_or_default(), after.unwrap_or_default()) {
+            // Files of hosts hold tokens, and screens are seen.
+            writeln!(out, "{}", crate::show::one_line(&redact(&line).text))?;
+        }
+    }
+    if how.dry_run {
+        writeln!(out, "nothing was changed")?;
+        return Ok(Exit::Done);
+    }
+    out.flush()?;
+    if !how.yes {
+        match ask::proceed("") {
+            Answer::Yes => {}
+            Answer::No => {
+                writeln!(out, "nothing was changed")?;
+                return Ok(Exit::Failed);
+            }
+            Answer::Nobody => bail!("there is no terminal to ask on: say --yes, or --dry-run"),
+        }
+    }
+    for step in steps {
+        step.write().with_context(|| format!("cannot change `{}`", step.path.display()))?;
+    }
+    writeln!(out, "{}: done", how.title)?;
+    Ok(Exit::Done)
 }
 
 /// The hook's own program. In a project it is looked for on everybody's path: it lies elsewhere on
@@ -226,6 +245,12 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 }
 
 impl Step {
+    /// A file that is made or changed. One that others link to is changed where it is.
+    pub(super) fn new(path: &Path, before: Option<String>, after: Option<String>) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, before, after, executable: false }
+    }
+
     /// Puts the file in place as a whole, so that nobody ever reads half of it.
     fn write(&self) -> Result<()> {
         let Some(after) = &self.after else {

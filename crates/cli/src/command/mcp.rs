@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use url::Url;
 
+use super::wrap;
 use crate::data::Data;
 use crate::exit::Exit;
 use crate::mcp::{self, http::Upstream};
@@ -26,6 +27,8 @@ pub(crate) struct Mcp {
 enum What {
     Proxy(Proxy),
     Serve(Serve),
+    Wrap(wrap::Wrap),
+    Unwrap(wrap::Unwrap),
 }
 
 /// Start a server and judge every call before it gets there
@@ -48,6 +51,10 @@ struct Proxy {
     /// what the environment holds
     #[arg(long = "header", value_name = "HEADER", requires = "http")]
     headers: Vec<String>,
+    /// The same with all of its value in a variable, as `Name=VARIABLE`: for files in which a host
+    /// would fill in `${VARIABLE}` itself
+    #[arg(long, value_name = "HEADER", requires = "http")]
+    header_from: Vec<String>,
     /// The certificate to trust, as a PEM file, for a server that has one of its own
     #[arg(long, value_name = "FILE", requires = "http")]
     tls_ca: Option<PathBuf>,
@@ -81,6 +88,8 @@ impl Mcp {
         match self.what {
             What::Proxy(proxy) => proxy.run(),
             What::Serve(serve) => mcp::serve(serve.data.folder()?),
+            What::Wrap(wrap) => wrap.run(),
+            What::Unwrap(unwrap) => unwrap.run(),
         }
     }
 }
@@ -97,13 +106,21 @@ impl Proxy {
         let folder = self.data.folder()?;
         let Some(url) = &self.http else {
             // clap lets these stand beside a command.
-            if self.listen.is_some() || self.tls_ca.is_some() || !self.headers.is_empty() {
+            let headers = !self.headers.is_empty() || !self.header_from.is_empty();
+            if self.listen.is_some() || self.tls_ca.is_some() || headers {
                 bail!("--listen, --header and --tls-ca are for servers that --http names");
             }
             return mcp::relay_program(name, folder, &self.command);
         };
         let (tls_ca, danger) = (self.tls_ca.as_deref(), self.danger_plain_http);
-        let upstream = Upstream::new(url, &self.headers, tls_ca, danger)?;
+        let mut headers = self.headers;
+        for header in &self.header_from {
+            let Some((name, variable)) = header.split_once('=') else {
+                bail!("`{header}` is no `Name=VARIABLE`");
+            };
+            headers.push(format!("{name}: ${{{variable}}}"));
+        }
+        let upstream = Upstream::new(url, &headers, tls_ca, danger)?;
         match self.listen {
             Some(address) => mcp::http::listen(name, folder, upstream, address),
             None => mcp::http::relay(name, folder, upstream),

@@ -11,6 +11,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Layout, Servers};
 use crate::host::tool::{Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, text};
 
@@ -135,6 +136,19 @@ impl Host for ClaudeCode {
         let denied = denied.map(|words| json!(format!("Bash({})", words.join(" ")))).collect();
         let rules = Entry::run(&["permissions", "deny"], denied);
         Ok(vec![Change::json(path, self.name(), entries).and(rules)])
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        const OWN: Layout = Layout {
+            places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
+            ..servers::USUAL
+        };
+        let path = match installed.scope {
+            Scope::User => installed.home_or("CLAUDE_CONFIG_DIR", "")?.join(".claude.json"),
+            Scope::Project => installed.project.join(".mcp.json"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(path, &OWN)])
     }
 
     fn tested(&self) -> Option<Tested> {

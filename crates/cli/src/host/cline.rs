@@ -9,11 +9,16 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Installed, Scope};
+use crate::host::servers::{self, Layout, Reached, Servers, Spoken};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text};
 
 /// The host.
 pub(crate) struct Cline;
+
+/// Where its servers stand, and where the extension keeps that file below VS Code's folder.
+const SETTINGS: &str = "cline_mcp_settings.json";
+const EXTENSION: &str = "globalStorage/saoudrizwan.claude-dev/settings";
 
 const TOOLS: Tools = &[
     ("execute_command", Shape::Shell { command: "command", cwd: None }),
@@ -122,6 +127,22 @@ impl Host for Cline {
 
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project]
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        const OWN: Layout = Layout {
+            urls: &[("url", Spoken::Sse)],
+            kind: Some(Reached { field: "type", program: "stdio", http: "streamableHttp" }),
+            ..servers::USUAL
+        };
+        if installed.scope != Scope::User {
+            return Ok(Vec::new());
+        }
+        let named = std::env::var_os("CLINE_MCP_SETTINGS_PATH").filter(|path| !path.is_empty());
+        let own = installed.home(".cline/data/settings")?.join(SETTINGS);
+        let inside = installed.home(super::vscode::code_folder())?.join(EXTENSION).join(SETTINGS);
+        let own = named.map_or(own, std::path::PathBuf::from);
+        Ok([own, inside].map(|path| Servers::new(path, &OWN)).to_vec())
     }
 
     fn holes(&self) -> &'static [&'static str] {

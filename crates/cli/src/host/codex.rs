@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 
@@ -86,6 +87,15 @@ impl Host for Codex {
             Change::json(folder.join("hooks.json"), self.name(), entries.collect())
         };
         Ok(vec![hooks, Change::whole(folder.join("rules/countersign.rules"), rules())])
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home_or("CODEX_HOME", ".codex")?,
+            Scope::Project => installed.project.join(".codex"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(folder.join("config.toml"), &servers::CODEX)])
     }
 
     fn tested(&self) -> Option<Tested> {

@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::text;
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, object, required};
@@ -130,6 +131,14 @@ impl Host for Copilot {
         let entries = vec![Entry::new(&["hooks", BEFORE], hook)];
         let change = Change::json(path, self.name(), entries);
         Ok(vec![change.fresh(json!({"version": 1}))])
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        if installed.scope != Scope::User {
+            return Ok(Vec::new());
+        }
+        let folder = installed.home_or("COPILOT_HOME", ".copilot")?;
+        Ok(vec![Servers::new(folder.join("mcp-config.json"), &servers::USUAL)])
     }
 
     fn tested(&self) -> Option<Tested> {

@@ -10,6 +10,7 @@ use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text};
 
@@ -147,6 +148,15 @@ impl Host for Cursor {
         let entries = events.iter().map(|event| Entry::new(&["hooks", event], hook.clone()));
         let change = Change::json(path, self.name(), entries.collect());
         Ok(vec![change.fresh(json!({"version": 1}))])
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home(".cursor")?,
+            Scope::Project => installed.project.join(".cursor"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(folder.join("mcp.json"), &servers::USUAL)])
     }
 
     fn holes(&self) -> &'static [&'static str] {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
 use crate::host::{Host, Reply, Said, Told, Unreadable, dialect};
 
@@ -85,6 +86,15 @@ impl Host for Droid {
 
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project]
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home(".factory")?,
+            Scope::Project => installed.project.join(".factory"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(folder.join("mcp.json"), &servers::USUAL)])
     }
 
     fn holes(&self) -> &'static [&'static str] {

@@ -20,25 +20,27 @@ pub(crate) struct Document {
 
 /// A value, and where it stands.
 #[derive(Debug, Clone)]
-struct Node {
-    start: usize,
-    end: usize,
-    kind: Kind,
+pub(crate) struct Node {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
 }
 
+/// What a value is.
 #[derive(Debug, Clone)]
-enum Kind {
+pub(crate) enum Kind {
     Object(Vec<Member>),
     Array(Vec<Node>),
     Plain(Value),
 }
 
-/// A member of an object, and where its key begins.
+/// A member of an object, and where its key stands.
 #[derive(Debug, Clone)]
-struct Member {
-    key: String,
-    start: usize,
-    value: Node,
+pub(crate) struct Member {
+    pub(crate) key: String,
+    pub(crate) start: usize,
+    pub(crate) key_end: usize,
+    pub(crate) value: Node,
 }
 
 /// A way to a value: keys of objects and places in arrays.
@@ -75,6 +77,11 @@ impl Document {
     /// The text.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Everything in it.
+    pub(crate) const fn root(&self) -> &Node {
+        &self.root
     }
 
     /// The value at a place.
@@ -276,6 +283,30 @@ pub(crate) fn file(value: &Value) -> String {
 }
 
 impl Node {
+    /// The member of this name; of several, the last, as every reader takes it.
+    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+        match &self.kind {
+            Kind::Object(members) => members.iter().rev().find(|member| member.key == name),
+            Kind::Array(_) | Kind::Plain(_) => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Plain(value) => value.as_str(),
+            Kind::Object(_) | Kind::Array(_) => None,
+        }
+    }
+
+    /// The texts, if it is a list of nothing else.
+    pub(crate) fn as_words(&self) -> Option<Vec<&str>> {
+        match &self.kind {
+            Kind::Array(items) => items.iter().map(Self::as_str).collect(),
+            Kind::Object(_) | Kind::Plain(_) => None,
+        }
+    }
+
     fn find(&self, path: &[To<'_>]) -> Option<&Self> {
         let Some((first, rest)) = path.split_first() else { return Some(self) };
         match (first, &self.kind) {
@@ -311,7 +342,8 @@ impl Node {
         }
     }
 
-    fn to_value(&self) -> Value {
+    /// What it means.
+    pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Object(members) => {
                 let members = members.iter();
@@ -379,6 +411,7 @@ impl Reader<'_> {
             let Value::String(key) = self.plain()? else {
                 bail!("a key is not a text, at byte {start}");
             };
+            let key_end = self.at;
             self.skip()?;
             if self.peek() != Some(b':') {
                 bail!("a `:` is missing, at byte {}", self.at);
@@ -386,7 +419,7 @@ impl Reader<'_> {
             self.at += 1;
             self.skip()?;
             let value = self.value(depth + 1)?;
-            members.push(Member { key, start, value });
+            members.push(Member { key, start, key_end, value });
             self.comma(b'}')?;
         }
         Ok(members)

@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Layout, Servers, Spoken};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, required, text};
 
@@ -126,6 +127,17 @@ impl Host for Gemini {
             changes.push(Change::whole(folder.join("policies/countersign.toml"), policy()));
         }
         Ok(changes)
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        const OWN: Layout =
+            Layout { urls: &[("httpUrl", Spoken::Http), ("url", Spoken::Sse)], ..servers::USUAL };
+        let folder = match installed.scope {
+            Scope::User => installed.home(".gemini")?,
+            Scope::Project => installed.project.join(".gemini"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(folder.join("settings.json"), &OWN)])
     }
 
     fn tested(&self) -> Option<Tested> {

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, required, text};
 
@@ -95,6 +96,16 @@ impl Host for OpenCode {
 
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project]
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        let folder = match installed.scope {
+            Scope::User => installed.home_or("OPENCODE_CONFIG_DIR", ".config/opencode")?,
+            Scope::Project => installed.project.to_owned(),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        let files = ["opencode.json", "opencode.jsonc"];
+        Ok(files.map(|file| Servers::new(folder.join(file), &servers::OPENCODE)).to_vec())
     }
 
     fn tested(&self) -> Option<Tested> {

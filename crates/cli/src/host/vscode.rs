@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 
@@ -35,6 +36,17 @@ const TOOLS: Tools = &[
     ("runSubagent", Shape::Inside),
     ("get_terminal_output", Shape::Inside),
 ];
+
+/// The user's own folder of VS Code, below the home folder.
+pub(super) const fn code_folder() -> &'static str {
+    if cfg!(target_os = "macos") {
+        "Library/Application Support/Code/User"
+    } else if cfg!(windows) {
+        "AppData/Roaming/Code/User"
+    } else {
+        ".config/Code/User"
+    }
+}
 
 impl Host for VsCode {
     fn name(&self) -> &'static str {
@@ -100,6 +112,15 @@ impl Host for VsCode {
 
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project]
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        let path = match installed.scope {
+            Scope::User => installed.home(code_folder())?.join("mcp.json"),
+            Scope::Project => installed.project.join(".vscode/mcp.json"),
+            Scope::Managed => return Ok(Vec::new()),
+        };
+        Ok(vec![Servers::new(path, &servers::VSCODE)])
     }
 
     fn tested(&self) -> Option<Tested> {

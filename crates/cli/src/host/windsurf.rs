@@ -7,6 +7,7 @@ use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
+use crate::host::servers::{self, Layout, Servers, Spoken};
 use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text, tool};
 
 /// The host.
@@ -99,6 +100,18 @@ impl Host for Windsurf {
         let hook = json!({"command": patient.line(self.name()), "show_output": true});
         let entries = EVENTS.iter().map(|event| Entry::new(&["hooks", event], hook.clone()));
         Ok(vec![Change::json(path, self.name(), entries.collect())])
+    }
+
+    fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
+        const OWN: Layout = Layout {
+            urls: &[("serverUrl", Spoken::Http), ("url", Spoken::Http)],
+            ..servers::USUAL
+        };
+        if installed.scope != Scope::User {
+            return Ok(Vec::new());
+        }
+        let path = installed.home(".codeium/windsurf")?.join("mcp_config.json");
+        Ok(vec![Servers::new(path, &OWN)])
     }
 
     fn holes(&self) -> &'static [&'static str] {

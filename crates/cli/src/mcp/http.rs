@@ -35,6 +35,7 @@ mod header;
 mod listen;
 mod upstream;
 
+pub(crate) use header::is_for_the_proxy;
 pub(crate) use listen::listen;
 
 pub(crate) use upstream::Upstream;

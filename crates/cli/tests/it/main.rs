@@ -27,3 +27,5 @@ mod shell;
 #[cfg(test)]
 #[cfg(unix)]
 mod transcripts;
+#[cfg(test)]
+mod wrap;

@@ -39,6 +39,11 @@ impl Header {
     }
 }
 
+/// Whether a header of this name is for the proxy to set, or is none at all.
+pub(crate) fn is_for_the_proxy(name: &str) -> bool {
+    name.parse().as_ref().map_or(true, is_ours)
+}
+
 /// Headers that say how a message is to be read.
 fn is_ours(name: &HeaderName) -> bool {
     let name = name.as_str();
