@@ -4,6 +4,7 @@
 //! says to the other without us, it says through us.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ mod link;
 mod sdk;
 mod serve;
 
-use sdk::{Era, Rig, Said, Sdk};
+use sdk::{Era, Rig, Run, Said, Sdk};
 
 /// Everything that a client may want, on one connection.
 fn everything() -> Value {
@@ -131,10 +132,10 @@ fn a_thousand_calls_at_once_each_get_their_own_answer() {
         (Sdk::TypeScript, Era::Modern, Sdk::Python),
         (Sdk::OldTypeScript, Era::Legacy, Sdk::OldTypeScript),
     ];
+    let calls = json!([{"do": "concurrent", "count": 1000}]);
     for (client, era, server) in pairs {
         let connection = rig.proxied(&format!("{client:?}"), server);
-        let said =
-            rig.run(client, era, &[connection], &json!([{"do": "concurrent", "count": 1000}]));
+        let said = rig.run(client, era, &[connection], &calls);
         assert_eq!(said[0].steps, [json!({"own": 1000, "wrong": []})], "{client:?} and {server:?}");
     }
 }
@@ -148,8 +149,19 @@ const PAIRS: [(Sdk, Era, Sdk); 5] = [
     (Sdk::OldTypeScript, Era::Legacy, Sdk::Python),
 ];
 
+/// Starts all of them at once, each with the steps for its name. Questions go to this data folder.
+fn everybody(rig: &Rig, data: &Path, steps: impl Fn(&str) -> Value) -> Vec<(String, Run)> {
+    let start = |(client, era, server)| {
+        let name = format!("{client:?} {era:?}");
+        let connection = rig.proxied(&name, server).variable("COUNTERSIGN_DATA", data);
+        let run = rig.start(client, era, &[connection], &steps(&name));
+        (name, run)
+    };
+    PAIRS.into_iter().map(start).collect()
+}
+
 fn delete(label: &str) -> Value {
-    json!([{"do": "call", "name": "delete_everything", "arguments": {"label": label}}])
+    json!({"do": "call", "name": "delete_everything", "arguments": {"label": label}})
 }
 
 fn waiting(person: &Client) -> Vec<Value> {
@@ -164,9 +176,9 @@ fn question(person: &Client) -> Value {
 #[test]
 fn with_nobody_to_ask_a_destructive_call_is_refused_where_the_model_sees_it() {
     let Some(rig) = Rig::new(Home::new()) else { return };
-    for (client, era, server) in PAIRS {
-        let name = format!("{client:?} {era:?}");
-        let said = rig.run(client, era, &[rig.proxied(&name, server)], &delete("all"));
+    let nowhere = rig.home.0.join("nowhere");
+    for (name, run) in everybody(&rig, &nowhere, |_| json!([delete("all")])) {
+        let said = run.end();
         let result = &said[0].steps[0]["result"];
         assert_eq!(result["isError"], true, "{name}: {said:?}");
         let why = text(&result["content"][0]["text"]);
@@ -180,24 +192,23 @@ fn a_destructive_call_runs_once_after_a_yes_and_never_after_a_no() {
     let server = Server::with("coding-agent");
     let owner = server.owner();
     let Some(rig) = Rig::new(server.setup.home.clone()) else { return };
-    for (at, (client, era, sdk)) in PAIRS.into_iter().enumerate() {
-        let name = format!("{client:?} {era:?}");
-        let label = format!("label {at}");
-        let connection = rig.proxied(&name, sdk).variable("COUNTERSIGN_DATA", &server.data());
-        let run = rig.start(client, era, std::slice::from_ref(&connection), &delete(&label));
+    let runs = everybody(&rig, &server.data(), |name| {
+        json!([delete(&format!("{name}, yes")), delete(&format!("{name}, no"))])
+    });
+    for _ in 0..2 * runs.len() {
         let asked = question(&owner);
-        assert!(asked.to_string().contains(&label), "{name}: {asked}");
-        assert_eq!(rig.log(&name), [""; 0], "{name}: it waits");
-        owner.respond(&text(&asked["approval_id"]), true).expect(200);
+        let label = text(&asked["proposed"]["arguments"]["label"]);
+        let (name, answer) = label.split_once(", ").expect("a label of ours");
+        let ran = rig.log(name);
+        assert!(!ran.contains(&format!("deleted {label}")), "it waits: {ran:?}");
+        owner.respond(&text(&asked["approval_id"]), answer == "yes").expect(200);
+    }
+    for (name, run) in runs {
         let said = run.end();
-        assert_eq!(said[0].steps[0]["result"]["content"][0]["text"], "deleted", "{name}: {said:?}");
-        assert_eq!(rig.log(&name), [format!("deleted {label}")], "{name}");
-
-        let run = rig.start(client, era, &[connection], &delete("something else"));
-        owner.respond(&text(&question(&owner)["approval_id"]), false).expect(200);
-        let said = run.end();
-        assert_eq!(said[0].steps[0]["result"]["isError"], true, "{name}: {said:?}");
-        assert_eq!(rig.log(&name).len(), 1, "{name}");
+        let [yes, no] = said[0].steps.as_slice() else { panic!("{name}: {said:?}") };
+        assert_eq!(yes["result"]["content"][0]["text"], "deleted", "{name}: {said:?}");
+        assert_eq!(no["result"]["isError"], true, "{name}: {said:?}");
+        assert_eq!(rig.log(&name), [format!("deleted {name}, yes")], "{name}");
     }
 }
 
@@ -206,26 +217,27 @@ fn a_call_that_is_taken_back_while_it_waits_never_runs() {
     let server = Server::with("coding-agent");
     let owner = server.owner();
     let Some(rig) = Rig::new(server.setup.home.clone()) else { return };
-    for (at, (client, era, sdk)) in PAIRS.into_iter().enumerate() {
-        let name = format!("{client:?} {era:?}");
-        let file = server.setup.home.0.join(format!("asked-{at}"));
-        let steps = json!([
+    let file = server.setup.home.0.join("all-are-asked");
+    let runs = everybody(&rig, &server.data(), |name| {
+        json!([
             {"do": "cancel", "name": "delete_everything", "arguments": {"label": name}, "file": file},
             {"do": "call", "name": "get_version", "arguments": {}},
-        ]);
-        let connection = rig.proxied(&name, sdk).variable("COUNTERSIGN_DATA", &server.data());
-        let run = rig.start(client, era, &[connection], &steps);
-        let asked = text(&question(&owner)["approval_id"]);
-        fs::write(&file, "").expect("a file");
+        ])
+    });
+    let asked = until("all are asked", || {
+        let asked = waiting(&owner);
+        (asked.len() == runs.len()).then_some(asked)
+    });
+    fs::write(&file, "").expect("a file");
+    for (name, run) in runs {
         let said = run.end();
         assert_eq!(said[0].steps[0]["cancelled"], true, "{name}: {said:?}");
         // The connection has not suffered.
         assert_eq!(said[0].steps[1]["result"]["content"][0]["text"], "version 1", "{name}");
-        let state = until("nobody is asked any more", || {
-            let state = owner.state(&asked);
-            (state != "pending").then_some(state)
-        });
-        assert_eq!(state, "cancelled", "{name}");
         assert_eq!(rig.log(&name), [""; 0], "{name}");
+    }
+    for question in asked {
+        let state = || owner.state(&text(&question["approval_id"]));
+        until("nobody is asked any more", || (state() == "cancelled").then_some(()));
     }
 }

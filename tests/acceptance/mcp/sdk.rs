@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -198,7 +199,8 @@ impl Rig {
 
     /// A file that nobody else writes.
     fn file(&self, name: &str) -> PathBuf {
-        let number = fs::read_dir(&self.home.0).expect("a folder").count();
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
         self.home.0.join(format!("{name}-{number}"))
     }
 }
