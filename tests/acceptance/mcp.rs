@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use crate::server::{Client, Home, Server, Setup, text, until};
 
+#[cfg(target_os = "linux")]
+mod end;
 mod fields;
 mod http;
 mod link;

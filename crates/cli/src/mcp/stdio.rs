@@ -18,8 +18,13 @@ use crate::exit::Exit;
 
 /// The longest message. Pictures come as text.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long a server may take to end by itself, and when told to.
+/// How long a server may take to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// How long it may take when told to. Clients give us two seconds for all of it.
+const ENDS_WHEN_TOLD: Duration = Duration::from_secs(1);
+/// As shells say it of a program that was told to end.
+#[cfg(unix)]
+const ENDED_BY_SIGNAL: i32 = 143;
 /// How long the last answers may take, and the gate to hear what became of the calls.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
@@ -42,9 +47,10 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
     let output = child.stdout.take().context("the server has no output")?;
     let input = Arc::new(Mutex::new(child.stdin.take()));
     let wire = Pipes { server: Arc::clone(&input) };
-    let proxy = Proxy::new(house, Box::new(wire));
+    let proxy = Proxy::new(Arc::clone(&house), Box::new(wire));
     let (ours, child) = (Arc::clone(&proxy), Arc::new(Mutex::new(child)));
     let theirs = Arc::clone(&child);
+    end_with_us(&house, &proxy, &child)?;
     thread::Builder::new().name("server".to_owned()).spawn(move || {
         each_line(BufReader::new(output), |line| match line {
             Ok(line) => ours.from_server(&line),
@@ -52,7 +58,7 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
         });
         ours.server_is_gone();
         settle(&ours);
-        let code = ended(&theirs).unwrap_or(1);
+        let code = ended(&theirs, ENDS_WITHIN).unwrap_or(1);
         std::process::exit(i32::from(code));
     })?;
     read_client(&proxy);
@@ -151,8 +157,8 @@ pub(super) fn settle(proxy: &Proxy) {
 }
 
 /// How the server ended, if it has within its time.
-fn ended(child: &Mutex<Child>) -> Option<u8> {
-    let until = Instant::now() + ENDS_WITHIN;
+fn ended(child: &Mutex<Child>, within: Duration) -> Option<u8> {
+    let until = Instant::now() + within;
     loop {
         let status = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
         match status {
@@ -167,11 +173,11 @@ fn ended(child: &Mutex<Child>) -> Option<u8> {
 
 /// Ends the server, whose input is closed: by itself, when told to, or by force.
 fn end(child: &Mutex<Child>) {
-    if ended(child).is_some() {
+    if ended(child, ENDS_WITHIN).is_some() {
         return;
     }
     terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
-    if ended(child).is_none() {
+    if ended(child, ENDS_WHEN_TOLD).is_none() {
         // Nothing more can be done about one that cannot be ended.
         let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
@@ -185,6 +191,42 @@ fn terminate(child: &Child) {
 
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}
+
+/// Whoever ends us means the server, which would be nobody's otherwise; and nobody waits for what
+/// we hold any more.
+#[cfg(unix)]
+fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = house.runtime()?;
+    let _inside = runtime.enter();
+    let (mut told, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hung_up = signal(SignalKind::hangup())?;
+    let (proxy, child) = (Arc::clone(proxy), Arc::clone(child));
+    runtime.spawn(async move {
+        tokio::select! {
+            _ = told.recv() => {}
+            _ = interrupted.recv() => {}
+            _ = hung_up.recv() => {}
+        }
+        proxy.client_is_gone();
+        // A thread of its own: what is held needs this one to be withdrawn.
+        thread::spawn(move || {
+            terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
+            settle(&proxy);
+            if ended(&child, ENDS_WHEN_TOLD).is_none() {
+                let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            }
+            std::process::exit(ENDED_BY_SIGNAL);
+        });
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn end_with_us(_: &House, _: &Arc<Proxy>, _: &Arc<Mutex<Child>>) -> Result<()> {
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
