@@ -105,11 +105,13 @@ impl Server {
             return say(&Message::failure(Some(&id), code::WRONG_PARAMS, unknown));
         };
         let call = Arc::new(Notify::new());
-        if self.calls().insert(id.clone(), Arc::clone(&call)).is_some() {
+        if self.calls().contains_key(&id) {
             let twice = "Countersign: another request has this id and is not answered yet";
             return say(&Message::failure(Some(&id), code::NO_MESSAGE, twice));
         }
-        let arguments = message.param("arguments").map_or(serde_json::Value::Null, Json::to_value);
+        // Only we put calls there, one after the other.
+        self.calls().insert(id.clone(), Arc::clone(&call));
+        let arguments = message.param("arguments").cloned().unwrap_or(Json::Null);
         let (era, token) = (message.era(), message.progress_token().cloned());
         let this = Arc::clone(self);
         self.runtime.spawn(async move {

@@ -322,8 +322,20 @@ const GUARD_PARTS: &[&str] = &[
     "/.factory/hooks",
     "/.clinerules/hooks",
     "/.cline/hooks",
+    // Where hosts name MCP servers: whoever writes there takes the proxy away, or has a program
+    // started.
+    "/.cursor/mcp.json",
+    "/.vscode/mcp.json",
+    "/Code/User/mcp.json",
+    "/.copilot/mcp-config.json",
+    "/.codeium/windsurf/mcp_config.json",
+    "/.factory/mcp.json",
     "/.countersign.yaml",
 ];
+
+/// The same by their names alone.
+const GUARD_NAMES: &[&str] =
+    &[".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", "cline_mcp_settings.json"];
 
 const BUILD_FOLDERS: &[&str] = &[
     "node_modules",
@@ -392,6 +404,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     mark(name.starts_with("authorized_keys"), Tag::SignIn);
     mark(STARTUP_NAMES.contains(&name), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
+    mark(GUARD_NAMES.contains(&name), Tag::Guard);
     // Most paths have no part that could be in these lists.
     let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
     if telling {
@@ -419,6 +432,9 @@ pub(super) fn of_plain(path: &str) -> Tags {
     }
     if HISTORIES.contains(&name) {
         tags = tags.with(Tag::History);
+    }
+    if GUARD_NAMES.contains(&name) {
+        tags = tags.with(Tag::Guard);
     }
     if name.starts_with("authorized_keys") {
         tags = tags.with(Tag::SignIn);

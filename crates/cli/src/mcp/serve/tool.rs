@@ -57,16 +57,18 @@ impl Said {
 }
 
 type Answer<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
-type Tool = for<'a> fn(Value, &'a Asking) -> Answer<'a>;
+type Tool = for<'a> fn(Json, &'a Asking) -> Answer<'a>;
 
 /// The tool of this name.
 pub(super) fn find(name: &str) -> Option<Tool> {
     match name {
         "request_confirmation" => {
-            Some(|given, asking| Box::pin(request_confirmation(given, asking)))
+            Some(|given, asking| Box::pin(request_confirmation(given.to_value(), asking)))
         }
-        "check_action" => Some(|given, _| Box::pin(async { said(check(given)) })),
-        "explain_action" => Some(|given, _| Box::pin(async { said(explain_action(given)) })),
+        "check_action" => Some(|given, _| Box::pin(async move { said(check(given.to_value())) })),
+        "explain_action" => {
+            Some(|given, _| Box::pin(async move { said(explain_action(given.to_value())) }))
+        }
         "approve" => Some(|given, asking| Box::pin(approve(given, asking))),
         _ => None,
     }
@@ -158,21 +160,25 @@ struct Prompt {
     tool_use_id: Option<String>,
 }
 
-/// Answers in the words of that contract: whatever is no clear yes is a no.
-async fn approve(given: Value, asking: &Asking) -> Said {
-    let behaviour = match permission(given, asking).await {
-        Ok((input, None)) => json!({"behavior": "allow", "updatedInput": input}),
-        Ok((_, Some(why))) => json!({"behavior": "deny", "message": why}),
-        Err(error) => {
-            let why = format!("Countersign refused this, for something is wrong: {error:#}");
-            json!({"behavior": "deny", "message": why})
+/// Answers in the words of that contract: whatever is no clear yes is a no. What may run comes
+/// back as it was written, every number with its spelling.
+async fn approve(given: Json, asking: &Asking) -> Said {
+    let why = match refused(given.to_value(), asking).await {
+        Ok(why) => why,
+        Err(error) => Some(format!("Countersign refused this, for something is wrong: {error:#}")),
+    };
+    let behaviour = match (why, given.get("input")) {
+        (Some(why), _) => Object::default().with("behavior", "deny").with("message", why),
+        (None, input) => {
+            let input = input.cloned().unwrap_or_else(|| Object::default().into());
+            Object::default().with("behavior", "allow").with("updatedInput", input)
         }
     };
     Said::plain(behaviour.to_string())
 }
 
-/// The input, and why not.
-async fn permission(given: Value, asking: &Asking) -> Result<(Value, Option<String>)> {
+/// Why not, if not.
+async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
     let Prompt { tool_name, input, tool_use_id } =
         serde_json::from_value(given).context("this names no tool")?;
     let claude = host::find("claude-code").context("Claude Code is not known")?;
@@ -186,8 +192,8 @@ async fn permission(given: Value, asking: &Asking) -> Result<(Value, Option<Stri
         Err(host::Unreadable(why)) => bail!("the call cannot be understood: {why}"),
     };
     let (cases, options) = match hook::judged(claude, &told)? {
-        Judged::Neutral => return Ok((input, None)),
-        Judged::Deny(why) => return Ok((input, Some(why))),
+        Judged::Neutral => return Ok(None),
+        Judged::Deny(why) => return Ok(Some(why)),
         Judged::Ask(cases, options) => (cases, options),
     };
     for case in &cases {
@@ -196,13 +202,15 @@ async fn permission(given: Value, asking: &Asking) -> Result<(Value, Option<Stri
             Outcome::Refused(why) => why,
             Outcome::Nobody(why) => hook::nobody(&case.judgement, &why),
         };
-        return Ok((input, Some(why)));
+        return Ok(Some(why));
     }
-    Ok((input, None))
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -226,6 +234,15 @@ mod tests {
         for odd in [json!({}), json!(null), json!({"action": {"kind": "shell"}, "x": 1})] {
             assert!(check(odd.clone()).is_err(), "{odd}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_may_run_comes_back_as_it_was_written() {
+        let asking = Asking { folder: std::path::PathBuf::new(), cancelled: Arc::default() };
+        let input = r#"{"timeout":1e3,"command":"ls","big":12345678901234567890123}"#;
+        let given = read(&format!(r#"{{"tool_name":"Bash","input":{input}}}"#)).unwrap();
+        let said = approve(given, &asking).await;
+        assert_eq!(said.text, format!(r#"{{"behavior":"allow","updatedInput":{input}}}"#));
     }
 
     #[test]
