@@ -4,6 +4,9 @@
 //! `bench PATH-TO-COUNTERSIGN` prints Markdown tables; `cargo xtask bench` keeps them in
 //! `docs/performance.md`. No number here decides whether anything passes.
 //!
+//! `bench cold PATH-TO-COUNTERSIGN` is the table of starts alone. `$BENCH_PEERS` names other guards
+//! to start in the same turns: `name = command line; …`.
+//!
 //! `bench soak PATH-TO-COUNTERSIGN MINUTES` keeps a server busy and prints what it takes up.
 //! `bench echo` is the bare server that ours is compared with, `bench mcp-echo` and
 //! `bench mcp-echo-http` are those behind the proxy. `bench mcp PATH-TO-COUNTERSIGN`
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["echo"] => told(server::echo().map(|()| String::new())),
+        ["cold", binary] => told(cold::table(Path::new(binary))),
         ["mcp-echo"] => silent(mcp::echo()),
         ["mcp-echo-http"] => silent(mcp::echo_http()),
         ["mcp", binary] => told(mcp::table(Path::new(binary))),
@@ -44,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench [server | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
+    eprintln!("usage: bench [cold | server | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
     ExitCode::from(2)
 }
 

@@ -100,20 +100,38 @@ fn strs(words: &[String]) -> String {
     format!("&[{}]", list.join(", "))
 }
 
-/// The slots by which `lookup::find` finds these names.
-fn slots<'a>(constant: &str, names: impl ExactSizeIterator<Item = &'a str>) -> String {
+/// Names with the number of what each stands for, as `lookup::Names` finds them.
+fn names<'a>(
+    constant: &str,
+    numbered: impl ExactSizeIterator<Item = (&'a str, usize)>,
+) -> Result<String, std::num::TryFromIntError> {
     // At most half full, so that a search soon meets an empty slot.
-    let mut table = vec![lookup::EMPTY; names.len().next_power_of_two() * 2];
-    for (number, name) in names.enumerate() {
-        let mut at = lookup::start(name, table.len());
-        while table.get(at).is_some_and(|slot| *slot != lookup::EMPTY) {
-            at = (at + 1) % table.len();
+    let mut slots = vec![lookup::EMPTY; numbered.len().next_power_of_two() * 2];
+    let (mut text, mut listed) = (String::new(), String::new());
+    for (position, (name, number)) in numbered.enumerate() {
+        let mut at = lookup::start(name, slots.len());
+        while slots.get(at).is_some_and(|slot| *slot != lookup::EMPTY) {
+            at = (at + 1) % slots.len();
         }
-        if let (Some(slot), Ok(number)) = (table.get_mut(at), u16::try_from(number)) {
-            *slot = number;
+        if let Some(slot) = slots.get_mut(at) {
+            *slot = u16::try_from(position)?;
         }
+        let start = u16::try_from(text.len())?;
+        text.push_str(name);
+        let (end, number) = (u16::try_from(text.len())?, u16::try_from(number)?);
+        let _ = write!(listed, "Name {{ start: {start}, end: {end}, number: {number} }}, ");
     }
-    format!("static {constant}: [u16; {}] = {table:?};\n", table.len())
+    Ok(format!(
+        "static {constant}: Names = Names {{ text: {text:?}, listed: &[{listed}], slots: &{slots:?} }};\n"
+    ))
+}
+
+/// The number of something in a list, which gets it at its end if it is not there yet.
+fn number_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+    list.iter().position(|listed| *listed == item).unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    })
 }
 
 fn numbers(numbers: &[usize]) -> String {

@@ -1,7 +1,7 @@
 //! The subcommands: one file each, one line here.
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::exit::Exit;
 
@@ -57,6 +57,7 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   2  bad usage, input or configuration; nothing was judged";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     Check(Box<check::Check>),
     Explain(Box<explain::Explain>),
@@ -91,6 +92,19 @@ enum Command {
 }
 
 impl Cli {
+    /// Reads the command line, or says what is wrong with it and ends the process.
+    ///
+    /// To build every command with its options takes longer than to judge one action, so only the
+    /// one that is named is built. Where none is, all are: their descriptions are what is asked for.
+    pub(crate) fn read() -> Self {
+        let mut command = Self::command();
+        if std::env::args_os().nth(1).is_none_or(|name| command.find_subcommand(name).is_none()) {
+            command.build();
+        }
+        let read = Self::from_arg_matches(&command.get_matches());
+        read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+    }
+
     /// Does what was asked.
     ///
     /// # Errors
@@ -133,8 +147,6 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

@@ -10,8 +10,6 @@
 use std::panic;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 mod around;
 mod ask;
 mod batch;
@@ -50,7 +48,7 @@ fn main() -> ExitCode {
     if let Some(code) = hook::named(&words) {
         return ExitCode::from(code);
     }
-    match panic::catch_unwind(|| Cli::parse().run()) {
+    match panic::catch_unwind(|| Cli::read().run()) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => exit::report(&error).into(),
         // A panic anywhere is a deny.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::row::OneOrMany;
-use crate::{camel, parse, slots, strs, tags, yaml_files};
+use crate::{camel, names, number_in, parse, strs, tags, yaml_files};
 
 /// One program as written.
 #[derive(Debug, Default, Deserialize)]
@@ -99,12 +99,18 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
             return Err(format!("catalogue: `{first}` is listed twice").into());
         }
     }
-    let mut code = String::from("static PROGRAMS: &[(&str, Program)] = &[\n");
-    for (name, program) in &programs {
-        let _ = writeln!(code, "({name:?}, {program}),");
+    // Most programs are like others: each kind of them stands there once.
+    let mut kinds = Vec::new();
+    let numbered: Vec<_> = programs
+        .iter()
+        .map(|(name, program)| (name.as_str(), number_in(&mut kinds, program)))
+        .collect();
+    let mut code = String::from("static PROGRAMS: &[Program] = &[\n");
+    for program in kinds {
+        let _ = writeln!(code, "{program},");
     }
     code.push_str("];\n");
-    code.push_str(&slots("PROGRAM_SLOTS", programs.iter().map(|(name, _)| name.as_str())));
+    code.push_str(&names("PROGRAM_NAMES", numbered.into_iter())?);
     Ok(code)
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::row::Row;
-use crate::{camel, numbers, optional, parse, slots, tags, words, yaml_files};
+use crate::{camel, names, number_in, numbers, optional, parse, tags, words, yaml_files};
 
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut rows = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
         code.push_str(&rule(id, row));
     }
     code.push_str("];\n");
-    code.push_str(&program_index(&rows));
+    code.push_str(&program_index(&rows)?);
     code.push_str(&fact_index(&rows));
     Ok(code)
 }
@@ -79,20 +79,24 @@ fn when(row: &Row) -> String {
     )
 }
 
-fn program_index(rows: &[(String, Row)]) -> String {
+fn program_index(rows: &[(String, Row)]) -> Result<String, std::num::TryFromIntError> {
     let mut index = BTreeMap::<&str, Vec<usize>>::new();
     for (at, (_, row)) in rows.iter().enumerate() {
         for program in row.program.words() {
             index.entry(program).or_default().push(at);
         }
     }
-    let mut code = String::from("static PROGRAM_RULES: &[(&str, &[u16])] = &[\n");
-    for (program, rules) in &index {
-        let _ = writeln!(code, "({program:?}, {}),", numbers(rules));
+    // Many programs have the same rules.
+    let mut lists = Vec::new();
+    let numbered: Vec<_> =
+        index.iter().map(|(program, rules)| (*program, number_in(&mut lists, rules))).collect();
+    let mut code = String::from("static PROGRAM_RULES: &[&[u16]] = &[\n");
+    for rules in lists {
+        let _ = writeln!(code, "{},", numbers(rules));
     }
     code.push_str("];\n");
-    code.push_str(&slots("PROGRAM_RULE_SLOTS", index.keys().copied()));
-    code
+    code.push_str(&names("PROGRAM_RULE_NAMES", numbered.into_iter())?);
+    Ok(code)
 }
 
 fn fact_index(rows: &[(String, Row)]) -> String {

@@ -1,10 +1,53 @@
 //! Names found by their hash, in tables laid out by `build.rs`.
 //!
 //! A judgement looks every program up several times; by hash that is one comparison, by halves
-//! it would be ten.
+//! it would be ten. A table holds no address of anything: every address in a table is written
+//! anew when the program starts, and each page of memory that has one is copied for that.
 
 /// A slot that holds nothing.
 pub(crate) const EMPTY: u16 = u16::MAX;
+
+/// Names, each with the number of what it stands for.
+pub(crate) struct Names {
+    /// All of them, one after the other.
+    pub(crate) text: &'static str,
+    pub(crate) listed: &'static [Name],
+    /// Positions among the names, where their hash leads.
+    pub(crate) slots: &'static [u16],
+}
+
+/// Where a name stands in the text, and the number it has.
+pub(crate) struct Name {
+    pub(crate) start: u16,
+    pub(crate) end: u16,
+    pub(crate) number: u16,
+}
+
+impl Names {
+    /// The number of a name.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        let from = start(name, self.slots.len());
+        let (before, after) = self.slots.split_at_checked(from)?;
+        let filled = after.iter().chain(before).take_while(|slot| **slot != EMPTY);
+        let mut met = filled.filter_map(|slot| self.listed.get(usize::from(*slot)));
+        met.find(|met| self.spelling(met) == Some(name)).map(|met| usize::from(met.number))
+    }
+
+    fn spelling(&self, name: &Name) -> Option<&'static str> {
+        self.text.get(usize::from(name.start)..usize::from(name.end))
+    }
+
+    /// Fails unless every name leads to its number, and to nothing when it is spelt otherwise.
+    #[cfg(test)]
+    pub(crate) fn assert_sound(&self) {
+        for name in self.listed {
+            let spelling = self.spelling(name).expect("it is in the text");
+            assert_eq!(self.find(spelling), Some(usize::from(name.number)), "{spelling}");
+            assert_eq!(self.find(&format!("{spelling} ")), None, "{spelling}");
+        }
+        assert!(self.listed.len() > 100 && self.slots.contains(&EMPTY));
+    }
+}
 
 /// Where to start looking for a name (FNV-1a).
 pub(crate) fn start(name: &str, slots: usize) -> usize {
@@ -14,21 +57,4 @@ pub(crate) fn start(name: &str, slots: usize) -> usize {
     // The low bits of this hash are its weakest.
     let mixed = hash ^ (hash >> 15);
     mixed as usize & slots.saturating_sub(1)
-}
-
-/// The position of a name among those a table was laid out for.
-pub(crate) fn find<'a>(
-    name: &str,
-    table: &[u16],
-    named: impl Fn(usize) -> Option<&'a str>,
-) -> Option<usize> {
-    let from = start(name, table.len());
-    let (before, after) = table.split_at_checked(from)?;
-    for slot in after.iter().chain(before).take_while(|slot| **slot != EMPTY) {
-        let at = usize::from(*slot);
-        if named(at) == Some(name) {
-            return Some(at);
-        }
-    }
-    None
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::analyze::Invocation;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::lookup;
+use crate::lookup::{Name, Names};
 use crate::row::Row;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -105,11 +105,8 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
 }
 
 fn for_program(program: &str) -> impl Iterator<Item = &'static Rule> {
-    let named = |at: usize| PROGRAM_RULES.get(at).map(|(name, _)| *name);
-    let indexes = lookup::find(program, &PROGRAM_RULE_SLOTS, named)
-        .and_then(|at| PROGRAM_RULES.get(at))
-        .map(|(_, indexes)| *indexes)
-        .unwrap_or_default();
+    let indexes = PROGRAM_RULE_NAMES.find(program).and_then(|at| PROGRAM_RULES.get(at));
+    let indexes = indexes.copied().unwrap_or_default();
     indexes.iter().filter_map(|index| RULES.get(usize::from(*index)))
 }
 
@@ -279,5 +276,21 @@ fn shorten(subject: &str) -> Cow<'_, str> {
     match subject.char_indices().nth(MOST) {
         None => Cow::Borrowed(subject),
         Some((end, _)) => Cow::Owned(format!("{}…", subject.get(..end).unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_leads_to_its_rules() {
+        PROGRAM_RULE_NAMES.assert_sound();
+        for rule in RULES {
+            let When::Command { program, .. } = &rule.when else { continue };
+            for program in program.iter() {
+                assert!(for_program(program).any(|found| found.id == rule.id), "{program}");
+            }
+        }
     }
 }

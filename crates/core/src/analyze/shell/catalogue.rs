@@ -1,7 +1,7 @@
 //! What is known about programs, compiled from `catalogue/*.yaml`.
 
 use crate::fact::{FactKind, Tag, Tags};
-use crate::lookup;
+use crate::lookup::{Name, Names};
 
 /// One program.
 #[derive(Debug)]
@@ -120,11 +120,7 @@ include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
 /// What is known about this program.
 pub(super) fn program(name: &str) -> Option<&'static Program> {
-    let known = |name: &str| {
-        let named = |at: usize| PROGRAMS.get(at).map(|(known, _)| *known);
-        let at = lookup::find(name, &PROGRAM_SLOTS, named)?;
-        PROGRAMS.get(at).map(|(_, program)| program)
-    };
+    let known = |name: &str| PROGRAM_NAMES.find(name).and_then(|at| PROGRAMS.get(at));
     // `python3.11` and `gcc-12` are what they are without the number.
     known(name).or_else(|| {
         let bare = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
@@ -138,8 +134,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_for_the_binary_search() {
-        assert!(PROGRAMS.is_sorted_by(|(a, _), (b, _)| a < b));
+    fn every_name_leads_to_its_program() {
+        PROGRAM_NAMES.assert_sound();
+        assert!(PROGRAM_NAMES.listed.iter().all(|name| usize::from(name.number) < PROGRAMS.len()));
     }
 
     #[test]
