@@ -14,6 +14,7 @@ use countersign_core::{Action, Context, Judgement, Verdict};
 use countersign_gate::secret::{Secret, SecretKind};
 use hyper::Method;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::client::{self, Address, Client, ClientError, Refused};
 use crate::hook::Options;
@@ -28,6 +29,9 @@ pub(crate) const KEY: &str = "COUNTERSIGN_KEY";
 const WAIT: u32 = 25;
 /// How long a server that was just started may take to listen.
 const STARTS_WITHIN: Duration = Duration::from_secs(8);
+
+/// Longer than any question waits.
+pub(crate) const A_DAY: Duration = Duration::from_hours(24);
 
 /// One action, and what we think of it.
 #[derive(Debug)]
@@ -70,6 +74,28 @@ pub(crate) trait Waiter {
     fn left(&self) -> Duration;
     /// The question waits under this name.
     fn asked(&self, approval: &str);
+}
+
+/// Waits as long as it takes, and tells the name of the question once it has one.
+pub(crate) struct Patient(UnboundedSender<String>);
+
+impl Patient {
+    /// With where the name is told.
+    pub(crate) fn new() -> (Self, UnboundedReceiver<String>) {
+        let (to, from) = unbounded_channel();
+        (Self(to), from)
+    }
+}
+
+impl Waiter for Patient {
+    fn left(&self) -> Duration {
+        A_DAY
+    }
+
+    fn asked(&self, approval: &str) {
+        // Whoever is no longer interested takes no question back, either.
+        let _ = self.0.send(approval.to_owned());
+    }
 }
 
 /// Where questions are put.

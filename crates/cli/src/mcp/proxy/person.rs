@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use countersign_core::Judgement;
-use tokio::sync::mpsc;
 use tokio::time::interval;
 
 use super::held::{Call, Ending, STATE, resumed};
 use super::{Proxy, Side, lock};
-use crate::desk::{Case, Desk, Outcome, Permitted, Waiter};
+use crate::desk::{A_DAY, Case, Desk, Outcome, Patient, Permitted};
 use crate::hook;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Era, Message};
@@ -22,8 +21,6 @@ use crate::show::one_line;
 /// What our part of the input is called.
 pub(super) const OURS: &str = "countersign";
 const SHOW_PROGRESS: Duration = Duration::from_secs(10);
-/// Longer than any question waits.
-const A_DAY: Duration = Duration::from_hours(24);
 
 /// By what the gate can be told how a call went.
 #[derive(Debug)]
@@ -86,8 +83,7 @@ impl Proxy {
         desk: &Desk,
         terms: &Terms,
     ) -> Result<Outcome, Ending> {
-        let (asked, mut questions) = mpsc::unbounded_channel();
-        let waiter = Asked(asked);
+        let (waiter, mut questions) = Patient::new();
         let mut asking = pin!(async {
             match resumed(&call.message) {
                 Some(approval) => desk.resume(case, approval, &waiter).await,
@@ -224,19 +220,6 @@ impl Link {
     fn params(&self) -> Object {
         let params = Object::default().with("mode", "url").with("url", self.url.as_str());
         params.with("message", self.message.as_str())
-    }
-}
-
-/// Passes on that a question has a name now.
-struct Asked(mpsc::UnboundedSender<String>);
-
-impl Waiter for Asked {
-    fn left(&self) -> Duration {
-        A_DAY
-    }
-
-    fn asked(&self, approval: &str) {
-        let _ = self.0.send(approval.to_owned());
     }
 }
 

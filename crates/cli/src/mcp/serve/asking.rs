@@ -3,17 +3,13 @@
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
-use crate::desk::{Case, Desk, Outcome, Waiter};
+use crate::desk::{A_DAY, Case, Desk, Outcome, Patient};
 use crate::hook::Options;
-
-/// Longer than any question waits.
-const A_DAY: Duration = Duration::from_hours(24);
 
 /// What a call needs to ask.
 pub(super) struct Asking {
@@ -58,10 +54,10 @@ impl Asking {
     async fn unless_cancelled<T>(
         &self,
         desk: &Desk,
-        ask: impl AsyncFnOnce(Asked) -> T,
+        ask: impl AsyncFnOnce(Patient) -> T,
     ) -> Option<T> {
-        let (asked, mut questions) = mpsc::unbounded_channel();
-        let mut answer = pin!(ask(Asked(asked)));
+        let (waiter, mut questions) = Patient::new();
+        let mut answer = pin!(ask(waiter));
         let (mut question, mut is_cancelled) = (None, false);
         loop {
             tokio::select! {
@@ -75,18 +71,5 @@ impl Asking {
                 return None;
             }
         }
-    }
-}
-
-/// Passes on that a question has a name now.
-struct Asked(mpsc::UnboundedSender<String>);
-
-impl Waiter for Asked {
-    fn left(&self) -> Duration {
-        A_DAY
-    }
-
-    fn asked(&self, approval: &str) {
-        let _ = self.0.send(approval.to_owned());
     }
 }

@@ -122,7 +122,7 @@ fn explain_action(given: Value) -> Result<Said> {
 async fn request_confirmation(given: Value, asking: &Asking) -> Said {
     let no = |why: String| Said {
         is_error: true,
-        ..Said::structured(json!({"approved": false, "feedback": why}))
+        ..Said::structured(json!({"approved": false, "reason": why}))
     };
     let (question, options) = match question(given).and_then(|given| Ok((given, options()?))) {
         Ok(both) => both,
