@@ -48,6 +48,10 @@ use person::{Busy, Permit};
 /// Continuations of calls that were agreed to; more than these are asked about again.
 const MOST_CONTINUATIONS: usize = 256;
 
+/// What a client asks for that is judged first.
+const JUDGED: &[&str] =
+    &["tools/call", "resources/read", "resources/subscribe", "prompts/get", "tasks/update"];
+
 /// Who a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
@@ -185,6 +189,10 @@ impl Proxy {
                 if !self.cancel_held(Side::Server, &message) {
                     self.cancelled(&message);
                 }
+            }
+            // Nobody could be told what came of it, and a server that is not strict would do it.
+            Kind::Notification(method) if JUDGED.contains(&method) => {
+                self.complain(&format!("`{method}` without an id is not passed on"));
             }
             Kind::Response(Some(id)) if self.answered_us(Side::Client, &id, &message) => {}
             Kind::Notification(_) | Kind::Response(_) => self.to_server(&message),

@@ -46,7 +46,12 @@ pub(crate) fn resource(message: &Message, server: &str) -> Result<Action, Wrong>
             return Ok(Action::FileRead { path: path.unwrap_or_else(|| uri.to_owned()) });
         }
         "http" | "https" | "ws" | "wss" | "ftp" => ("url", uri),
-        _ => ("name", rest.trim_start_matches('/')),
+        // Some servers take plain paths, or paths under a name of their own.
+        "" => ("path", uri),
+        _ => match rest.strip_prefix("//").unwrap_or(rest) {
+            path if path.starts_with('/') => ("path", path),
+            name => ("name", name),
+        },
     };
     Ok(named(server, "read_resource", [argument]))
 }
@@ -191,6 +196,9 @@ mod tests {
         );
         assert!(of("weather://now").contains(r#""arguments":{"name":"now"}"#));
         assert!(of("p://http://10.0.0.1/").contains(r#""arguments":{"name":"http://10.0.0.1/"}"#));
+        for path in ["/etc/shadow", "fs:///etc/shadow", "fs:/etc/shadow"] {
+            assert!(of(path).contains(r#""arguments":{"path":"/etc/shadow"}"#), "{path}");
+        }
         assert!(resource(&message("{}"), "s").is_err());
     }
 

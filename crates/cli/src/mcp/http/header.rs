@@ -23,10 +23,10 @@ impl Header {
     /// # Errors
     /// It is no header, or a variable is not set.
     pub(crate) fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let (name, value) =
-            text.split_once(':').with_context(|| format!("`{text}` is no `Name: value`"))?;
+        // Not quoted: a secret may stand where a name should.
+        let (name, value) = text.split_once(':').context("a --header is no `Name: value`")?;
         let name: HeaderName =
-            name.trim().parse().map_err(|_| anyhow!("`{name}` is no name of a header"))?;
+            name.trim().parse().map_err(|_| anyhow!("a --header does not begin with a name"))?;
         if is_ours(&name) {
             bail!("`{name}` is for the proxy to set");
         }
@@ -161,6 +161,10 @@ mod tests {
         let header = Header::parse("Authorization: Bearer ${TOKEN}", variable).unwrap();
         assert_eq!(header.value.to_str().unwrap(), "Bearer abc");
         assert!(!format!("{header:?}").contains("abc"));
+        for secret in ["s3same", "s3 same: x"] {
+            let told = format!("{:#}", Header::parse(secret, variable).unwrap_err());
+            assert!(!told.contains("s3"), "{told}");
+        }
         for wrong in ["Authorization", "a b: c", "X: ${NO}", "X: ${TOKEN", "Mcp-Name: x", "Host: x"]
         {
             assert!(Header::parse(wrong, variable).is_err(), "{wrong}");

@@ -136,6 +136,20 @@ fn an_allowed_call_goes_on_and_a_blocked_one_is_answered_here() {
 }
 
 #[test]
+fn what_is_judged_does_not_pass_as_something_told() {
+    let scene = Scene::new("told");
+    scene.list(TOOLS);
+    for (id, method) in JUDGED.iter().enumerate() {
+        let told =
+            format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"name":"get_x"}}}}"#);
+        assert_eq!(scene.client(&told), [], "{method}");
+        let asked = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#);
+        let sent = scene.client(&asked);
+        assert!(sent.iter().all(|(side, _)| *side == Side::Client), "{method} is judged: {sent:?}");
+    }
+}
+
+#[test]
 fn a_request_under_way_cannot_be_sent_again() {
     let scene = Scene::new("twice");
     scene.list(TOOLS);
