@@ -186,7 +186,7 @@ impl Bench {
                     let mut times = Times::default();
                     for number in 0..each {
                         let proposal = shell(&command(agent, number));
-                        let submitted = times.add(|| block_on(gate.submit(&caller, proposal)));
+                        let submitted = times.add(|| block_on(gate.submit(&caller, &proposal)));
                         match submitted {
                             Ok(Submitted::Permitted(..) | Submitted::Waiting(_)) => {}
                             other => return Err(format!("{other:?}")),
@@ -232,7 +232,7 @@ impl Bench {
     }
 
     fn ask(&self, command: &str) -> Outcome<ApprovalId> {
-        match block_on(self.gate.submit(&self.agent, shell(command)))? {
+        match block_on(self.gate.submit(&self.agent, &shell(command)))? {
             Submitted::Waiting(waiting) => Ok(waiting.approval),
             other => Err(format!("{other:?}").into()),
         }

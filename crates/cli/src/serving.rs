@@ -10,15 +10,12 @@ use countersign_core::{Context, Policy};
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 use countersign_gate::channel::{self, Configured, Dispatcher};
 use countersign_gate::clock::System;
-use countersign_gate::event::What;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
 use countersign_gate::store::Sqlite;
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Settings, bind};
-
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::settings;
 
@@ -115,16 +112,11 @@ impl Serving {
 async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     let path = folder.join(HALTED);
     // Listens first: what happens while the mark is set for the first time is not missed.
-    let mut events = gate.subscribe();
+    let mut switched = gate.switched();
     mark(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
     let gate = Arc::downgrade(gate);
     tokio::spawn(async move {
-        loop {
-            match events.recv().await {
-                Ok(event) if !matches!(event.what, What::Halted | What::Resumed) => continue,
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
-            }
+        while switched.changed().await.is_ok() {
             let Some(gate) = gate.upgrade() else { return };
             // Whoever cannot look must take it for halted.
             let halted = gate.is_halted().await.unwrap_or(true);

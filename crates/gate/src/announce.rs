@@ -71,7 +71,7 @@ struct Passing {
 }
 
 impl Passing {
-    fn run(mut self, mut events: Receiver<Event>) {
+    fn run(mut self, mut events: Receiver<Arc<Event>>) {
         self.catch_up();
         loop {
             match events.blocking_recv() {

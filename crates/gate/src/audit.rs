@@ -15,7 +15,6 @@
 //! Payloads have been through redaction before they get here, and hold only what the level of
 //! logging asks for.
 
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Timestamp;
@@ -34,19 +33,32 @@ pub use verify::{Damage, Report, Verifier, verify};
 /// Between two checkpoints there are so many records.
 pub const CHECKPOINT_EVERY: u64 = 1_024;
 
-/// What is to go on record.
-#[derive(Debug, Clone, PartialEq)]
+/// What is to go on record. Whoever drafts it works out its digest, so that little is left to do
+/// where all records are linked one after another.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// When it happened.
     pub at: Timestamp,
     /// What happened.
     pub event: Event,
-    /// Whom it is about.
-    pub subject: Subject,
-    /// What the level of logging asks for, redacted.
-    pub payload: Value,
-    /// Keeps anybody from guessing the payload from its digest.
-    pub salt: [u8; 16],
+    pub(crate) content: Content,
+    pub(crate) digest: [u8; 32],
+}
+
+impl Draft {
+    /// What happened when, to whom. The payload is JSON, and redacted; the salt keeps anybody from
+    /// guessing it from its digest.
+    #[must_use]
+    pub fn new(
+        at: Timestamp,
+        event: Event,
+        subject: Subject,
+        payload: String,
+        salt: [u8; 16],
+    ) -> Self {
+        let content = Content { subject, payload, salt };
+        Self { at, event, digest: content.digest(), content }
+    }
 }
 
 /// Whom a record is about.
@@ -111,19 +123,18 @@ impl Head {
     /// Links a draft to the end of the chain. Its record is the new end.
     #[must_use]
     pub fn link(&self, draft: Draft) -> Record {
-        let Draft { at, event, subject, payload, salt } = draft;
-        let content = Content { subject, payload: payload.to_string(), salt };
-        let mut record = Record {
-            number: self.number.saturating_add(1),
-            at,
-            event: event.as_str().to_owned(),
-            digest: content.digest(),
-            previous: self.hash,
-            hash: [0; 32],
-            content: Some(content),
-        };
-        record.hash = record.computed_hash();
-        record
+        let Self { number, hash, at } = self.then(&draft);
+        let Draft { event, content, digest, .. } = draft;
+        let event = event.as_str().to_owned();
+        Record { number, at, event, digest, previous: self.hash, hash, content: Some(content) }
+    }
+
+    /// The end of the chain once a draft is linked to this one.
+    #[must_use]
+    pub fn then(&self, draft: &Draft) -> Self {
+        let (number, at) = (self.number.saturating_add(1), draft.at);
+        let hash = link_hash(&self.hash, number, at, draft.event.as_str(), &draft.digest);
+        Self { number, hash, at }
     }
 
     /// Signs this as what `purpose` says.
@@ -173,14 +184,24 @@ impl Record {
     }
 
     fn computed_hash(&self) -> [u8; 32] {
-        let mut hash = Sha256::new_with_prefix(b"countersign record v1\0");
-        hash.update(self.previous);
-        hash.update(self.number.to_be_bytes());
-        hash.update(self.at.0.to_be_bytes());
-        update_text(&mut hash, Some(&self.event));
-        hash.update(self.digest);
-        hash.finalize().into()
+        link_hash(&self.previous, self.number, self.at, &self.event, &self.digest)
     }
+}
+
+fn link_hash(
+    previous: &[u8; 32],
+    number: u64,
+    at: Timestamp,
+    event: &str,
+    digest: &[u8; 32],
+) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(b"countersign record v1\0");
+    hash.update(previous);
+    hash.update(number.to_be_bytes());
+    hash.update(at.0.to_be_bytes());
+    update_text(&mut hash, Some(event));
+    hash.update(digest);
+    hash.finalize().into()
 }
 
 impl Content {

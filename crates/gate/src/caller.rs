@@ -3,6 +3,8 @@
 //! A [`Caller`] comes from an API key, or from a person whose assistant works for them. A
 //! [`Person`] comes from a signed-in device or a channel that is bound to them, never from a key.
 
+use std::sync::Arc;
+
 use countersign_core::Action;
 
 use crate::id::{DeviceId, KeyId, UserId, WorkspaceId};
@@ -17,7 +19,7 @@ use crate::user::{Role, User};
 pub struct Caller {
     pub(crate) user: UserId,
     pub(crate) workspace: WorkspaceId,
-    pub(crate) key: Option<ApiKey>,
+    pub(crate) key: Option<Arc<ApiKey>>,
     /// Recognised from memory, in this epoch: proposals of theirs are decided in no other.
     pub(crate) epoch: Option<Epoch>,
 }

@@ -1,5 +1,7 @@
 //! What the gate keeps, as documents: each type says what it is found by.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,6 +30,9 @@ pub(crate) struct Marks<'a> {
     pub(crate) due: Option<Timestamp>,
 }
 
+/// A document that is in memory for everybody who reads it.
+pub(crate) type Shared<T> = Held<Arc<T>>;
+
 /// A document as it was read, to be replaced only if nobody else did meanwhile.
 #[derive(Debug, Clone)]
 pub(crate) struct Held<T> {
@@ -48,8 +53,23 @@ impl<T: Document> Held<T> {
 
     /// The condition that it is still as it was read.
     pub(crate) fn unchanged(&self) -> Unchanged {
-        Unchanged { kind: T::KIND, id: self.value.id().to_owned(), version: self.version }
+        unchanged(&self.value, self.version)
     }
+
+    pub(crate) fn share(self) -> Shared<T> {
+        Held { value: Arc::new(self.value), version: self.version }
+    }
+}
+
+impl<T: Document> Shared<T> {
+    /// The condition that it is still as it was read.
+    pub(crate) fn unchanged(&self) -> Unchanged {
+        unchanged(&*self.value, self.version)
+    }
+}
+
+fn unchanged<T: Document>(value: &T, version: u64) -> Unchanged {
+    Unchanged { kind: T::KIND, id: value.id().to_owned(), version }
 }
 
 /// The write that keeps something new.
@@ -76,16 +96,28 @@ pub(crate) async fn get_if<T: Document>(
 }
 
 /// Reads one, perhaps from memory, for a batch that names the epoch from before.
-pub(crate) async fn recall<T: Document + Clone + Send + Sync + 'static>(
+pub(crate) async fn recall<T: Document + Send + Sync + 'static>(
     store: &dyn Store,
     id: &str,
-) -> Result<Option<Held<T>>, StoreError> {
-    let Some(kept) = store.recall(T::KIND, id).await? else { return Ok(None) };
+) -> Result<Option<Shared<T>>, StoreError> {
+    let kept = match store.in_mind(T::KIND, id) {
+        Some(known) => known,
+        None => store.recall(T::KIND, id).await?,
+    };
+    let Some(kept) = kept else { return Ok(None) };
     let version = kept.stored().version;
-    match kept.read::<T, _>(value)? {
-        Some(value) => Ok(Some(Held { value: value.clone(), version })),
+    match kept.read(value)? {
+        Some(value) => Ok(Some(Held { value, version })),
         // Read as another type of the same kind, which there is none of.
-        None => held(kept.stored()).map(Some),
+        None => Ok(Some(held(kept.stored())?.share())),
+    }
+}
+
+/// What a counter stands at, perhaps from memory, for a batch that names the epoch from before.
+pub(crate) async fn recall_counter(store: &dyn Store, key: &str) -> Result<u64, StoreError> {
+    match store.counter_in_mind(key) {
+        Some(value) => Ok(value),
+        None => store.recall_counter(key).await,
     }
 }
 

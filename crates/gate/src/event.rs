@@ -1,7 +1,7 @@
 //! What has just happened, for everybody who listens: devices, pages, waiting agents.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 
@@ -75,28 +75,41 @@ const BACKLOG: usize = 1_024;
 /// Tells everybody who listens.
 #[derive(Debug)]
 pub(crate) struct Bus {
-    all: broadcast::Sender<Event>,
+    all: broadcast::Sender<Arc<Event>>,
+    /// The kill switch is thrown so seldom that whoever cares for nothing else is not woken for
+    /// every action.
+    switch: watch::Sender<()>,
     waiting: Mutex<HashMap<ApprovalId, watch::Sender<()>>>,
 }
 
 impl Bus {
     pub(crate) fn new() -> Self {
-        Self { all: broadcast::channel(BACKLOG).0, waiting: Mutex::default() }
+        let (all, switch) = (broadcast::channel(BACKLOG).0, watch::channel(()).0);
+        Self { all, switch, waiting: Mutex::default() }
     }
 
     /// Tells everybody. Nobody may be listening.
     pub(crate) fn tell(&self, event: Event) {
-        if let What::ApprovalSettled { approval, .. } = &event.what {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(waiter) = waiting.remove(approval) {
-                waiter.send_replace(());
+        match &event.what {
+            What::ApprovalSettled { approval, .. } => {
+                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(waiter) = waiting.remove(approval) {
+                    waiter.send_replace(());
+                }
             }
+            What::Halted | What::Resumed => self.switch.send_replace(()),
+            _ => {}
         }
-        let _ = self.all.send(event);
+        let _ = self.all.send(Arc::new(event));
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.all.subscribe()
+    }
+
+    /// Wakes up when the kill switch was thrown, either way.
+    pub(crate) fn switched(&self) -> watch::Receiver<()> {
+        self.switch.subscribe()
     }
 
     /// Wakes up once an approval is settled. Subscribe first, then look at the store: what is

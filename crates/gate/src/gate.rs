@@ -17,13 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use countersign_core::Policy;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::audit::{Draft, Subject};
 use crate::clock::{ChanceError, Clock, Steady, Timestamp, random};
 use crate::config::Config;
-use crate::document::{self, Document, Held, Marks};
+use crate::document::{self, Document, Held, Marks, Shared};
 use crate::event::{Bus, Event};
 use crate::id::UserId;
 use crate::keyring::Keyring;
@@ -170,8 +169,13 @@ impl Gate {
     }
 
     /// Hears everything that happens. What a listener may pass on depends on whose it is.
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.bus.subscribe()
+    }
+
+    /// Wakes up when the kill switch was thrown, either way.
+    pub fn switched(&self) -> watch::Receiver<()> {
+        self.bus.switched()
     }
 
     /// The credentials of running sessions.
@@ -240,19 +244,19 @@ impl Gate {
     }
 
     /// Reads one, perhaps from memory, for a batch that names the epoch from before.
-    async fn recall<T>(&self, id: &str) -> Result<Option<Held<T>>, StoreError>
+    async fn recall<T>(&self, id: &str) -> Result<Option<Shared<T>>, StoreError>
     where
-        T: Document + Clone + Send + Sync + 'static,
+        T: Document + Send + Sync + 'static,
     {
         document::recall(&*self.store, id).await
     }
 
-    async fn look<T>(&self, id: &str, look: Look) -> Result<Option<Held<T>>, StoreError>
+    async fn look<T>(&self, id: &str, look: Look) -> Result<Option<Shared<T>>, StoreError>
     where
-        T: Document + Clone + Send + Sync + 'static,
+        T: Document + Send + Sync + 'static,
     {
         match look {
-            Look::Anew => self.get(id).await,
+            Look::Anew => Ok(self.get(id).await?.map(Held::share)),
             Look::Recall => self.recall(id).await,
         }
     }
@@ -266,9 +270,11 @@ impl Gate {
         &self,
         event: crate::audit::Event,
         subject: Subject,
-        payload: Value,
-    ) -> Result<Draft, ChanceError> {
-        Ok(Draft { at: self.now(), event, subject, payload, salt: random(&self.clock)? })
+        payload: &impl Serialize,
+    ) -> Result<Draft, GateError> {
+        let payload = serde_json::to_string(payload)
+            .map_err(|error| StoreError(format!("a record cannot be written: {error}")))?;
+        Ok(Draft::new(self.now(), event, subject, payload, random(&self.clock)?))
     }
 
     /// What a user has set.

@@ -105,7 +105,7 @@ impl ApiKey {
     /// The key of one of its counters.
     #[must_use]
     pub fn counter(id: &KeyId, what: &str) -> String {
-        format!("key:{id}:{what}")
+        ["key:", id.as_str(), ":", what].concat()
     }
 }
 

@@ -72,6 +72,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         )
     }
 
+    /// What [`recall`](Self::recall) would give without reading; nothing, if it would read.
+    fn in_mind(&self, _kind: Kind, _id: &str) -> Option<Option<Arc<Kept>>> {
+        None
+    }
+
+    /// What [`recall_counter`](Self::recall_counter) would give without reading; nothing, if it
+    /// would read.
+    fn counter_in_mind(&self, _key: &str) -> Option<u64> {
+        None
+    }
+
     /// What a counter stands at, perhaps from memory, as [`recall`](Self::recall) has it.
     fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
         self.counter(key)
@@ -91,7 +102,7 @@ pub struct Epoch(pub u64);
 #[derive(Debug)]
 pub struct Kept {
     stored: Stored,
-    read: OnceLock<Box<dyn Any + Send + Sync>>,
+    read: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Kept {
@@ -111,12 +122,12 @@ impl Kept {
     pub(crate) fn read<T: Any + Send + Sync, E>(
         &self,
         read: impl FnOnce(&Stored) -> Result<T, E>,
-    ) -> Result<Option<&T>, E> {
+    ) -> Result<Option<Arc<T>>, E> {
         if let Some(value) = self.read.get() {
-            return Ok(value.downcast_ref());
+            return Ok(Arc::clone(value).downcast().ok());
         }
-        let value = Box::new(read(&self.stored)?);
-        Ok(self.read.get_or_init(|| value).downcast_ref())
+        let value = Arc::new(read(&self.stored)?);
+        Ok(Arc::clone(self.read.get_or_init(|| value)).downcast().ok())
     }
 }
 

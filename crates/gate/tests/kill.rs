@@ -138,7 +138,7 @@ fn step(operation: &str, write: Write, count: Option<CountStep>) -> Batch {
         panic!("nothing is deleted here")
     };
     let counts = count.map(|step| Count { key: "pending".to_owned(), step });
-    let records = vec![draft("ann", json!({"operation": operation, "id": doc.id}))];
+    let records = vec![draft("ann", &json!({"operation": operation, "id": doc.id}))];
     let counts = counts.into_iter().collect();
     Batch { writes: vec![write], counts, records, ..Batch::default() }
 }
@@ -147,12 +147,12 @@ fn step(operation: &str, write: Write, count: Option<CountStep>) -> Batch {
 fn noise(dice: &mut Dice) -> Batch {
     let owner = Some("noise".to_owned());
     let erase = (dice.below(4) == 0).then_some(Erase { owner, before: None });
-    Batch { records: vec![draft("noise", json!({}))], erase, ..Batch::default() }
+    Batch { records: vec![draft("noise", &json!({}))], erase, ..Batch::default() }
 }
 
-fn draft(owner: &str, payload: Value) -> Draft {
+fn draft(owner: &str, payload: &Value) -> Draft {
     let subject = Subject { owner: Some(owner.to_owned()), ..Subject::default() };
-    Draft { at: Timestamp(0), event: Event::Approval, subject, payload, salt: [7; 16] }
+    Draft::new(Timestamp(0), Event::Approval, subject, payload.to_string(), [7; 16])
 }
 
 fn doc(id: &str, state: &str) -> Doc {

@@ -1,6 +1,7 @@
 //! What every handler has at hand.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign_gate::Gate;
 use countersign_gate::clock::{ChanceError, Clock, System, random};
@@ -27,6 +28,8 @@ pub struct Inner {
     pub(crate) tracer: Option<Tracer>,
     /// Tells one run of the server from another.
     pub(crate) boot: String,
+    /// What the next request is called that brings no name of its own.
+    next_request: AtomicU64,
     stopping: watch::Sender<bool>,
 }
 
@@ -55,13 +58,23 @@ impl App {
     /// # Errors
     /// The machine has no randomness to give, or a setting is impossible.
     pub fn open(gate: Arc<Gate>, settings: Settings) -> Result<Self, OpenError> {
-        let boot = hex(&random::<8>(&System as &dyn Clock)?);
+        let boot = random::<8>(&System as &dyn Clock)?;
+        let next_request = AtomicU64::new(u64::from_be_bytes(boot));
+        let boot = hex(&boot);
         let hub = Hub::start(&gate);
         let collector = settings.otlp.as_deref().map(Collector::parse).transpose()?;
         let tracer = collector.map(Tracer::start);
         let metrics = Metrics::default();
         let stopping = watch::Sender::new(false);
-        Ok(Self(Arc::new(Inner { gate, settings, hub, metrics, tracer, boot, stopping })))
+        let inner = Inner { gate, settings, hub, metrics, tracer, boot, next_request, stopping };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// A name for a request. No two of a run have the same.
+    pub(crate) fn name_request(&self) -> String {
+        // Any odd number meets all others before it meets itself.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        format!("{:016x}", self.next_request.fetch_add(STEP, Ordering::Relaxed))
     }
 
     /// Tells everything that lasts to end.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt as _;
 use serde::Serialize;
@@ -74,16 +75,25 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
+/// Room for an ordinary answer, which need not grow while it is written.
+const ROOM: usize = 1_024;
+
+/// Room for all headers of an answer.
+const HEADERS: usize = 12;
+
 /// Written into a plain list of bytes, which takes half as long as into axum's buffer.
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        match serde_json::to_vec(&self.0) {
-            Ok(bytes) => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-            Err(error) => {
-                tracing::error!(%error, "an answer could not be written");
-                StatusCode::INTERNAL_SERVER_ERROR.into_response()
-            }
+        let mut bytes = Vec::with_capacity(ROOM);
+        if let Err(error) = serde_json::to_writer(&mut bytes, &self.0) {
+            tracing::error!(%error, "an answer could not be written");
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         }
+        let mut response = Response::new(Body::from(bytes));
+        let mut headers = HeaderMap::with_capacity(HEADERS);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *response.headers_mut() = headers;
+        response
     }
 }
 
@@ -135,7 +145,7 @@ fn unquoted(message: &str) -> String {
 
 /// The whole body, wiped when it goes: it may hold credentials.
 pub(crate) async fn read(
-    body: axum::body::Body,
+    body: Body,
     most: usize,
     within: Duration,
 ) -> Result<Zeroizing<Vec<u8>>, Problem> {

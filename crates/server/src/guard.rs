@@ -8,7 +8,6 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use countersign_gate::clock::{Clock, System, random};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
@@ -26,7 +25,7 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let began = Instant::now();
-    let id = request_id(request.headers());
+    let id = request_id(&app, request.headers());
     let method = known(request.method());
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let matched = request.extensions().get::<MatchedPath>().cloned();
@@ -55,7 +54,7 @@ pub(crate) async fn guard(
     } else {
         tracing::debug!(%method, route, status, micros, request = id, problem = slug, "answered");
     }
-    protect(response.headers_mut(), &id);
+    protect(response.headers_mut(), id);
     if chunked {
         // Whoever stands in between may have gone by a `Content-Length` that we did not: what
         // follows on this connection may be another's request within this one.
@@ -101,27 +100,23 @@ fn is_ours(app: &App, request: &Request) -> bool {
 }
 
 /// The caller's own id for a request, if it is one; or a new one.
-fn request_id(headers: &HeaderMap) -> String {
+fn request_id(app: &App, headers: &HeaderMap) -> String {
     let sound = |text: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         (1..=64).contains(&text.len()) && text.bytes().all(plain)
     };
     let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
-    if let Some(id) = given.filter(sound) {
-        return id.to_owned();
-    }
-    let number = u64::from_be_bytes(random(&System as &dyn Clock).unwrap_or_default());
-    format!("{number:016x}")
+    given.filter(sound).map_or_else(|| app.name_request(), str::to_owned)
 }
 
 const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
     img-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; \
     base-uri 'none'; frame-ancestors 'none'";
 
-fn protect(headers: &mut HeaderMap, id: &str) {
+fn protect(headers: &mut HeaderMap, id: String) {
     // With the date that follows, so that it need not grow while it is filled.
     headers.reserve(8);
-    if let Ok(id) = HeaderValue::from_str(id) {
+    if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);
     }
     for (name, value) in [

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use countersign_gate::event::{Event, What};
 use countersign_gate::gate::Card;
-use countersign_gate::id::{ActionId, KeyId, SessionId, UserId, WorkspaceId};
+use countersign_gate::id::{KeyId, SessionId, UserId, WorkspaceId};
 use countersign_gate::{Gate, Person};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -57,8 +57,7 @@ struct Listeners {
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) number: u64,
-    /// Whose; everybody's, if nobody is named.
-    to: Option<HashSet<UserId>>,
+    to: To,
     /// What the event is called.
     pub(crate) name: &'static str,
     words: Words,
@@ -76,6 +75,15 @@ pub(crate) struct Written {
     pub(crate) agent: String,
 }
 
+/// Whom an event is for.
+#[derive(Debug)]
+enum To {
+    Everybody,
+    /// Whose the event is; everybody, if it is nobody's.
+    Owner(Arc<Event>),
+    These(HashSet<UserId>),
+}
+
 /// What an event says, now or later.
 #[derive(Debug)]
 enum Words {
@@ -83,21 +91,19 @@ enum Words {
     /// An action was let through, which happens all the time and is hardly ever listened to: it is
     /// written down when the first one wants it.
     Allowed {
-        action: ActionId,
-        session: Option<SessionId>,
+        event: Arc<Event>,
         written: OnceLock<Written>,
     },
 }
 
 /// By what an agent's own events are told from others'.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 enum About {
     /// A question, asked with this key.
     Question(Option<KeyId>),
-    /// Something of a workspace.
-    Workspace(WorkspaceId),
+    /// Something of a workspace, or of everybody. Devices are their owner's business.
+    Event(Arc<Event>),
     Everybody,
-    Nobody,
 }
 
 impl Told {
@@ -105,8 +111,12 @@ impl Told {
     pub(crate) fn written(&self) -> &Written {
         match &self.words {
             Words::Written(written) => written,
-            Words::Allowed { action, session, written } => written.get_or_init(|| {
-                let body = json!({"action_id": action, "session_id": session});
+            Words::Allowed { event, written } => written.get_or_init(|| {
+                let action = match &event.what {
+                    What::ActionAllowed { action } => Some(action),
+                    _ => None,
+                };
+                let body = json!({"action_id": action, "session_id": event.session});
                 Written::plain(self.name, &body)
             }),
         }
@@ -119,28 +129,42 @@ impl Told {
 
     /// Whether it is about others than this user too.
     pub(crate) fn is_others(&self, user: &UserId) -> bool {
-        self.to.as_ref().is_some_and(|to| to.iter().any(|other| other != user))
+        match &self.to {
+            To::Everybody => false,
+            To::Owner(event) => event.user.as_ref().is_some_and(|owner| owner != user),
+            To::These(users) => users.iter().any(|other| other != user),
+        }
     }
 
     fn is_for(&self, user: &UserId) -> bool {
-        self.to.as_ref().is_none_or(|to| to.contains(user))
+        match &self.to {
+            To::Everybody => true,
+            To::Owner(event) => event.user.as_ref().is_none_or(|owner| owner == user),
+            To::These(users) => users.contains(user),
+        }
     }
 
     /// Whether an agent with this key, in this workspace, may be told.
     pub(crate) fn is_for_agent(&self, key: Option<&KeyId>, workspace: &WorkspaceId) -> bool {
         match &self.about {
             About::Question(asked_with) => asked_with.as_ref() == key,
-            About::Workspace(of) => of == workspace,
+            About::Event(event) => match &event.workspace {
+                Some(of) => of == workspace,
+                None => event.user.is_none(),
+            },
             About::Everybody => true,
-            About::Nobody => false,
         }
     }
 }
 
 impl Written {
     fn plain(name: &str, body: &Value) -> Self {
-        let socket = json!({"type": name, "payload": body}).to_string();
-        let person = body.to_string();
+        Self::of(body, &json!({"type": name, "payload": body}))
+    }
+
+    /// The same for people and agents, in other words for devices.
+    fn of(body: &Value, socket: &Value) -> Self {
+        let (person, socket) = (body.to_string(), socket.to_string());
         let agent = person.clone();
         Self { person, socket, agent }
     }
@@ -245,19 +269,16 @@ impl Hub {
         }
         inside.kept.push_back(Arc::clone(&told));
         // Nobody may be listening.
+        let send = |listeners: &Listeners| drop(listeners.sender.send(Arc::clone(&told)));
         match &told.to {
-            Some(to) => {
-                for user in to {
-                    if let Some(listeners) = inside.people.get(user) {
-                        let _ = listeners.sender.send(Arc::clone(&told));
-                    }
-                }
+            To::These(users) => {
+                users.iter().filter_map(|user| inside.people.get(user)).for_each(send);
             }
-            None => {
-                for listeners in inside.people.values() {
-                    let _ = listeners.sender.send(Arc::clone(&told));
-                }
+            To::Owner(event) if event.user.is_some() => {
+                let owner = event.user.as_ref().and_then(|user| inside.people.get(user));
+                owner.into_iter().for_each(send);
             }
+            To::Owner(_) | To::Everybody => inside.people.values().for_each(send),
         }
     }
 
@@ -271,7 +292,7 @@ impl Hub {
     }
 }
 
-async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
+async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
     loop {
         match events.recv().await {
             Ok(event) => {
@@ -282,7 +303,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "events were missed: everybody looks again");
-                hub.tell(plain(None, About::Everybody, RESYNC, &json!({})));
+                hub.tell(plain(To::Everybody, About::Everybody, RESYNC, &json!({})));
             }
             Err(RecvError::Closed) => return,
         }
@@ -290,7 +311,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Event>) {
 }
 
 /// One event, for everybody it concerns. Nothing if nobody could be told.
-async fn write_down(hub: &Hub, gate: &Gate, event: &Event) -> Option<Told> {
+async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<Told> {
     match &event.what {
         What::ApprovalRequired { approval } | What::ApprovalEscalated { approval } => {
             let card = gate.announced(approval).await.ok()?;
@@ -306,13 +327,13 @@ async fn write_down(hub: &Hub, gate: &Gate, event: &Event) -> Option<Told> {
                 "have": card.have,
                 "need": card.need,
             });
-            Some(plain(Some(to), About::Question(card.key), "approval_voted", &body))
+            Some(plain(To::These(to), About::Question(card.key), "approval_voted", &body))
         }
         What::ApprovalSettled { approval, state, by } => {
             let card = gate.announced(approval).await.ok()?;
             let to = concerned(hub, gate, &card).await;
-            let told = message::settled(&card, state, by.as_ref());
-            Some(Told { to: Some(to), about: About::Question(card.key), ..told })
+            let written = message::settled(&card, state, by.as_ref());
+            Some(told(To::These(to), About::Question(card.key), "approval_settled", written))
         }
         _ => Some(other(event)),
     }
@@ -340,32 +361,29 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     // An agent never learns by what its question is answered.
     view.token = None;
     let agent = json!(view).to_string();
-    let (name, to) = ("approval_required", Some(to));
-    Told { number: 0, to, name, words: Words::Written(Written { person, socket, agent }), about }
+    let (name, to) = ("approval_required", To::These(to));
+    told(to, about, name, Written { person, socket, agent })
 }
 
-fn plain(to: Option<HashSet<UserId>>, about: About, name: &'static str, body: &Value) -> Told {
-    Told { number: 0, to, name, words: Words::Written(Written::plain(name, body)), about }
+fn plain(to: To, about: About, name: &'static str, body: &Value) -> Told {
+    told(to, about, name, Written::plain(name, body))
 }
 
-fn other(event: &Event) -> Told {
-    let to = event.user.clone().map(|user| HashSet::from([user]));
-    let about = match (&event.workspace, &to) {
-        (Some(workspace), _) => About::Workspace(workspace.clone()),
-        (None, None) => About::Everybody,
-        // Devices are their owner's business.
-        (None, Some(_)) => About::Nobody,
-    };
+fn told(to: To, about: About, name: &'static str, written: Written) -> Told {
+    Told { number: 0, to, name, words: Words::Written(written), about }
+}
+
+fn other(event: &Arc<Event>) -> Told {
+    let (to, about) = (To::Owner(Arc::clone(event)), About::Event(Arc::clone(event)));
     let session = event.session.as_ref().map(SessionId::as_str);
     match &event.what {
-        What::ActionAllowed { action } => {
-            let (action, session) = (action.clone(), event.session.clone());
-            let words = Words::Allowed { action, session, written: OnceLock::new() };
+        What::ActionAllowed { .. } => {
+            let words = Words::Allowed { event: Arc::clone(event), written: OnceLock::new() };
             Told { number: 0, to, name: "action_allowed", words, about }
         }
         What::ActionReported { action, state } => {
-            let told = message::completed(action, session, state);
-            Told { to, about, ..told }
+            let written = message::completed(action, session, state);
+            told(to, about, "action_reported", written)
         }
         what => {
             let (name, body) = named(what, session);
@@ -420,8 +438,8 @@ mod tests {
         UserId::draw(clock).unwrap()
     }
 
-    fn only(user: &UserId) -> HashSet<UserId> {
-        HashSet::from([user.clone()])
+    fn only(user: &UserId) -> To {
+        To::These(HashSet::from([user.clone()]))
     }
 
     #[test]
@@ -430,8 +448,8 @@ mod tests {
         let (hub, one, other) = (Hub::default(), user(&clock), user(&clock));
         let mut mine = hub.listen(&one, 5).unwrap();
         let mut theirs = hub.listen(&other, 5).unwrap();
-        hub.tell(plain(Some(only(&one)), About::Nobody, "session_started", &json!({})));
-        hub.tell(plain(None, About::Everybody, "halted", &json!({})));
+        hub.tell(plain(only(&one), About::Question(None), "session_started", &json!({})));
+        hub.tell(plain(To::Everybody, About::Everybody, "halted", &json!({})));
         assert_eq!(mine.events.try_recv().unwrap().name, "session_started");
         assert_eq!(mine.events.try_recv().unwrap().name, "halted");
         assert_eq!(theirs.events.try_recv().unwrap().name, "halted");
@@ -445,7 +463,7 @@ mod tests {
         assert!(hub.since(&one, 0).unwrap().is_empty());
         assert!(hub.since(&one, 7).is_none(), "from another run");
         for _ in 0..KEPT + 10 {
-            hub.tell(plain(Some(only(&one)), About::Nobody, "session_started", &json!({})));
+            hub.tell(plain(only(&one), About::Question(None), "session_started", &json!({})));
         }
         let last = hub.last();
         assert_eq!(hub.since(&one, last - 3).unwrap().len(), 3);

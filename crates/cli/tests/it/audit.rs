@@ -45,7 +45,7 @@ impl Left {
         let owner = block_on(gate.sign_in(&block_on(gate.accept(&link, "x")).unwrap())).unwrap();
         let workspace = owner.user().workspaces.keys().next().unwrap();
         let agent = owner.assistant(workspace).unwrap();
-        let ask = |command: &str| match block_on(gate.submit(&agent, proposal(command))).unwrap() {
+        let ask = |command: &str| match block_on(gate.submit(&agent, &proposal(command))).unwrap() {
             Submitted::Waiting(waiting) => waiting.approval,
             other => panic!("{other:?}"),
         };

@@ -18,13 +18,9 @@ pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Resul
     forget(store, user, Kind::Approval, APPROVALS_OVER).await?;
     forget(store, user, Kind::Session, &["ended"]).await?;
     // On record without a name: that something was erased, not whose it was.
-    let record = Draft {
-        at: clock.now(),
-        event: Event::Erased,
-        subject: Subject::default(),
-        payload: json!({"by": "request"}),
-        salt: random(clock)?,
-    };
+    let payload = json!({"by": "request"}).to_string();
+    let (at, salt) = (clock.now(), random(clock)?);
+    let record = Draft::new(at, Event::Erased, Subject::default(), payload, salt);
     let owner = Some(user.to_string());
     let batch = Batch {
         records: vec![record],

@@ -227,13 +227,13 @@ mod tests {
         let (mut records, mut marks) = (Vec::new(), Vec::new());
         for number in 1..=length {
             let owner = Some(format!("usr_{}", number % 3));
-            let record = head.link(Draft {
-                at: Timestamp(i64::try_from(number).unwrap()),
-                event: Event::ActionPlanned,
-                subject: Subject { owner, ..Subject::default() },
-                payload: json!({"kind": "shell", "number": number}),
-                salt: [u8::try_from(number % 250).unwrap(); 16],
-            });
+            let record = head.link(Draft::new(
+                Timestamp(i64::try_from(number).unwrap()),
+                Event::ActionPlanned,
+                Subject { owner, ..Subject::default() },
+                json!({"kind": "shell", "number": number}).to_string(),
+                [u8::try_from(number % 250).unwrap(); 16],
+            ));
             head = record.head();
             if number == length / 2 {
                 marks.push(head.sign(Purpose::Checkpoint, &keyring()));

@@ -328,7 +328,7 @@ impl Gate {
             "scope": reply.scope,
             "note": reply.feedback.as_deref().map(redacted::text),
         });
-        Ok(self.record(audit::Event::Approval, subject_of(approval), payload)?)
+        self.record(audit::Event::Approval, subject_of(approval), &payload)
     }
 
     async fn record_refusal(
@@ -343,7 +343,7 @@ impl Gate {
             "why": error.to_string(),
         });
         let subject = Subject { owner: Some(person.user().id.to_string()), ..Subject::default() };
-        let record = self.record(audit::Event::AnswerRefused, subject, payload)?;
+        let record = self.record(audit::Event::AnswerRefused, subject, &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

@@ -1,12 +1,14 @@
 //! The kill switch.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use crate::approval::Cancel;
 use crate::approval::OPEN;
 use crate::audit;
 use crate::caller::Person;
-use crate::document::{self, Held};
+use crate::document::{self, Held, Shared};
 use crate::event::{Event, What};
 use crate::gate::people::PeopleError;
 use crate::gate::{Control, Gate, GateError, Look, TRIES, is_conflict};
@@ -55,12 +57,13 @@ impl Gate {
     }
 
     pub(super) async fn look_at_control(&self, look: Look) -> Result<Held<Control>, StoreError> {
-        let control: Option<Held<Control>> = self.look(Control::ID, look).await?;
-        let mut control =
+        let control: Option<Shared<Control>> = self.look(Control::ID, look).await?;
+        let Held { value, version } =
             control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
+        let mut value = Arc::unwrap_or_clone(value);
         // Switched off by configuration, until it says otherwise.
-        control.value.halted |= !self.config.enabled;
-        Ok(control)
+        value.halted |= !self.config.enabled;
+        Ok(Held { value, version })
     }
 
     /// Makes the kill switch on the first start, and records that the configuration has thrown it.
@@ -76,7 +79,7 @@ impl Gate {
             return Ok(());
         }
         let payload = json!({"by": "configuration"});
-        let record = self.record(audit::Event::Halted, audit::Subject::default(), payload)?;
+        let record = self.record(audit::Event::Halted, audit::Subject::default(), &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map(drop).map_err(failed)
     }
@@ -90,7 +93,7 @@ impl Gate {
             let next = Control { halted, by: Some(by), at: self.now() };
             let batch = Batch {
                 writes: vec![control.replace(&next)?],
-                records: vec![self.record(event, audit::Subject::default(), payload)?],
+                records: vec![self.record(event, audit::Subject::default(), &payload)?],
                 ..Batch::default()
             };
             match self.commit(batch).await {

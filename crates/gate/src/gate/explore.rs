@@ -111,7 +111,7 @@ impl World {
     fn submit(&self, command: &str, session: Option<&SessionId>) -> Submitted {
         let mut proposal = shell(command);
         proposal.session = session.cloned();
-        ready(self.gate.submit(&self.agent, proposal)).unwrap()
+        ready(self.gate.submit(&self.agent, &proposal)).unwrap()
     }
 
     fn ask(&self, session: Option<&SessionId>) -> ApprovalId {

@@ -1,5 +1,6 @@
 //! API keys: made, checked, rotated, revoked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -7,7 +8,7 @@ use serde_json::json;
 use crate::approval::Request;
 use crate::audit;
 use crate::caller::{Caller, Person};
-use crate::document::{self, Held};
+use crate::document::{self, Held, Shared};
 use crate::gate::people::{MOST_WAITING, PeopleError};
 use crate::gate::{Gate, GateError, Look, TRIES};
 use crate::id::{DeviceId, KeyId};
@@ -114,14 +115,13 @@ impl Gate {
     }
 
     /// The key with this secret, on whatever device.
-    async fn working_key(&self, secret: &Secret, look: Look) -> Result<ApiKey, AuthError> {
-        let held: Held<ApiKey> =
-            self.look(ApiKey::id_of(secret).as_str(), look).await?.ok_or(AuthError::Key)?;
-        let key = held.value;
+    async fn working_key(&self, secret: &Secret, look: Look) -> Result<Arc<ApiKey>, AuthError> {
+        let held = self.look::<ApiKey>(ApiKey::id_of(secret).as_str(), look).await?;
+        let key = held.ok_or(AuthError::Key)?.value;
         if !secret.matches(&key.secret) || !key.works_at(self.now()) {
             return Err(AuthError::Key);
         }
-        let user: Option<Held<User>> = self.look(key.user.as_str(), look).await?;
+        let user: Option<Shared<User>> = self.look(key.user.as_str(), look).await?;
         if user.is_none_or(|user| user.value.disabled_at.is_some()) {
             return Err(AuthError::Key);
         }
@@ -134,7 +134,7 @@ impl Gate {
         device: &Secret,
         look: Look,
     ) -> Result<(), AuthError> {
-        let known: Option<Held<Device>> = self.look(Device::id_of(device).as_str(), look).await?;
+        let known: Option<Shared<Device>> = self.look(Device::id_of(device).as_str(), look).await?;
         let known = known.filter(|held| device.matches(&held.value.secret));
         let approved = known.is_some_and(|held| {
             held.value.user == key.user

@@ -289,7 +289,7 @@ impl Gate {
         let (secret, device) = self.device(user, &name, DeviceState::Waiting)?;
         let payload = json!({"device": device.id, "state": "waiting"});
         let writes = vec![document::insert(&device)?];
-        let mut batch = self.people_batch(writes, audit::Event::DeviceChanged, user, payload)?;
+        let mut batch = self.people_batch(writes, audit::Event::DeviceChanged, user, &payload)?;
         batch.counts.push(waiting_count(user, CountStep::Up { most: MOST_WAITING }));
         match self.commit(batch).await {
             Ok(_) => {}
@@ -398,7 +398,7 @@ impl Gate {
         owner: &UserId,
         payload: serde_json::Value,
     ) -> Result<(), GateError> {
-        let batch = self.people_batch(writes, event, owner, payload)?;
+        let batch = self.people_batch(writes, event, owner, &payload)?;
         self.commit(batch).await.map(drop).map_err(failed)
     }
 
@@ -407,7 +407,7 @@ impl Gate {
         writes: Vec<Write>,
         event: audit::Event,
         owner: &UserId,
-        payload: serde_json::Value,
+        payload: &serde_json::Value,
     ) -> Result<Batch, GateError> {
         let subject = Subject { owner: Some(owner.to_string()), ..Subject::default() };
         let records = vec![self.record(event, subject, payload)?];
@@ -430,7 +430,7 @@ impl Gate {
             let payload = json!({"device": id, "state": next.state, "by": person.device});
             let writes = vec![held.replace(&next)?];
             let event = audit::Event::DeviceChanged;
-            let mut batch = self.people_batch(writes, event, &next.user, payload)?;
+            let mut batch = self.people_batch(writes, event, &next.user, &payload)?;
             if held.value.state == DeviceState::Waiting {
                 batch.counts.push(waiting_count(&next.user, CountStep::Down));
             }

@@ -132,7 +132,7 @@ impl Gate {
         let payload = json!({"revoked": id, "by": person.user().id});
         let batch = Batch {
             writes: vec![held.delete()],
-            records: vec![self.record(audit::Event::RememberedChanged, subject, payload)?],
+            records: vec![self.record(audit::Event::RememberedChanged, subject, &payload)?],
             ..Batch::default()
         };
         self.commit(batch).await.map_err(failed)?;

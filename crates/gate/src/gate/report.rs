@@ -118,10 +118,10 @@ impl Gate {
         };
         let payload = json!({"id": action, "status": outcome, "key": caller.key_id()});
         let mut records =
-            vec![self.record(audit::Event::ActionExecuted, subject.clone(), payload)?];
+            vec![self.record(audit::Event::ActionExecuted, subject.clone(), &payload)?];
         if let Some(error) = error {
             let payload = json!({"id": action, "message": redacted::text(error)});
-            records.push(self.record(audit::Event::Error, subject, payload)?);
+            records.push(self.record(audit::Event::Error, subject, &payload)?);
         }
         Ok(records)
     }

@@ -245,7 +245,7 @@ impl Gate {
             "duration_seconds": seconds,
             "steps": steps,
         });
-        Ok(self.record(audit::Event::SessionEnd, subject_of(session), payload)?)
+        self.record(audit::Event::SessionEnd, subject_of(session), &payload)
     }
 
     fn tell_session(&self, session: &Session, what: What) {

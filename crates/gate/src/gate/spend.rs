@@ -248,7 +248,7 @@ impl Gate {
             "response": serde_json::Value::Null,
             "state": next.state.as_str(),
         });
-        let record = self.record(audit::Event::Approval, subject_of(&next), payload)?;
+        let record = self.record(audit::Event::Approval, subject_of(&next), &payload)?;
         let mut batch =
             Batch { writes: vec![held.replace(&next)?], records: vec![record], ..Batch::default() };
         if was_pending {
@@ -275,7 +275,7 @@ impl Gate {
             "key": caller.key_id(),
             "status": "started",
         });
-        Ok(self.record(audit::Event::ActionExecuted, subject_of(approval), payload)?)
+        self.record(audit::Event::ActionExecuted, subject_of(approval), &payload)
     }
 
     async fn record_spend_refusal(
@@ -291,7 +291,7 @@ impl Gate {
         };
         let payload =
             json!({"approval": approval, "key": caller.key_id(), "why": error.to_string()});
-        let record = self.record(audit::Event::SpendRefused, subject, payload)?;
+        let record = self.record(audit::Event::SpendRefused, subject, &payload)?;
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

@@ -8,6 +8,8 @@
 //! 5 one batch: what it uses up, the record, the question; all or nothing
 //! ```
 
+use std::sync::Arc;
+
 use countersign_core::context::History;
 use countersign_core::policy::Session as Relaxation;
 use countersign_core::{Context, Judgement, Policy, Verdict, judge};
@@ -15,7 +17,7 @@ use countersign_core::{Context, Judgement, Policy, Verdict, judge};
 use crate::audit::Subject;
 use crate::caller::Caller;
 use crate::clock::Timestamp;
-use crate::document::Held;
+use crate::document::{self, Held, Shared};
 use crate::event::{Event, What};
 use crate::gate::session::works_in;
 use crate::gate::{Control, Gate, GateError, Look, TRIES};
@@ -36,8 +38,8 @@ pub(super) struct Case<'a> {
     pub(super) caller: &'a Caller,
     pub(super) proposal: &'a Proposal,
     pub(super) control: Held<Control>,
-    pub(super) session: Option<Held<Session>>,
-    pub(super) settings: Settings,
+    pub(super) session: Option<Shared<Session>>,
+    pub(super) settings: Arc<Settings>,
     /// What all of this was recalled in: every batch of the decision names it.
     pub(super) epoch: Epoch,
     pub(super) now: Timestamp,
@@ -52,10 +54,10 @@ impl Gate {
     pub async fn submit(
         &self,
         caller: &Caller,
-        proposal: Proposal,
+        proposal: &Proposal,
     ) -> Result<Submitted, GateError> {
         for _ in 0..TRIES {
-            let case = self.case(caller, &proposal).await?;
+            let case = self.case(caller, proposal).await?;
             // Nothing, if something changed while we decided: look again.
             if let Some(submitted) = self.decide(&case).await? {
                 return Ok(submitted);
@@ -78,9 +80,9 @@ impl Gate {
             Some(id) => self.recall::<Session>(id.as_str()).await?,
             None => None,
         };
-        let settings: Option<Held<Settings>> = self.recall(caller.user.as_str()).await?;
+        let settings: Option<Shared<Settings>> = self.recall(caller.user.as_str()).await?;
         let settings =
-            settings.map_or_else(|| Settings::of(caller.user.clone()), |held| held.value);
+            settings.map_or_else(|| Settings::of(caller.user.clone()).into(), |held| held.value);
         Ok(Case { caller, proposal, control, session, settings, epoch, now: self.now() })
     }
 
@@ -165,7 +167,7 @@ impl Gate {
     async fn history_of(&self, case: &Case<'_>) -> Result<History, GateError> {
         let read = async |what: &str| {
             let key = answers_key(&case.caller.user, what);
-            let count = self.store.recall_counter(&key).await?;
+            let count = document::recall_counter(&*self.store, &key).await?;
             Ok::<_, GateError>(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
@@ -216,7 +218,7 @@ impl Case<'_> {
     }
 
     /// The session, unless it is somebody else's.
-    fn own_session(&self) -> Option<&Held<Session>> {
+    fn own_session(&self) -> Option<&Shared<Session>> {
         self.session.as_ref().filter(|session| works_in(self.caller, &session.value))
     }
 }
@@ -272,10 +274,10 @@ fn blocked_by_origin(judgement: &Judgement) -> bool {
 
 /// Where the questions that wait for one person are counted.
 pub(super) fn pending_key(user: &UserId) -> String {
-    format!("user:{user}:pending")
+    ["user:", user.as_str(), ":pending"].concat()
 }
 
 /// Where one person's answers are counted.
 pub(super) fn answers_key(user: &UserId, what: &str) -> String {
-    format!("user:{user}:{what}")
+    ["user:", user.as_str(), ":", what].concat()
 }

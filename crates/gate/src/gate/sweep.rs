@@ -90,7 +90,7 @@ impl Gate {
             return Ok(());
         }
         let payload = json!({"before": before.to_string()});
-        let record = self.record(audit::Event::Cut, Subject::default(), payload)?;
+        let record = self.record(audit::Event::Cut, Subject::default(), &payload)?;
         let batch = Batch { records: vec![record], cut: Some(before), ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

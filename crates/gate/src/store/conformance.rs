@@ -204,13 +204,12 @@ fn conflict<T>(id: &str) -> Result<T, CommitError> {
 }
 
 fn draft(at: i64, owner: &str) -> Draft {
-    Draft {
-        at: Timestamp(at),
-        event: Event::Approval,
-        subject: Subject { owner: Some(owner.to_owned()), ..Subject::default() },
-        payload: json!({"at": at, "note": "of " }),
-        salt: [3; 16],
-    }
+    about(at, Subject { owner: Some(owner.to_owned()), ..Subject::default() })
+}
+
+fn about(at: i64, subject: Subject) -> Draft {
+    let payload = json!({"at": at, "note": "of "}).to_string();
+    Draft::new(Timestamp(at), Event::Approval, subject, payload, [3; 16])
 }
 
 fn drafts(times: impl IntoIterator<Item = i64>) -> Vec<Draft> {
@@ -764,21 +763,21 @@ fn records_are_numbered_in_the_order_of_their_batches(made: &Made) {
     let last = &records[2];
     let content = last.content.as_ref().unwrap();
     assert_eq!((last.event.as_str(), content.salt), ("approval", [3; 16]));
-    assert_eq!(content.subject, draft(0, "ann").subject);
-    assert_eq!(content.payload, draft(30, "").payload.to_string());
+    assert_eq!(content.subject, draft(0, "ann").content.subject);
+    assert_eq!(content.payload, draft(30, "").content.payload);
     assert_eq!(made.chain().end(), last.head());
     assert_eq!(made.verify().damage, []);
 }
 
 fn records_are_found_by_whom_they_are_about(made: &Made) {
     let some = |text: &str| Some(text.to_owned());
-    let drafts = (0..12).map(|number| Draft {
-        subject: Subject {
+    let drafts = (0..12).map(|number| {
+        let subject = Subject {
             owner: (number != 11).then(|| format!("o{}", number % 2)),
             workspace: some(&format!("w{}", number % 3)),
             session: (number % 4 != 3).then(|| format!("s{}", number % 4)),
-        },
-        ..draft(number, "")
+        };
+        about(number, subject)
     });
     made.record(drafts.collect());
     let all = RecordQuery::default();

@@ -26,6 +26,7 @@ use crate::store::{
 
 mod apply;
 mod chain;
+mod counters;
 mod memo;
 mod read;
 mod schema;
@@ -33,7 +34,7 @@ mod writer;
 
 use memo::Memo;
 use read::Readers;
-use writer::{Job, Writer};
+use writer::{Done, Job, Writer};
 
 /// A store in one file.
 pub struct Sqlite {
@@ -94,7 +95,8 @@ impl Sqlite {
         };
         let (waiter, answer) = oneshot::channel();
         jobs.send(Job { batch, waiter }).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let Done { outcome, .. } = answer.await.map_err(|_| gone())?;
+        outcome
     }
 
     fn recalled_doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<Kept>>, StoreError> {
@@ -163,6 +165,14 @@ impl Store for Sqlite {
 
     fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
         Box::pin(async move { self.recalled_count(key) })
+    }
+
+    fn in_mind(&self, kind: Kind, id: &str) -> Option<Option<Arc<Kept>>> {
+        self.memo.doc(kind, id).ok()
+    }
+
+    fn counter_in_mind(&self, key: &str) -> Option<u64> {
+        self.memo.counter(key).ok()
     }
 
     fn epoch(&self) -> Epoch {
@@ -316,13 +326,12 @@ mod tests {
     }
 
     fn batch(id: &str, note: &str) -> Batch {
-        let draft = Draft {
-            at: Timestamp(1),
-            event: Event::Approval,
-            subject: Subject { owner: Some("ann".to_owned()), ..Subject::default() },
-            payload: json!({ "note": note }),
-            salt: [1; 16],
-        };
+        batch_about(id, note, Subject { owner: Some("ann".to_owned()), ..Subject::default() })
+    }
+
+    fn batch_about(id: &str, note: &str, subject: Subject) -> Batch {
+        let payload = json!({ "note": note }).to_string();
+        let draft = Draft::new(Timestamp(1), Event::Approval, subject, payload, [1; 16]);
         Batch { writes: vec![Write::Insert(doc(id))], records: vec![draft], ..Batch::default() }
     }
 
@@ -457,17 +466,10 @@ mod tests {
         let canary =
             |number: usize| format!("canary{number:04}{}", "x".repeat(number * 37 % 9_000));
         let about = |number: usize| {
-            let mut batch = batch(&number.to_string(), &canary(number));
             let name = |what| Some(format!("canary {what} {}", number % 40));
             let [owner, workspace, session] = ["owner", "workspace", "session"].map(name);
-            for draft in &mut batch.records {
-                draft.subject = Subject {
-                    owner: owner.clone(),
-                    workspace: workspace.clone(),
-                    session: session.clone(),
-                };
-            }
-            batch
+            let subject = Subject { owner, workspace, session };
+            batch_about(&number.to_string(), &canary(number), subject)
         };
         for number in 0..400 {
             commit(&store, about(number)).unwrap();

@@ -46,7 +46,7 @@ fn next(seen: &Receiver<Message>) -> Message {
 fn a_question_is_told_with_its_link_and_so_is_its_end() {
     let world = world();
     let (everybody, seen) = audience(&world, None);
-    let before = world.ask(shell("git push --force origin early"));
+    let before = world.ask(&shell("git push --force origin early"));
     let gate = world.gate.clone();
     let announcer =
         Announcer::start(&gate, vec![everybody], Some("https://gate.example".into())).unwrap();
@@ -71,10 +71,10 @@ fn a_channel_of_one_person_hears_nothing_of_others_and_cannot_answer_for_them() 
     let bob = world.person("Bob", Membership::Member);
     let bobs = world.key(&bob, countersign_gate::key::Access::Agent, "*");
     let (for_bob, seen) = audience(&world, Some(bob.user().id.clone()));
-    let annes = world.ask(shell(RISKY));
+    let annes = world.ask(&shell(RISKY));
     let gate = world.gate.clone();
     let announcer = Announcer::start(&gate, vec![for_bob], None).unwrap();
-    block_on(gate.submit(&bobs, shell("git push --force origin bob"))).map(drop).unwrap();
+    block_on(gate.submit(&bobs, &shell("git push --force origin bob"))).map(drop).unwrap();
     let Message::Required(notice) = next(&seen) else { panic!() };
     assert_eq!(notice.user, bob.user().id);
     let desk = FrontDesk::new(&gate, None);
@@ -90,7 +90,7 @@ fn a_channel_of_one_person_hears_nothing_of_others_and_cannot_answer_for_them() 
 #[test]
 fn a_sweeper_lets_silence_become_a_refusal_and_wakes_whoever_waits() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let gate = world.gate.clone();
     let sweeper = Sweeper::start(&gate, Duration::from_millis(5), |error| panic!("{error}"));
     let (waiting, agent) = (gate.clone(), world.agent.clone());

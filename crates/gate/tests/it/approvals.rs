@@ -13,10 +13,10 @@ use crate::world::{HARD, RISKY, SAFE, Setup, keyring, shell, world};
 #[test]
 fn what_is_harmless_runs_and_what_is_catastrophic_never_does() {
     let world = world();
-    let Submitted::Permitted(permit, _) = world.submit(shell(SAFE)) else { panic!() };
+    let Submitted::Permitted(permit, _) = world.submit(&shell(SAFE)) else { panic!() };
     let proposal = shell(SAFE);
     assert!(permit.redeem(&proposal.action, &proposal.context, &[]).is_ok());
-    let Submitted::Refused(refusal) = world.submit(shell(HARD)) else { panic!() };
+    let Submitted::Refused(refusal) = world.submit(&shell(HARD)) else { panic!() };
     assert_eq!(refusal.why, Why::Blocked);
     assert_eq!(world.recorded("action_planned").len(), 2);
     world.verify();
@@ -25,7 +25,7 @@ fn what_is_harmless_runs_and_what_is_catastrophic_never_does() {
 #[test]
 fn a_yes_runs_the_very_action_once() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "still waiting for an answer");
     assert!(matches!(world.say(&approval, Say::Approve), Answered::Settled(_)));
     let permit = world.spend(&approval, &shell(RISKY)).unwrap();
@@ -42,21 +42,23 @@ fn a_yes_runs_the_very_action_once() {
 fn a_no_is_final_and_reaches_the_agent_with_its_reason() {
     let world = world();
     let session = world.session(Plan::default());
-    let approval = world.ask(shell(RISKY).within(&session));
+    let approval = world.ask(&shell(RISKY).within(&session));
     let feedback = Some("use a branch".to_owned());
     let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Reject) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already rejected");
-    let Submitted::Refused(refusal) = world.submit(shell(RISKY).within(&session)) else { panic!() };
+    let Submitted::Refused(refusal) = world.submit(&shell(RISKY).within(&session)) else {
+        panic!()
+    };
     assert_eq!(refusal.why, Why::Declined(Some("use a branch".into())));
     // The session goes on.
-    assert!(matches!(world.submit(shell(SAFE).within(&session)), Submitted::Permitted(..)));
+    assert!(matches!(world.submit(&shell(SAFE).within(&session)), Submitted::Permitted(..)));
 }
 
 #[test]
 fn silence_is_a_refusal() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.pass(121);
     let reply = Reply::plain(approval.clone(), Say::Approve);
     let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
@@ -69,7 +71,7 @@ fn silence_is_a_refusal() {
 #[test]
 fn a_yes_that_nobody_uses_runs_out() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     world.pass(301);
     assert_eq!(world.spend(&approval, &shell(RISKY)).unwrap_err(), "already expired");
@@ -80,7 +82,7 @@ fn a_yes_that_nobody_uses_runs_out() {
 #[test]
 fn what_started_and_was_never_reported_is_unknown_and_not_run_again() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     let _permit = world.spend(&approval, &shell(RISKY)).unwrap();
     world.pass(601);
@@ -92,7 +94,7 @@ fn what_started_and_was_never_reported_is_unknown_and_not_run_again() {
 #[test]
 fn another_action_elsewhere_or_later_is_not_the_one_that_was_approved() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     let elsewhere = Action::Shell { command: RISKY.into(), cwd: Some("/other".into()) };
     for other in [shell("git push --force origin prod"), Proposal::of(elsewhere)] {
@@ -107,23 +109,23 @@ fn another_action_elsewhere_or_later_is_not_the_one_that_was_approved() {
 fn a_yes_for_the_session_is_not_asked_again_there_and_nowhere_else() {
     let world = world();
     let session = world.session(Plan::default());
-    let approval = world.ask(shell(RISKY).within(&session));
+    let approval = world.ask(&shell(RISKY).within(&session));
     let reply = Reply { scope: Scope::Session, ..Reply::plain(approval, Say::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
-    assert!(matches!(world.submit(shell(RISKY).within(&session)), Submitted::Permitted(..)));
-    world.ask(shell("git push --force origin other").within(&session));
+    assert!(matches!(world.submit(&shell(RISKY).within(&session)), Submitted::Permitted(..)));
+    world.ask(&shell("git push --force origin other").within(&session));
     let other = world.session(Plan::default());
-    world.ask(shell(RISKY).within(&other));
+    world.ask(&shell(RISKY).within(&other));
 }
 
 #[test]
 fn a_yes_for_always_holds_for_days_is_listed_and_can_be_taken_back() {
     let world = world();
     let always = |world: &crate::world::World| {
-        let approval = world.ask(shell(RISKY));
+        let approval = world.ask(&shell(RISKY));
         let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
         block_on(world.gate.answer(&world.owner, reply)).unwrap();
-        assert!(matches!(world.submit(shell(RISKY)), Submitted::Permitted(..)));
+        assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
     };
     always(&world);
     let answers = block_on(world.gate.remembered_answers(&world.owner)).unwrap();
@@ -131,14 +133,14 @@ fn a_yes_for_always_holds_for_days_is_listed_and_can_be_taken_back() {
     block_on(world.gate.forget_answer(&world.owner, &answers[0].id)).unwrap();
     always(&world);
     world.pass(31 * 86_400);
-    world.ask(shell(RISKY));
+    world.ask(&shell(RISKY));
     assert!(block_on(world.gate.remembered_answers(&world.owner)).unwrap().is_empty());
 }
 
 #[test]
 fn a_receipt_verifies_offline_and_only_as_it_is() {
     let world = world();
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
     let written = serde_json::to_string_pretty(&receipt).unwrap();
@@ -160,7 +162,7 @@ fn a_receipt_verifies_offline_and_only_as_it_is() {
 fn an_approval_survives_a_restart() {
     let setup = Setup { on_disk: true, ..Setup::default() };
     let world = crate::world::World::new(setup.clone());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let world = world.restart(setup.clone());
     world.say(&approval, Say::Approve);
     let world = world.restart(setup);
@@ -171,7 +173,7 @@ fn an_approval_survives_a_restart() {
 #[test]
 fn an_edited_action_reaches_the_agent_and_is_what_runs() {
     let world = world();
-    let asked = world.ask(shell(RISKY));
+    let asked = world.ask(&shell(RISKY));
     let wanted = shell("git push --force origin feature").action;
     let reply = Reply { edited: Some(wanted.clone()), ..Reply::plain(asked.clone(), Say::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
@@ -186,7 +188,7 @@ fn an_edited_action_reaches_the_agent_and_is_what_runs() {
     assert!(world.spend(&by, &shell(RISKY)).is_err());
     assert!(world.spend(&by, &Proposal::of(edited)).is_ok());
 
-    let other = world.ask(shell(RISKY));
+    let other = world.ask(&shell(RISKY));
     let secret = format!("deploy --token ghp_{}", "Zq7Lm2Xw9Rt4Bv6Nc1Yh8Kd3Fs5Gj0PaUeIo");
     let reply = Reply { edited: Some(shell(&secret).action), ..Reply::plain(other, Say::Approve) };
     let error = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
@@ -198,7 +200,7 @@ fn a_receipt_for_a_script_holds_for_that_content() {
     let world = world();
     let scripts = vec![Script::new("/work/deploy.sh", b"git push --force")];
     let proposal = Proposal { scripts, ..shell(RISKY) };
-    let approval = world.ask(proposal.clone());
+    let approval = world.ask(&proposal.clone());
     world.say(&approval, Say::Approve);
     let receipt = block_on(world.gate.receipt(&world.owner, &approval)).unwrap();
     let verify =

@@ -49,7 +49,7 @@ fn work(world: &World) {
     let session = world.session(Plan { task, flow, ..Plan::default() });
     let mut proposal = shell("git push --force origin marker-branch").within(&session);
     proposal.reasoning = Some("because of marker-reason".into());
-    let approval = world.ask(proposal.clone());
+    let approval = world.ask(&proposal.clone());
     let feedback = Some("marker-note".to_owned());
     let reply = Reply { feedback, ..Reply::plain(approval.clone(), Say::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
@@ -62,7 +62,7 @@ fn work(world: &World) {
         Some("the remote said marker-error"),
     );
     block_on(report).unwrap();
-    drop(world.submit(shell(HARD).within(&session)));
+    drop(world.submit(&shell(HARD).within(&session)));
     block_on(world.gate.complete(&world.agent, &session)).unwrap();
 }
 
@@ -116,10 +116,10 @@ fn minimal_logging_keeps_no_parameters() {
     block_on(change).unwrap();
     let mut proposal = shell("git push --force origin marker-branch");
     proposal.reasoning = Some("marker-reason".into());
-    world.ask(proposal);
+    world.ask(&proposal);
     let params = [("to".to_owned(), json!("marker-recipient"))].into();
-    drop(world.submit(Proposal::of(Action::Skill { skill: "email.send".into(), params })));
-    drop(world.submit(Proposal::of(Action::FileRead { path: "/work/marker-file".into() })));
+    drop(world.submit(&Proposal::of(Action::Skill { skill: "email.send".into(), params })));
+    drop(world.submit(&Proposal::of(Action::FileRead { path: "/work/marker-file".into() })));
     for record in world.recorded("action_planned") {
         assert_eq!(names(&record), BTreeSet::from(["action", "id", "key", "status"]));
         assert_eq!(record["key"], world.agent.key_id().unwrap().as_str());
@@ -138,18 +138,18 @@ fn minimal_logging_keeps_no_parameters() {
 fn enhanced_logging_is_asked_for_by_the_user_or_by_whoever_runs_it() {
     let world = world();
     enhance(&world, &world.owner);
-    drop(world.submit(shell("ls marker-folder")));
+    drop(world.submit(&shell("ls marker-folder")));
     let last = world.recorded("action_planned").pop().unwrap();
     assert!(last["target"].to_string().contains("marker-folder"), "{last}");
     // Another user's records stay as small as they want them.
     let bob = world.person("Bob", Membership::Member);
     let agent = world.key(&bob, Access::Agent, "*");
-    drop(block_on(world.gate.submit(&agent, shell("ls marker-folder"))).unwrap());
+    drop(block_on(world.gate.submit(&agent, &shell("ls marker-folder"))).unwrap());
     let last = world.recorded("action_planned").pop().unwrap();
     assert!(!last.to_string().contains("marker-folder"), "{last}");
     let config = Config { logging: Logging::Enhanced, ..Config::default() };
     let world = World::new(Setup { config, ..Setup::default() });
-    drop(world.submit(shell("ls marker-folder")));
+    drop(world.submit(&shell("ls marker-folder")));
     assert!(world.recorded("action_planned")[0].to_string().contains("marker-folder"));
 }
 
@@ -162,7 +162,7 @@ fn users_read_their_own_admins_their_workspace_super_admins_all() {
     let stranger = world.person_in("Eve", &elsewhere, Membership::Admin);
     work(&world);
     let agent = world.key(&bob, Access::Agent, "*");
-    drop(block_on(world.gate.submit(&agent, shell(SAFE))).unwrap());
+    drop(block_on(world.gate.submit(&agent, &shell(SAFE))).unwrap());
     let closed = |person, query: &RecordQuery| {
         matches!(read(&world, person, query), Err(ReadError::NotAllowed))
     };
@@ -194,7 +194,7 @@ fn erasure_takes_the_content_and_leaves_the_chain() {
     enhance(&world, &world.owner);
     work(&world);
     let agent = world.key(&bob, Access::Agent, "*");
-    drop(block_on(world.gate.submit(&agent, shell(SAFE))).unwrap());
+    drop(block_on(world.gate.submit(&agent, &shell(SAFE))).unwrap());
     let refused = block_on(world.gate.erase(&bob, world.user()));
     assert!(matches!(refused, Err(ReadError::NotAllowed)));
     let before = world.records();
@@ -220,11 +220,11 @@ fn retention_cuts_the_oldest_and_the_rest_verifies() {
     let setup = Setup { on_disk: true, ..Setup::default() };
     let world = World::new(setup.clone());
     work(&world);
-    let settled = world.ask(shell(RISKY));
+    let settled = world.ask(&shell(RISKY));
     world.say(&settled, Say::Reject);
     let old = world.records().len();
     world.pass(20 * DAY);
-    drop(world.submit(shell(SAFE)));
+    drop(world.submit(&shell(SAFE)));
     block_on(world.gate.retain()).unwrap();
     assert_eq!(world.records().len(), old + 1, "nothing is 30 days old yet");
     world.pass(11 * DAY);
@@ -236,7 +236,7 @@ fn retention_cuts_the_oldest_and_the_rest_verifies() {
     assert_eq!((report.damage.as_slice(), report.cut), (&[][..], old as u64));
     assert!(block_on(world.gate.card(&world.owner, &settled)).is_err(), "it went with the record");
     let world = world.restart(setup);
-    drop(world.submit(shell(SAFE)));
+    drop(world.submit(&shell(SAFE)));
     world.verify();
 }
 
@@ -268,10 +268,10 @@ fn a_user_may_want_their_records_to_fade_sooner() {
     settings(&bob, 7);
     // More than everybody's changes nothing.
     settings(&world.owner, 365);
-    drop(block_on(world.gate.submit(&agent, shell(SAFE))).unwrap());
-    drop(world.submit(shell(SAFE)));
+    drop(block_on(world.gate.submit(&agent, &shell(SAFE))).unwrap());
+    drop(world.submit(&shell(SAFE)));
     world.pass(8 * DAY);
-    drop(block_on(world.gate.submit(&agent, shell(SAFE))).unwrap());
+    drop(block_on(world.gate.submit(&agent, &shell(SAFE))).unwrap());
     let before = world.records().len();
     block_on(world.gate.retain()).unwrap();
     assert_eq!(world.records().len(), before, "nothing was cut, only emptied");
@@ -288,13 +288,13 @@ fn a_user_may_want_their_records_to_fade_sooner() {
 #[test]
 fn every_refusal_of_an_action_is_on_record() {
     let world = world();
-    let Submitted::Refused(_) = world.submit(shell(HARD)) else { panic!() };
+    let Submitted::Refused(_) = world.submit(&shell(HARD)) else { panic!() };
     let scoped = world.key(&world.owner, Access::Agent, "email.send");
-    drop(block_on(world.gate.submit(&scoped, shell(SAFE))).unwrap());
+    drop(block_on(world.gate.submit(&scoped, &shell(SAFE))).unwrap());
     let nowhere = countersign_gate::id::SessionId::from_bytes([1; 16]);
-    drop(world.submit(shell(SAFE).within(&nowhere)));
+    drop(world.submit(&shell(SAFE).within(&nowhere)));
     block_on(world.gate.halt(&world.owner)).unwrap();
-    drop(world.submit(shell(SAFE)));
+    drop(world.submit(&shell(SAFE)));
     let statuses: Vec<_> =
         world.recorded("action_planned").iter().map(|record| record["status"].clone()).collect();
     assert_eq!(statuses, ["blocked", "refused_scope", "refused_no_session", "refused_halted"]);

@@ -317,7 +317,7 @@ fn push(
         model: Some(text.to_owned()),
         ..Proposal::of(action.clone()).within(session)
     };
-    let submitted = world.submit(proposal.clone());
+    let submitted = world.submit(&proposal.clone());
     heard.debug(&submitted);
     let approval = match submitted {
         Submitted::Waiting(waiting) => waiting.approval,
@@ -483,7 +483,7 @@ fn no_secret_is_found_anywhere_afterwards() {
         for action in carrying(&text) {
             push(&world, &id, &action, turn, &text, &mut heard);
             let proposal = Proposal::of(action);
-            let submitted = block_on(world.gate.submit(&scoped, proposal)).unwrap();
+            let submitted = block_on(world.gate.submit(&scoped, &proposal)).unwrap();
             if let Submitted::Refused(refusal) = &submitted {
                 heard.0.push(refusal.why.line());
             }
@@ -544,7 +544,7 @@ fn channels_are_told_no_secret() {
     let carried = texts.iter().flat_map(|text| carrying(text)).chain(placed(&canaries));
     let mut heard = Heard::default();
     for action in carried {
-        if let Submitted::Waiting(waiting) = world.submit(Proposal::of(action)) {
+        if let Submitted::Waiting(waiting) = world.submit(&Proposal::of(action)) {
             let reply = Reply::plain(waiting.approval, Say::Reject);
             let asked = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
             heard.debug(asked);
@@ -566,8 +566,8 @@ fn a_private_key_in_a_file_is_masked_line_by_line_too() {
     let frame = |word: &str| ["-----", word, " PRIVATE", " KEY-----"].concat();
     let pem = format!("{}\n{}\n{}\n", frame("BEGIN"), body.join("\n"), frame("END"));
     let write = Action::FileWrite { path: "/work/.bashrc".into(), content: Some(pem.clone()) };
-    drop(world.submit(Proposal::of(write)));
-    drop(world.submit(shell(&format!("cat > k <<'END'\n{pem}END\ngit push --force"))));
+    drop(world.submit(&Proposal::of(write)));
+    drop(world.submit(&shell(&format!("cat > k <<'END'\n{pem}END\ngit push --force"))));
     let told: String = world.recorded("action_planned").iter().map(Value::to_string).collect();
     for line in &body {
         assert!(!told.contains(line.as_str()), "{line}");

@@ -16,7 +16,7 @@ use crate::world::{HARD, RISKY, SAFE, Setup, World, shell, world};
 fn another_agent_of_the_same_person_can_neither_spend_nor_report_nor_withdraw() {
     let world = world();
     let other = world.key(&world.owner, Access::Agent, "file.*");
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     assert!(block_on(world.gate.spend(&other, &approval, &shell(RISKY))).is_err());
     assert!(block_on(world.gate.withdraw(&other, &approval)).is_err());
@@ -35,11 +35,11 @@ fn what_others_propose_uses_up_no_steps_of_a_session() {
     let foreign = world.key(&max, Access::Agent, "*");
     for _ in 0..5 {
         let proposal = shell(SAFE).within(&session);
-        let submitted = block_on(world.gate.submit(&foreign, proposal)).unwrap();
+        let submitted = block_on(world.gate.submit(&foreign, &proposal)).unwrap();
         let Submitted::Refused(refusal) = submitted else { panic!("{submitted:?}") };
         assert_eq!(refusal.why, Why::NoSession);
     }
-    assert!(matches!(world.submit(shell(SAFE).within(&session)), Submitted::Permitted(..)));
+    assert!(matches!(world.submit(&shell(SAFE).within(&session)), Submitted::Permitted(..)));
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn the_refusal_that_ends_a_session_is_on_record_too() {
     let limits = Limits { steps: Some(1), ..Limits::default() };
     let session = world.session(Plan { limits, ..Plan::default() });
     for planned in 1..=3 {
-        assert!(matches!(world.submit(shell(HARD).within(&session)), Submitted::Refused(_)));
+        assert!(matches!(world.submit(&shell(HARD).within(&session)), Submitted::Refused(_)));
         assert_eq!(world.recorded("action_planned").len(), planned);
     }
-    let Submitted::Refused(refusal) = world.submit(shell(SAFE).within(&session)) else { panic!() };
+    let Submitted::Refused(refusal) = world.submit(&shell(SAFE).within(&session)) else { panic!() };
     assert_eq!(refusal.why, Why::Ended(End::MaxSteps));
 }
 
@@ -59,19 +59,19 @@ fn the_refusal_that_ends_a_session_is_on_record_too() {
 fn a_no_in_this_session_outweighs_a_yes_that_was_remembered_elsewhere() {
     let world = world();
     let session = world.session(Plan::default());
-    let (inside, outside) = (world.ask(shell(RISKY).within(&session)), world.ask(shell(RISKY)));
+    let (inside, outside) = (world.ask(&shell(RISKY).within(&session)), world.ask(&shell(RISKY)));
     let reply = Reply { scope: Scope::Always, ..Reply::plain(outside, Say::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     world.say(&inside, Say::Reject);
-    let submitted = world.submit(shell(RISKY).within(&session));
+    let submitted = world.submit(&shell(RISKY).within(&session));
     assert!(matches!(submitted, Submitted::Refused(_)), "{submitted:?}");
-    assert!(matches!(world.submit(shell(RISKY)), Submitted::Permitted(..)));
+    assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
 }
 
 #[test]
 fn a_no_is_welcome_whatever_it_says_about_other_times() {
     let world = world();
-    let approval = world.ask(shell("terraform destroy -auto-approve"));
+    let approval = world.ask(&shell("terraform destroy -auto-approve"));
     let reply = Reply { scope: Scope::Always, ..Reply::plain(approval.clone(), Say::Reject) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
     assert_eq!(world.state(&approval), "rejected");
@@ -87,7 +87,7 @@ fn editing_is_no_way_around_those_who_must_agree() {
     };
     let config = Config { quorum: vec![row], ..Config::default() };
     let world = World::new(Setup { config, ..Setup::default() });
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let edited = Some(shell("kubectl delete namespace staging").action);
     let reply = Reply { edited, ..Reply::plain(approval, Say::Approve) };
     let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
@@ -109,7 +109,7 @@ fn the_last_of_several_people_cannot_say_always_for_all() {
     let config = Config { quorum: rows, ..Config::default() };
     let world = World::new(Setup { config, ..Setup::default() });
     let (bob, eve) = (world.person("B", Membership::Member), world.person("E", Membership::Member));
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let say = |person, scope| {
         let reply = Reply { scope, ..Reply::plain(approval.clone(), Say::Approve) };
         block_on(world.gate.answer(person, reply))

@@ -49,7 +49,7 @@ fn authenticate(world: &World, secret: &Secret) -> Result<Caller, AuthError> {
 }
 
 fn submit(world: &World, caller: &Caller, action: Action) -> Submitted {
-    block_on(world.gate.submit(caller, Proposal::of(action))).unwrap()
+    block_on(world.gate.submit(caller, &Proposal::of(action))).unwrap()
 }
 
 fn refused(submitted: Submitted) -> Box<Refusal> {
@@ -85,7 +85,7 @@ fn the_secret_of_a_key_signs_nobody_in() {
     assert!(matches!(authenticate(&world, &device), Err(AuthError::Key)));
     assert!(matches!(authenticate(&world, &link), Err(AuthError::Key)));
     // Nor does the token of a question open anything but that question.
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let token = block_on(world.gate.card(&world.owner, &approval)).unwrap().token.unwrap();
     assert_eq!(token.kind(), SecretKind::Token);
     assert!(block_on(world.gate.sign_in(&token)).is_err());
@@ -204,7 +204,7 @@ fn provider_skill_and_model_have_rates_of_their_own() {
         World::new(Setup { config: Config { rates, ..Config::default() }, ..Setup::default() });
     let by = |model: &str, id: &str| {
         let model = Some(model.to_owned());
-        world.submit(Proposal { model, ..Proposal::of(skill(id)) })
+        world.submit(&Proposal { model, ..Proposal::of(skill(id)) })
     };
     for _ in 0..2 {
         assert!(is_permitted(&by("a", "email.read")));
@@ -253,7 +253,7 @@ fn a_key_does_not_work_on_a_device_nobody_approved() {
     let mut events = world.gate.subscribe();
     let machine = block_on(world.gate.request_device(world.user(), "server")).unwrap();
     let id = Device::id_of(&machine);
-    let told = events.try_recv().unwrap().what;
+    let told = events.try_recv().unwrap().what.clone();
     assert_eq!(told, What::DeviceWaiting { device: id.clone() });
     assert!(matches!(on(Some(&machine)), Err(AuthError::Device(waiting)) if waiting == id));
     assert!(block_on(world.gate.sign_in(&machine)).is_err());
@@ -324,7 +324,7 @@ fn machine(world: &World, agent_user: u32) -> Process {
 
 fn answer_from(world: &World, agent: Process, pid: u32, uid: u32) -> Result<(), AnswerError> {
     let session = world.session(Plan { process: Some(agent), ..Plan::default() });
-    let approval = world.ask(shell(RISKY).within(&session));
+    let approval = world.ask(&shell(RISKY).within(&session));
     let person: Person = world.owner.clone().at(Peer { pid, uid });
     world.say_as(&person, &approval, Say::Approve).map(drop)
 }
@@ -387,13 +387,13 @@ fn admins_are_asked_when_a_question_escalates_and_not_before() {
     let world = World::new(Setup { config, ..Setup::default() });
     let admin = world.person("Ada", Membership::Admin);
     let member = world.person("Bob", Membership::Member);
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let early = world.say_as(&admin, &approval, Say::Approve).unwrap_err();
     assert!(matches!(early, AnswerError::NotFound), "{early}");
     let mut events = world.gate.subscribe();
     world.pass(30);
     assert_eq!(block_on(world.gate.sweep()).unwrap().escalated, 1);
-    let told = events.try_recv().unwrap().what;
+    let told = events.try_recv().unwrap().what.clone();
     assert_eq!(told, What::ApprovalEscalated { approval: approval.clone() });
     assert!(world.say_as(&member, &approval, Say::Approve).is_err());
     assert!(world.say_as(&admin, &approval, Say::Approve).is_ok());

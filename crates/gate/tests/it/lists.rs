@@ -71,9 +71,9 @@ fn nobody_sees_more_sessions_and_approvals_than_their_role_allows() {
     let stranger = world.person_in("stranger", &other, Membership::Admin);
     let agent = world.key(&member, Access::Agent, "*");
     start(&world, &agent);
-    let _ = block_on(world.gate.submit(&agent, shell(RISKY))).unwrap();
+    let _ = block_on(world.gate.submit(&agent, &shell(RISKY))).unwrap();
     world.session(Plan::default());
-    world.ask(shell(RISKY));
+    world.ask(&shell(RISKY));
     let here = Whose::Workspace(world.workspace.clone());
     for (person, mine, theirs, all) in [
         (&member, 1, None, None),
@@ -99,8 +99,8 @@ fn nobody_sees_more_sessions_and_approvals_than_their_role_allows() {
 fn the_history_of_a_session_holds_what_ran_out_too() {
     let world = world();
     let session = world.session(Plan::default());
-    let asked = world.ask(Proposal { session: Some(session.clone()), ..shell(RISKY) });
-    world.ask(shell("git push --force origin other"));
+    let asked = world.ask(&Proposal { session: Some(session.clone()), ..shell(RISKY) });
+    world.ask(&shell("git push --force origin other"));
     world.pass(86_400);
     world.sweep();
     let page = Page::default();
@@ -126,7 +126,7 @@ fn a_card_shows_all_that_is_known_of_the_question() {
     let mut proposal = Proposal::of(action);
     proposal.context.cwd = Some("/home/ann/project".to_owned());
     proposal.reasoning = Some("the branch is stale".to_owned());
-    let asked = world.ask(proposal);
+    let asked = world.ask(&proposal);
     world.say_as(&voter, &asked, Say::Approve).unwrap();
     let card = block_on(world.gate.card(&world.owner, &asked)).unwrap();
     assert_eq!(card.action_json["command"], RISKY);
@@ -183,7 +183,7 @@ fn users_and_workspaces_are_shown_to_those_who_look_after_them() {
 #[test]
 fn a_caller_sees_its_own_question_and_never_the_token() {
     let world = world();
-    let asked = world.ask(shell(RISKY));
+    let asked = world.ask(&shell(RISKY));
     let card = block_on(world.gate.approval_of_caller(&world.agent, &asked)).unwrap();
     assert!(card.token.is_none());
     assert_eq!(card.state.as_str(), "pending");
@@ -199,7 +199,7 @@ fn the_progress_of_a_session_is_what_was_counted() {
     let world = world();
     let session = start(&world, &world.agent).id;
     for _ in 0..3 {
-        let _ = world.submit(Proposal { session: Some(session.clone()), ..shell(SAFE) });
+        let _ = world.submit(&Proposal { session: Some(session.clone()), ..shell(SAFE) });
     }
     let progress = block_on(world.gate.progress(&world.owner, &session)).unwrap();
     assert_eq!((progress.steps, progress.screenshots, progress.errors), (3, 0, 0));

@@ -45,14 +45,14 @@ fn start(world: &World, plan: Plan) -> Result<SessionId, StartError> {
     block_on(started).map(|session| session.id)
 }
 
-fn refused(world: &World, proposal: Proposal) -> Box<Refusal> {
+fn refused(world: &World, proposal: &Proposal) -> Box<Refusal> {
     match world.submit(proposal) {
         Submitted::Refused(refusal) => refusal,
         other => panic!("not refused: {other:?}"),
     }
 }
 
-fn is_permitted(world: &World, proposal: Proposal) -> bool {
+fn is_permitted(world: &World, proposal: &Proposal) -> bool {
     matches!(world.submit(proposal), Submitted::Permitted(..))
 }
 
@@ -98,15 +98,15 @@ fn exploring_takes_50_steps_and_working_200() {
         let world = world();
         let id = world.session(Plan { mode: Some(mode), ..plan("browser-agent") });
         for step in 0..most {
-            assert!(is_permitted(&world, look(&id)), "{mode:?}: step {step}");
+            assert!(is_permitted(&world, &look(&id)), "{mode:?}: step {step}");
         }
-        let refusal = refused(&world, look(&id));
+        let refusal = refused(&world, &look(&id));
         assert_eq!(refusal.why, Why::Violation(Violation::MaxSteps));
         assert_eq!(violation(&world)["type"], "max_steps");
         assert_eq!(ended(&world, &id), Some(End::MaxSteps));
         let end = last_end(&world);
         assert_eq!((&end["outcome"], &end["steps"]), (&json!("max_steps"), &json!(most)));
-        assert_eq!(refused(&world, look(&id)).why, Why::Ended(End::MaxSteps));
+        assert_eq!(refused(&world, &look(&id)).why, Why::Ended(End::MaxSteps));
     }
 }
 
@@ -117,7 +117,7 @@ fn exploring_does_not_let_an_agent_change_what_mode_it_is_in() {
     let mut proposal = Proposal::of(download(1)).within(&id);
     proposal.context.mode = Some(Mode::Task);
     proposal.context.profile = Some("coding-agent".into());
-    assert_eq!(refused(&world, proposal).why, Why::Blocked);
+    assert_eq!(refused(&world, &proposal).why, Why::Blocked);
 }
 
 #[test]
@@ -125,15 +125,15 @@ fn thirty_actions_a_minute_and_then_it_waits_and_goes_on() {
     let world = world();
     let id = world.session(plan("computer-use"));
     for _ in 0..30 {
-        assert!(is_permitted(&world, look(&id)));
+        assert!(is_permitted(&world, &look(&id)));
     }
-    let refusal = refused(&world, look(&id));
+    let refusal = refused(&world, &look(&id));
     assert_eq!(refusal.why, Why::Violation(Violation::RateLimit));
     let wait = refusal.retry_after.unwrap();
     assert!((1..=60).contains(&wait.as_secs()), "{wait:?}");
     assert_eq!(violation(&world)["type"], "rate_limit");
     world.clock.pass(wait);
-    assert!(is_permitted(&world, look(&id)), "the session goes on");
+    assert!(is_permitted(&world, &look(&id)), "the session goes on");
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn fifty_steps_in_all_and_refused_ones_count() {
     let world = world();
     let id = world.session(plan("computer-use"));
     for _ in 0..25 {
-        assert!(is_permitted(&world, look(&id)));
-        assert_eq!(refused(&world, shell(HARD).within(&id)).why, Why::Blocked);
+        assert!(is_permitted(&world, &look(&id)));
+        assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
     }
     world.pass(60);
-    assert_eq!(refused(&world, look(&id)).why, Why::Violation(Violation::MaxSteps));
+    assert_eq!(refused(&world, &look(&id)).why, Why::Violation(Violation::MaxSteps));
     assert_eq!(ended(&world, &id), Some(End::MaxSteps));
 }
 
@@ -156,17 +156,17 @@ fn what_is_blocked_is_skipped_and_the_session_goes_on() {
         allowed_origins: Some(vec!["shop.example".into()]),
         ..plan("computer-use")
     });
-    assert_eq!(refused(&world, shell(HARD).within(&id)).why, Why::Blocked);
+    assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
     assert_eq!(violation(&world)["type"], "blocked_action");
     let away = Action::Navigate { url: "https://elsewhere.example/".into() };
-    let refusal = refused(&world, Proposal::of(away).within(&id));
+    let refusal = refused(&world, &Proposal::of(away).within(&id));
     assert_eq!(refusal.why, Why::Violation(Violation::BlockedOrigin));
     let told = violation(&world);
     assert_eq!(
         (&told["type"], &told["details"]["action"]),
         (&json!("blocked_origin"), &json!("navigate"))
     );
-    assert!(is_permitted(&world, look(&id)));
+    assert!(is_permitted(&world, &look(&id)));
 }
 
 #[test]
@@ -176,16 +176,16 @@ fn screenshots_and_files_are_counted_and_the_session_goes_on() {
     let id = world.session(Plan { limits, mode: Some(Mode::Task), ..plan("browser-agent") });
     let shot = || Proposal::of(Action::Screenshot {}).within(&id);
     for _ in 0..3 {
-        assert!(is_permitted(&world, shot()));
+        assert!(is_permitted(&world, &shot()));
     }
-    assert_eq!(refused(&world, shot()).why, Why::Violation(Violation::MaxScreenshots));
+    assert_eq!(refused(&world, &shot()).why, Why::Violation(Violation::MaxScreenshots));
     assert_eq!(violation(&world)["type"], "max_screenshots");
-    assert!(is_permitted(&world, Proposal::of(download(4)).within(&id)));
-    let refusal = refused(&world, Proposal::of(download(2)).within(&id));
+    assert!(is_permitted(&world, &Proposal::of(download(4)).within(&id)));
+    let refusal = refused(&world, &Proposal::of(download(2)).within(&id));
     assert_eq!(refusal.why, Why::Violation(Violation::MaxFiles));
     assert_eq!(violation(&world)["type"], "max_files");
-    assert!(is_permitted(&world, Proposal::of(download(1)).within(&id)), "one is left");
-    assert!(is_permitted(&world, look(&id)));
+    assert!(is_permitted(&world, &Proposal::of(download(1)).within(&id)), "one is left");
+    assert!(is_permitted(&world, &look(&id)));
 }
 
 #[test]
@@ -205,14 +205,14 @@ fn the_profiles_have_the_limits_that_were_promised() {
 fn ten_minutes_and_it_is_over() {
     let world = world();
     let id = world.session(plan("computer-use"));
-    let approval = world.ask(shell(RISKY).within(&id));
+    let approval = world.ask(&shell(RISKY).within(&id));
     world.say(&approval, Say::Approve);
     world.pass(599);
-    assert!(is_permitted(&world, look(&id)));
+    assert!(is_permitted(&world, &look(&id)));
     world.pass(1);
     let spent = world.spend(&approval, &shell(RISKY)).unwrap_err();
     assert!(spent.contains("session") || spent.contains("expired"), "{spent}");
-    assert_eq!(refused(&world, look(&id)).why, Why::Violation(Violation::Timeout));
+    assert_eq!(refused(&world, &look(&id)).why, Why::Violation(Violation::Timeout));
     assert_eq!(violation(&world)["type"], "timeout");
     assert_eq!(ended(&world, &id), Some(End::Timeout));
     let end = last_end(&world);
@@ -292,7 +292,7 @@ fn five_errors_end_it() {
     };
     for number in 1..=5 {
         assert_eq!(ended(&world, &id), None, "after {} errors", number - 1);
-        let Submitted::Permitted(permit, _) = world.submit(look(&id)) else { panic!() };
+        let Submitted::Permitted(permit, _) = world.submit(&look(&id)) else { panic!() };
         fail(permit.id());
     }
     assert_eq!(ended(&world, &id), Some(End::Errors));
@@ -308,29 +308,29 @@ fn a_flood_of_questions_pauses_it_until_a_person_says_go_on() {
     let id = world.session(Plan::default());
     let mut events = world.gate.subscribe();
     let ask = |number| shell(&format!("git push --force origin b{number}")).within(&id);
-    let asked: Vec<_> = (0..3).map(|number| world.ask(ask(number))).collect();
-    let refusal = refused(&world, ask(3));
+    let asked: Vec<_> = (0..3).map(|number| world.ask(&ask(number))).collect();
+    let refusal = refused(&world, &ask(3));
     assert_eq!(refusal.why, Why::Violation(Violation::PromptFlood));
     assert!(refusal.retry_after.is_some());
     assert_eq!(violation(&world)["type"], "prompt_flood");
     assert!(matches!(session(&world, &id).state, SessionState::Paused { .. }));
     // Nothing at all happens in it, and what was agreed to waits.
-    assert_eq!(refused(&world, shell(SAFE).within(&id)).why, Why::Paused);
+    assert_eq!(refused(&world, &shell(SAFE).within(&id)).why, Why::Paused);
     world.say(&asked[0], Say::Approve);
     assert!(world.spend(&asked[0], &ask(0)).unwrap_err().contains("session"));
     let bob = world.person("Bob", Membership::Member);
     assert!(block_on(world.gate.resume_session(&bob, &id)).is_err());
     block_on(world.gate.resume_session(&world.owner, &id)).unwrap();
-    assert!(is_permitted(&world, shell(SAFE).within(&id)));
+    assert!(is_permitted(&world, &shell(SAFE).within(&id)));
     assert!(world.spend(&asked[0], &ask(0)).is_ok());
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
-        told.push(event.what);
+        told.push(event.what.clone());
     }
     assert!(told.contains(&What::SessionPaused) && told.contains(&What::SessionResumed));
     // Another session has a budget of its own.
     let other = world.session(Plan::default());
-    world.ask(shell("git push --force origin elsewhere").within(&other));
+    world.ask(&shell("git push --force origin elsewhere").within(&other));
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn stopping_one_cancels_what_waits_in_it_and_nothing_else() {
     let world = world();
     let [one, two] = [Plan::default(), Plan::default()].map(|plan| world.session(plan));
     let [waiting, agreed, other] = [(&one, "a"), (&one, "b"), (&two, "c")].map(|(id, branch)| {
-        world.ask(shell(&format!("git push --force origin {branch}")).within(id))
+        world.ask(&shell(&format!("git push --force origin {branch}")).within(id))
     });
     world.say(&agreed, Say::Approve);
     let bob = world.person("Bob", Membership::Member);
@@ -348,8 +348,8 @@ fn stopping_one_cancels_what_waits_in_it_and_nothing_else() {
     assert_eq!(ended(&world, &one), Some(End::Stopped));
     let states = [&waiting, &agreed, &other].map(|approval| world.state(approval));
     assert_eq!(states, ["cancelled", "cancelled", "pending"]);
-    assert_eq!(refused(&world, shell(SAFE).within(&one)).why, Why::Ended(End::Stopped));
-    assert!(is_permitted(&world, shell(SAFE).within(&two)));
+    assert_eq!(refused(&world, &shell(SAFE).within(&one)).why, Why::Ended(End::Stopped));
+    assert!(is_permitted(&world, &shell(SAFE).within(&two)));
     // Stopping it again changes nothing, and it does not come back.
     block_on(world.gate.stop(&world.owner, &one)).unwrap();
     block_on(world.gate.resume_session(&world.owner, &one)).unwrap();
@@ -380,13 +380,13 @@ fn the_kill_switch_stops_everything_at_once_and_only_a_super_admin_lets_it_go_on
     let world = world();
     let id = world.session(Plan::default());
     let [waiting, agreed] = ["a", "b"]
-        .map(|branch| world.ask(shell(&format!("git push --force origin {branch}")).within(&id)));
+        .map(|branch| world.ask(&shell(&format!("git push --force origin {branch}")).within(&id)));
     world.say(&agreed, Say::Approve);
     let bob = world.person("Bob", Membership::Admin);
     block_on(world.gate.halt(&bob)).unwrap();
     assert!(block_on(world.gate.is_halted()).unwrap());
-    assert_eq!(refused(&world, shell(SAFE)).why, Why::Halted);
-    assert_eq!(refused(&world, shell(SAFE).within(&id)).why, Why::Halted);
+    assert_eq!(refused(&world, &shell(SAFE)).why, Why::Halted);
+    assert_eq!(refused(&world, &shell(SAFE).within(&id)).why, Why::Halted);
     assert!(matches!(start(&world, Plan::default()), Err(StartError::Halted)));
     let states = [&waiting, &agreed].map(|approval| world.state(approval));
     assert_eq!(states, ["cancelled", "cancelled"]);
@@ -395,7 +395,7 @@ fn the_kill_switch_stops_everything_at_once_and_only_a_super_admin_lets_it_go_on
     assert_eq!(world.recorded("halted")[0]["by"], bob.user().id.as_str());
     assert!(matches!(block_on(world.gate.resume(&bob)), Err(PeopleError::NotAllowed)));
     block_on(world.gate.resume(&world.owner)).unwrap();
-    assert!(is_permitted(&world, shell(SAFE).within(&id)));
+    assert!(is_permitted(&world, &shell(SAFE).within(&id)));
     assert_eq!(world.recorded("resumed").len(), 1);
 }
 
@@ -405,18 +405,18 @@ fn the_kill_switch_holds_through_a_restart() {
     let world = World::new(setup.clone());
     block_on(world.gate.halt(&world.owner)).unwrap();
     let world = world.restart(setup);
-    assert_eq!(refused(&world, shell(SAFE)).why, Why::Halted);
+    assert_eq!(refused(&world, &shell(SAFE)).why, Why::Halted);
 }
 
 #[test]
 fn what_is_disabled_by_configuration_starts_halted_and_cancels_what_waits() {
     let setup = Setup { on_disk: true, ..Setup::default() };
     let world = World::new(setup.clone());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let config = Config { enabled: false, ..Config::default() };
     let world = world.restart(Setup { config, ..setup });
     assert!(block_on(world.gate.is_halted()).unwrap());
-    assert_eq!(refused(&world, shell(SAFE)).why, Why::Halted);
+    assert_eq!(refused(&world, &shell(SAFE)).why, Why::Halted);
     assert!(matches!(start(&world, Plan::default()), Err(StartError::Halted)));
     assert_eq!(world.state(&approval), "cancelled");
 }
@@ -438,14 +438,14 @@ fn after_a_restart_only_what_can_go_on_goes_on() {
     let started = world.gate.start(&world.agent, Plan::default(), Consent::Given, credentials);
     let signed_in = block_on(started).unwrap().id;
     let sessions = [&goes_on, &unknown, &died, &signed_in];
-    let approvals = sessions.map(|id| world.ask(shell(RISKY).within(id)));
+    let approvals = sessions.map(|id| world.ask(&shell(RISKY).within(id)));
     world.processes.end(20);
     let world = world.restart(setup);
     let ends = [&goes_on, &unknown, &died, &signed_in].map(|id| ended(&world, id));
     assert_eq!(ends, [None, None, Some(End::ProcessGone), Some(End::CredentialsGone)]);
     let states = [0, 1, 2, 3].map(|at: usize| world.state(&approvals[at]));
     assert_eq!(states, ["pending", "pending", "cancelled", "cancelled"]);
-    assert!(is_permitted(&world, shell(SAFE).within(&goes_on)));
+    assert!(is_permitted(&world, &shell(SAFE).within(&goes_on)));
     assert!(world.gate.vault().fields(&signed_in, "https://bank.example").is_empty());
     world.verify();
 }
@@ -456,7 +456,7 @@ fn an_agent_that_dies_while_we_run_is_noticed() {
     let process = Process { pid: 10, started: 5 };
     world.processes.start(process, 1, 1_000);
     let id = world.session(Plan { process: Some(process), ..Plan::default() });
-    let approval = world.ask(shell(RISKY).within(&id));
+    let approval = world.ask(&shell(RISKY).within(&id));
     world.sweep();
     assert_eq!(ended(&world, &id), None);
     // Its number is given to somebody else.
@@ -485,14 +485,14 @@ fn credentials_are_gone_with_the_session() {
 fn auto_confirm_is_on_record_and_never_lifts_what_always_asks() {
     let world = world();
     let id = world.session(Plan { auto_confirm: true, ..Plan::default() });
-    assert!(is_permitted(&world, shell(RISKY).within(&id)));
+    assert!(is_permitted(&world, &shell(RISKY).within(&id)));
     assert_eq!(world.recorded("action_planned")[0]["status"], "auto_confirmed");
     assert_eq!(world.recorded("session_start")[0]["auto_confirm"], true);
-    assert!(is_permitted(&world, shell(SAFE).within(&id)));
+    assert!(is_permitted(&world, &shell(SAFE).within(&id)));
     assert_eq!(world.recorded("action_planned")[1]["status"], "allowed");
-    assert_eq!(refused(&world, shell(HARD).within(&id)).why, Why::Blocked);
+    assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
     // Outside of that session a person is asked as ever.
-    world.ask(shell(RISKY));
+    world.ask(&shell(RISKY));
 }
 
 #[test]
@@ -501,7 +501,7 @@ fn autonomous_mode_confirms_everything_but_what_always_asks_and_can_be_switched_
     let id = world.session(plan("assistant"));
     let send = || Proposal::of(skill("email.send")).within(&id);
     let pay = || Proposal::of(skill("payments.send")).within(&id);
-    let off = world.ask(send());
+    let off = world.ask(&send());
     world.say(&off, Say::Reject);
     let always = SkillChoice { confirm: None, always: true };
     let skills = [("payments.send".to_owned(), always)].into();
@@ -514,22 +514,22 @@ fn autonomous_mode_confirms_everything_but_what_always_asks_and_can_be_switched_
         block_on(change).unwrap();
     };
     set(true);
-    assert!(is_permitted(&world, send()));
+    assert!(is_permitted(&world, &send()));
     assert_eq!(world.recorded("action_planned").last().unwrap()["status"], "auto_confirmed");
-    let asked = world.ask(pay());
+    let asked = world.ask(&pay());
     world.say(&asked, Say::Reject);
-    assert_eq!(refused(&world, shell(HARD).within(&id)).why, Why::Blocked);
+    assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
     assert_eq!(world.recorded("settings_changed")[0]["autonomous"], true);
     set(false);
     let fresh = world.session(plan("assistant"));
-    world.ask(Proposal::of(skill("email.send")).within(&fresh));
+    world.ask(&Proposal::of(skill("email.send")).within(&fresh));
 }
 
 #[test]
 fn a_person_chooses_per_app_and_per_skill() {
     let world = world();
     let id = world.session(plan("assistant"));
-    let ask = |id_of_skill| world.submit(Proposal::of(skill(id_of_skill)).within(&id));
+    let ask = |id_of_skill| world.submit(&Proposal::of(skill(id_of_skill)).within(&id));
     let is_asked = |submitted| matches!(submitted, Submitted::Waiting(_));
     let choices = SkillChoices {
         apps: [("email".to_owned(), AppChoice { confirm: Some(false) })].into(),
@@ -551,7 +551,7 @@ fn a_person_chooses_per_app_and_per_skill() {
     // One person's choices are nobody else's.
     let bob = world.person("Bob", Membership::Member);
     let caller = world.key(&bob, Access::Agent, "*");
-    let theirs = block_on(world.gate.submit(&caller, Proposal::of(skill("email.send")))).unwrap();
+    let theirs = block_on(world.gate.submit(&caller, &Proposal::of(skill("email.send")))).unwrap();
     assert!(is_asked(theirs));
 }
 
@@ -575,7 +575,7 @@ fn a_session_opens_no_origin_that_no_session_may() {
 fn a_timeout_that_was_set_holds_in_place_of_the_profiles() {
     let config = Config { approval_timeout: Some(7), ..Config::default() };
     let world = World::new(Setup { config, ..Setup::default() });
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.pass(7);
     world.sweep();
     assert_eq!(world.state(&approval), "expired");

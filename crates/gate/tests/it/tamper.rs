@@ -63,9 +63,9 @@ fn cannot_be_used(world: World, approval: &ApprovalId, proposal: &Proposal, why:
 #[test]
 fn a_state_that_was_flipped_to_approved_does_not_run() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     // With a decision that belongs to another question.
-    let other = world.ask(shell(OTHER));
+    let other = world.ask(&shell(OTHER));
     world.say(&other, Say::Approve);
     let borrowed = body(&world, &other)["state"].clone();
     change(&world, &approval, |forged| forged["state"] = borrowed);
@@ -75,7 +75,7 @@ fn a_state_that_was_flipped_to_approved_does_not_run() {
 #[test]
 fn a_signed_no_is_no_yes_under_another_name() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Reject);
     change(&world, &approval, |forged| {
         forged["state"]["state"] = json!("approved");
@@ -94,7 +94,7 @@ fn a_decision_that_was_replaced_does_not_run() {
         ("votes", json!([])),
     ] {
         let world = World::new(on_disk());
-        let approval = world.ask(shell(RISKY));
+        let approval = world.ask(&shell(RISKY));
         world.say(&approval, Say::Approve);
         change(&world, &approval, |forged| forged["state"]["decision"][field] = value);
         assert!(block_on(world.gate.receipt(&world.owner, &approval)).is_err(), "{field}");
@@ -114,7 +114,7 @@ fn a_request_that_was_changed_is_neither_shown_answered_nor_used() {
         ("action", json!("file_read")),
         ("quorum", json!({"need": 0, "requester": "counts"})),
     ] {
-        let approval = world.ask(shell(RISKY));
+        let approval = world.ask(&shell(RISKY));
         change(&world, &approval, |forged| forged["request"][field] = value);
         for person in [&bob, &world.owner] {
             let refused = world.say_as(person, &approval, Say::Approve).unwrap_err();
@@ -132,8 +132,8 @@ fn a_request_that_was_changed_is_neither_shown_answered_nor_used() {
 #[test]
 fn details_that_were_swapped_are_not_shown_or_answered() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
-    let other = world.ask(shell(OTHER));
+    let approval = world.ask(&shell(RISKY));
+    let other = world.ask(&shell(OTHER));
     let [mine, theirs] = [&approval, &other].map(|id| body(&world, id)["sealed"].clone());
     change(&world, &approval, |forged| forged["sealed"] = theirs);
     change(&world, &other, |forged| forged["sealed"] = mine);
@@ -149,8 +149,8 @@ fn details_that_were_swapped_are_not_shown_or_answered() {
 #[test]
 fn a_whole_approval_does_not_pass_for_another() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
-    let other = world.ask(shell(OTHER));
+    let approval = world.ask(&shell(RISKY));
+    let other = world.ask(&shell(OTHER));
     world.say(&other, Say::Approve);
     // Everything signed and sealed is genuine, but it stands under another id.
     let genuine = body(&world, &other);
@@ -171,7 +171,7 @@ fn a_vote_that_nobody_cast_does_not_count() {
     let config = Config { quorum: vec![row], ..Config::default() };
     let world = World::new(Setup { config, ..on_disk() });
     let [bob, cid] = ["Bob", "Cid"].map(|name| world.person(name, Membership::Member));
-    let [approval, other] = [RISKY, OTHER].map(|command| world.ask(shell(command)));
+    let [approval, other] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
     for id in [&approval, &other] {
         world.say_as(&bob, id, Say::Approve).unwrap();
     }
@@ -183,7 +183,7 @@ fn a_vote_that_nobody_cast_does_not_count() {
     let refused = world.say_as(&cid, &approval, Say::Approve).unwrap_err();
     assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
     // Nor one that was cast on another question.
-    let third = world.ask(shell("git push --force origin third"));
+    let third = world.ask(&shell("git push --force origin third"));
     let borrowed = body(&world, &other)["state"]["votes"].clone();
     change(&world, &third, |forged| forged["state"]["votes"] = borrowed);
     let refused = world.say_as(&cid, &third, Say::Approve).unwrap_err();
@@ -196,7 +196,7 @@ fn a_vote_that_nobody_cast_does_not_count() {
 #[test]
 fn a_yes_that_was_made_to_last_longer_does_not() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     world.say(&approval, Say::Approve);
     change(&world, &approval, |forged| forged["state"]["until"] = json!(i64::MAX));
     world.clock.pass(Duration::from_secs(301));
@@ -206,7 +206,7 @@ fn a_yes_that_was_made_to_last_longer_does_not() {
 #[test]
 fn a_token_of_another_question_is_refused_and_recorded() {
     let world = World::new(on_disk());
-    let [approval, other] = [RISKY, OTHER].map(|command| world.ask(shell(command)));
+    let [approval, other] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
     let token = block_on(world.gate.card(&world.owner, &other)).unwrap().token;
     let reply = Reply { token, ..Reply::plain(approval.clone(), Say::Approve) };
     let refused = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
@@ -226,7 +226,7 @@ fn a_token_of_another_question_is_refused_and_recorded() {
 #[test]
 fn a_second_use_and_a_late_use_are_refused_and_recorded() {
     let world = World::new(on_disk());
-    let [used, late] = [RISKY, OTHER].map(|command| world.ask(shell(command)));
+    let [used, late] = [RISKY, OTHER].map(|command| world.ask(&shell(command)));
     world.say(&used, Say::Approve);
     world.say(&late, Say::Approve);
     drop(world.spend(&used, &shell(RISKY)).unwrap());
@@ -251,7 +251,7 @@ fn a_record_that_was_changed_dropped_or_added_is_noticed() {
          session, payload, salt FROM records ORDER BY number DESC LIMIT 1",
     ] {
         let world = World::new(on_disk());
-        let approval = world.ask(shell(RISKY));
+        let approval = world.ask(&shell(RISKY));
         world.say(&approval, Say::Approve);
         world.verify();
         world.sql(statement);
@@ -262,14 +262,14 @@ fn a_record_that_was_changed_dropped_or_added_is_noticed() {
 #[test]
 fn a_remembered_yes_that_was_written_into_the_database_lets_nothing_through() {
     let world = World::new(on_disk());
-    let approval = world.ask(shell(RISKY));
+    let approval = world.ask(&shell(RISKY));
     let reply = Reply { scope: Scope::Always, ..Reply::plain(approval, Say::Approve) };
     block_on(world.gate.answer(&world.owner, reply)).unwrap();
-    assert!(matches!(world.submit(shell(RISKY)), Submitted::Permitted(..)));
+    assert!(matches!(world.submit(&shell(RISKY)), Submitted::Permitted(..)));
     world.sql(
         "UPDATE docs SET body = json_set(body, '$.expires_at', 9999999999999)
          WHERE kind = 'remembered'",
     );
     assert!(block_on(world.gate.remembered_answers(&world.owner)).unwrap().is_empty());
-    world.ask(shell(RISKY));
+    world.ask(&shell(RISKY));
 }

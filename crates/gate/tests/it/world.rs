@@ -126,12 +126,12 @@ impl World {
         self.owner.assistant(&self.workspace).unwrap()
     }
 
-    pub(crate) fn submit(&self, proposal: Proposal) -> Submitted {
+    pub(crate) fn submit(&self, proposal: &Proposal) -> Submitted {
         block_on(self.gate.submit(&self.agent, proposal)).unwrap()
     }
 
     /// Submits what must wait for a person.
-    pub(crate) fn ask(&self, proposal: Proposal) -> ApprovalId {
+    pub(crate) fn ask(&self, proposal: &Proposal) -> ApprovalId {
         match self.submit(proposal) {
             Submitted::Waiting(waiting) => waiting.approval,
             other => panic!("not asked about: {other:?}"),

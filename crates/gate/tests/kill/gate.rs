@@ -101,7 +101,7 @@ impl Child {
     }
 
     fn ask(&self, name: &str) {
-        match block_on(self.gate.submit(&self.agent, push(name))) {
+        match block_on(self.gate.submit(&self.agent, &push(name))) {
             Ok(Submitted::Waiting(waiting)) => {
                 say(&format!("ack ask {} {name}", waiting.approval));
                 self.open.lock().unwrap().insert(waiting.approval, name.to_owned());

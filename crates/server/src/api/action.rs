@@ -199,11 +199,11 @@ pub(super) async fn decided(
     proposal: &Proposal,
 ) -> Result<(Caller, Submitted), Problem> {
     let mut caller = caller_of(identity, workspace)?;
-    let mut submitted = app.gate.submit(&caller, proposal.clone()).await;
+    let mut submitted = app.gate.submit(&caller, proposal).await;
     if let Err(GateError::Outdated) = submitted {
         let identity = Identity::Caller(Box::pin(auth::anew(app, headers)).await?);
         caller = caller_of(identity, workspace)?;
-        submitted = app.gate.submit(&caller, proposal.clone()).await;
+        submitted = app.gate.submit(&caller, proposal).await;
     }
     let submitted = submitted?;
     app.metrics.decided(match &submitted {

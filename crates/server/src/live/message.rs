@@ -5,7 +5,7 @@ use countersign_gate::id::{ActionId, UserId};
 use countersign_gate::secret::Secret;
 use serde_json::{Value, json};
 
-use crate::live::{About, Told, Words, Written};
+use crate::live::Written;
 
 /// A question that waits.
 pub(super) fn required(card: &Card) -> Value {
@@ -42,7 +42,7 @@ fn names(action: &str) -> (&str, String) {
 }
 
 /// It is settled, and how.
-pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> Told {
+pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> Written {
     let feedback = card.state.decision().and_then(|decision| decision.feedback.as_deref());
     let body = json!({
         "approval_id": card.approval,
@@ -66,11 +66,11 @@ pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> 
             "feedback": feedback,
         },
     });
-    told("approval_settled", &body, &socket)
+    Written::of(&body, &socket)
 }
 
 /// An action ran, or failed.
-pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'static str) -> Told {
+pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'static str) -> Written {
     let body = json!({"action_id": action, "session_id": session, "state": state});
     let socket = json!({
         "type": "app_skill_completed",
@@ -80,14 +80,7 @@ pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'stati
             "status": state,
         },
     });
-    told("action_reported", &body, &socket)
-}
-
-fn told(name: &'static str, body: &Value, socket: &Value) -> Told {
-    let (person, socket) = (body.to_string(), socket.to_string());
-    let agent = person.clone();
-    let words = Words::Written(Written { person, socket, agent });
-    Told { number: 0, to: None, name, words, about: About::Nobody }
+    Written::of(&body, &socket)
 }
 
 #[cfg(test)]

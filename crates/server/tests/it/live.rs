@@ -589,7 +589,7 @@ fn while_it_sleeps<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
 
 async fn submit(gate: &Gate, caller: &Caller, command: String) -> Option<ApprovalId> {
     let proposal = Proposal::of(Action::Shell { command, cwd: Some("/work".into()) });
-    match gate.submit(caller, proposal).await.unwrap() {
+    match gate.submit(caller, &proposal).await.unwrap() {
         Submitted::Waiting(waiting) => Some(waiting.approval.clone()),
         Submitted::Permitted(..) => None,
         refused @ Submitted::Refused(_) => panic!("{refused:?}"),

@@ -143,6 +143,6 @@ impl Gate {
             "replaced_by": new.request.id,
             "risk": new.request.risk,
         });
-        Ok(self.record(audit::Event::Approval, subject_of(old), payload)?)
+        self.record(audit::Event::Approval, subject_of(old), &payload)
     }
 }

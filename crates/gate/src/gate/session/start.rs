@@ -202,7 +202,7 @@ impl Gate {
             "task": plan.task,
             "consent": "given",
         });
-        Ok(self.record(audit::Event::SessionStart, subject_of(session), payload)?)
+        self.record(audit::Event::SessionStart, subject_of(session), &payload)
     }
 }
 

@@ -132,7 +132,7 @@ impl Gate {
     ) -> Result<(), GateError> {
         let most = self.config.most_pending;
         let key = pending_key(&case.caller.user);
-        conditions.count(&key, CountStep::Up { most }, Why::TooManyPending(most));
+        conditions.count(key, CountStep::Up { most }, Why::TooManyPending(most));
         let (key, why) = match &case.session {
             Some(session) => {
                 (session.value.counter("prompts"), Why::Violation(Violation::PromptFlood))

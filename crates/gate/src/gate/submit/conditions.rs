@@ -32,7 +32,7 @@ impl Gate {
             conditions.batch.unchanged.push(session.unchanged());
             let used = session.value.uses(&case.proposal.action, case.now);
             for (count, violation) in used.counts {
-                conditions.count(&count.key, count.step, Why::Violation(violation));
+                conditions.count(count.key, count.step, Why::Violation(violation));
             }
             for (pace, violation) in used.paces {
                 conditions.pace(pace, Why::Violation(violation));
@@ -40,7 +40,7 @@ impl Gate {
         }
         if let Some(key) = &case.caller.key {
             let uses = CountStep::Up { most: u64::MAX };
-            conditions.count(&ApiKey::counter(&key.id, "uses"), uses, Why::TooFast("key"));
+            conditions.count(ApiKey::counter(&key.id, "uses"), uses, Why::TooFast("key"));
             if changes_something(case, policy, judgement) {
                 let pace = Pace {
                     key: ApiKey::counter(&key.id, "writes"),
@@ -95,9 +95,9 @@ impl Gate {
 }
 
 impl Conditions {
-    pub(super) fn count(&mut self, key: &str, step: CountStep, why: Why) {
-        self.batch.counts.push(Count { key: key.to_owned(), step });
-        self.whys.push((key.to_owned(), why));
+    pub(super) fn count(&mut self, key: String, step: CountStep, why: Why) {
+        self.whys.push((key.clone(), why));
+        self.batch.counts.push(Count { key, step });
     }
 
     pub(super) fn pace(&mut self, pace: Pace, why: Why) {

@@ -94,6 +94,6 @@ impl Gate {
         if let (true, Value::Object(fields)) = (enhanced, &mut payload) {
             fields.insert("name".to_owned(), redacted::text(meta.name.as_str()).into());
         }
-        Ok(self.record(audit::Event::FileReceived, subject_of(session), payload)?)
+        Ok(self.record(audit::Event::FileReceived, subject_of(session), &payload)?)
     }
 }

@@ -1,21 +1,133 @@
-//! One batch, inside a transaction of the writer.
+//! The batches of one transaction of the writer.
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use crate::audit::Head;
 use crate::clock::Timestamp;
 use crate::keyring::Keyring;
+use crate::store::sqlite::counters::Counters;
 use crate::store::sqlite::{chain, signed};
-use crate::store::{
-    Batch, CommitError, Committed, Count, CountStep, Doc, Kind, Pace, Unchanged, Write,
-};
+use crate::store::{Batch, CommitError, Committed, Doc, Kind, Pace, StoreError, Unchanged, Write};
+
+/// The batches of one transaction, one after another.
+pub(super) struct Group<'c> {
+    connection: &'c Connection,
+    keyring: &'c Keyring,
+    versions: Versions,
+    counters: Counters,
+    appending: CachedStatement<'c>,
+    /// Where the chain ends.
+    head: Head,
+}
+
+impl<'c> Group<'c> {
+    pub(super) fn new(
+        connection: &'c Connection,
+        keyring: &'c Keyring,
+        head: Head,
+    ) -> rusqlite::Result<Self> {
+        let (versions, counters) = (Versions::default(), Counters::default());
+        let appending = chain::appending(connection)?;
+        Ok(Self { connection, keyring, versions, counters, appending, head })
+    }
+
+    /// Applies one batch so that its failure leaves no trace. The outer error means that the whole
+    /// transaction is lost.
+    pub(super) fn add(
+        &mut self,
+        batch: &Batch,
+    ) -> Result<Result<Committed, CommitError>, StoreError> {
+        if !needs_savepoint(batch) {
+            // What the disk refused halfway cannot be undone alone.
+            return match self.apply(batch) {
+                Err(CommitError::Store(error)) => Err(error),
+                outcome => Ok(self.settled(outcome)),
+            };
+        }
+        self.execute("SAVEPOINT batch")?;
+        let before = self.head;
+        let outcome = self.apply(batch);
+        if let Err(reason) = &outcome {
+            self.head = before;
+            // A full disk, say, ends the transaction by itself. To go on would be to commit the
+            // next batches one by one, and then to call all of them failed.
+            if self.connection.is_autocommit() {
+                return Err(StoreError(format!("the transaction was lost: {reason}")));
+            }
+            self.execute("ROLLBACK TO batch")?;
+        }
+        self.execute("RELEASE batch")?;
+        Ok(self.settled(outcome))
+    }
+
+    /// Ends the group: writes what was only counted so far, and gives the end of the chain.
+    pub(super) fn finish(self) -> rusqlite::Result<Head> {
+        self.counters.write(self.connection)?;
+        Ok(self.head)
+    }
+
+    fn settled<T, E>(&mut self, outcome: Result<T, E>) -> Result<T, E> {
+        match &outcome {
+            Ok(_) => self.counters.keep(),
+            Err(_) => self.counters.undo(),
+        }
+        outcome
+    }
+
+    /// Does all of a batch, or fails somewhere in the middle: the caller rolls back.
+    fn apply(&mut self, batch: &Batch) -> Result<Committed, CommitError> {
+        let connection = self.connection;
+        for Unchanged { kind, id, version } in &batch.unchanged {
+            let found = self.versions.of(connection, *kind, id)?;
+            met(*kind, id, found == signed(*version))?;
+        }
+        if !batch.writes.is_empty() {
+            // Whether it succeeds or is undone.
+            self.versions = Versions::default();
+        }
+        for write in &batch.writes {
+            apply_write(connection, write)?;
+        }
+        for count in &batch.counts {
+            self.counters.step(connection, count)?;
+        }
+        for pace in &batch.paces {
+            apply_pace(connection, pace)?;
+        }
+        let mut committed = Committed::default();
+        if let Some(erase) = &batch.erase {
+            committed.erased = chain::erase(connection, erase)?;
+        }
+        if let Some(moment) = batch.cut {
+            committed.cut = chain::cut(connection, self.keyring, moment)?;
+        }
+        for draft in &batch.records {
+            self.head =
+                chain::append(connection, &mut self.appending, self.keyring, self.head, draft)?;
+            committed.first_record.get_or_insert(self.head.number);
+        }
+        Ok(committed)
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+}
+
+/// Whether a condition can fail after something was written. A savepoint keeps a copy of every page
+/// that is touched, which costs more than all the rest; most batches count one thing and record one,
+/// and what is counted is not written before the end.
+fn needs_savepoint(batch: &Batch) -> bool {
+    let (writes, paces) = (batch.writes.len(), batch.paces.len());
+    writes > 1 || paces > 1 || writes == 1 && (paces == 1 || !batch.counts.is_empty())
+}
 
 /// The versions that batches of one transaction asked for and none of them has changed. Nearly all of
 /// a group rely on the same few documents.
 #[derive(Default)]
-pub(super) struct Versions(HashMap<Kind, HashMap<String, i64>>);
+struct Versions(HashMap<Kind, HashMap<String, i64>>);
 
 impl Versions {
     fn of(&mut self, connection: &Connection, kind: Kind, id: &str) -> rusqlite::Result<i64> {
@@ -27,48 +139,6 @@ impl Versions {
         known.insert(id.to_owned(), version);
         Ok(version)
     }
-}
-
-/// Does all of a batch, or fails somewhere in the middle: the caller rolls back. Its records are
-/// taken out of it.
-///
-/// `head` is where the chain ends, before and after.
-pub(super) fn apply(
-    connection: &Connection,
-    keyring: &Keyring,
-    batch: &mut Batch,
-    versions: &mut Versions,
-    head: &mut Head,
-) -> Result<Committed, CommitError> {
-    for Unchanged { kind, id, version } in &batch.unchanged {
-        let found = versions.of(connection, *kind, id)?;
-        met(*kind, id, found == signed(*version))?;
-    }
-    if !batch.writes.is_empty() {
-        // Whether it succeeds or is undone.
-        *versions = Versions::default();
-    }
-    for write in &batch.writes {
-        apply_write(connection, write)?;
-    }
-    for count in &batch.counts {
-        apply_count(connection, count)?;
-    }
-    for pace in &batch.paces {
-        apply_pace(connection, pace)?;
-    }
-    let mut committed = Committed::default();
-    if let Some(erase) = &batch.erase {
-        committed.erased = chain::erase(connection, erase)?;
-    }
-    if let Some(moment) = batch.cut {
-        committed.cut = chain::cut(connection, keyring, moment)?;
-    }
-    for draft in std::mem::take(&mut batch.records) {
-        *head = chain::append(connection, keyring, *head, draft)?;
-        committed.first_record.get_or_insert(head.number);
-    }
-    Ok(committed)
 }
 
 fn met(kind: Kind, id: &str, met: bool) -> Result<(), CommitError> {
@@ -114,41 +184,6 @@ fn put(connection: &Connection, sql: &str, doc: &Doc, version: i64) -> rusqlite:
     connection
         .prepare_cached(sql)?
         .execute(params![kind, id, owner, workspace, session, state, due, body, version])
-}
-
-/// A counter that stands at 0 has no row.
-fn apply_count(connection: &Connection, count: &Count) -> Result<(), CommitError> {
-    let Count { key, step } = count;
-    match step {
-        CountStep::Up { most } => add(connection, key, 1, *most),
-        CountStep::Add { by: 0, .. } => Ok(()),
-        CountStep::Add { by, most } => add(connection, key, *by, *most),
-        CountStep::Down => subtract(connection, key, 1),
-        CountStep::Sub { by } => subtract(connection, key, *by),
-        CountStep::Forget => forget(connection, key),
-    }
-}
-
-fn add(connection: &Connection, key: &str, by: u64, most: u64) -> Result<(), CommitError> {
-    let counted = connection
-        .prepare_cached(
-            "INSERT INTO counters (key, value) SELECT ?1, ?3 WHERE ?3 <= ?2
-             ON CONFLICT (key) DO UPDATE SET value = value + ?3 WHERE value <= ?2 - ?3",
-        )?
-        .execute(params![key, signed(most), signed(by)])?;
-    if counted == 0 { Err(CommitError::Full { key: key.to_owned(), most }) } else { Ok(()) }
-}
-
-fn subtract(connection: &Connection, key: &str, by: u64) -> Result<(), CommitError> {
-    let counted = connection
-        .prepare_cached("UPDATE counters SET value = value - ?2 WHERE key = ?1 AND value > ?2")?
-        .execute(params![key, signed(by)])?;
-    if counted == 0 { forget(connection, key) } else { Ok(()) }
-}
-
-fn forget(connection: &Connection, key: &str) -> Result<(), CommitError> {
-    connection.prepare_cached("DELETE FROM counters WHERE key = ?1")?.execute([key])?;
-    Ok(())
 }
 
 fn apply_pace(connection: &Connection, pace: &Pace) -> Result<(), CommitError> {

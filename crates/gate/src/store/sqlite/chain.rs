@@ -1,6 +1,6 @@
 //! The audit chain, inside a transaction of the writer.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
 use crate::audit::{CHECKPOINT_EVERY, Content, Draft, Head, Mark, Record, Subject};
 use crate::clock::Timestamp;
@@ -99,40 +99,39 @@ pub(super) fn sign(
     Ok(mark)
 }
 
+/// What [`append`] is done with.
+pub(super) fn appending(connection: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
+    connection.prepare_cached(
+        "INSERT INTO records (number, at, event, digest, previous, hash,
+                              owner, workspace, session, payload, salt)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )
+}
+
 /// Links a record to the end, and returns the new end.
 pub(super) fn append(
     connection: &Connection,
+    appending: &mut CachedStatement<'_>,
     keyring: &Keyring,
-    head: Head,
-    draft: Draft,
+    end: Head,
+    draft: &Draft,
 ) -> rusqlite::Result<Head> {
-    let record = head.link(draft);
-    let head = record.head();
-    let Record { number, at, event, digest, previous, hash, content } = record;
-    let Some(Content { subject: Subject { owner, workspace, session }, payload, salt }) = content
-    else {
-        return Err(rusqlite::Error::InvalidQuery);
-    };
-    connection
-        .prepare_cached(
-            "INSERT INTO records (number, at, event, digest, previous, hash,
-                                  owner, workspace, session, payload, salt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        )?
-        .execute(params![
-            signed(number),
-            at.0,
-            event,
-            digest,
-            previous,
-            hash,
-            owner,
-            workspace,
-            session,
-            payload,
-            salt
-        ])?;
-    if number.is_multiple_of(CHECKPOINT_EVERY) {
+    let head = end.then(draft);
+    let Content { subject: Subject { owner, workspace, session }, payload, salt } = &draft.content;
+    appending.execute(params![
+        signed(head.number),
+        head.at.0,
+        draft.event.as_str(),
+        draft.digest,
+        end.hash,
+        head.hash,
+        owner,
+        workspace,
+        session,
+        payload,
+        salt
+    ])?;
+    if head.number.is_multiple_of(CHECKPOINT_EVERY) {
         let Mark { number, hash, at, signature } = head.sign(Purpose::Checkpoint, keyring);
         connection
             .prepare_cached(

@@ -8,7 +8,7 @@
 //! BEGIN IMMEDIATE
 //!   for each: SAVEPOINT, apply, RELEASE     one that fails is rolled back alone; without the
 //!                                           savepoint where it can fail only before it writes
-//!   sign the end of the chain
+//!   write what was counted, sign the end of the chain
 //! COMMIT                                    flushed
 //! tell everybody
 //! ```
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::audit::{Head, Mark};
 use crate::keyring::Keyring;
-use crate::store::sqlite::apply::{Versions, apply};
+use crate::store::sqlite::apply::Group;
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::memo::Memo;
 use crate::store::sqlite::schema::PATIENCE;
@@ -45,7 +45,14 @@ type Outcome = Result<Committed, CommitError>;
 /// Something for the writer to do.
 pub(super) struct Job {
     pub(super) batch: Batch,
-    pub(super) waiter: oneshot::Sender<Outcome>,
+    pub(super) waiter: oneshot::Sender<Done>,
+}
+
+/// What came of a batch, with the batch itself: memory is freed where it was taken. If the writer
+/// did that, all other threads would wait for it, and it for them.
+pub(super) struct Done {
+    pub(super) outcome: Outcome,
+    _batch: Batch,
 }
 
 /// What the thread owns.
@@ -83,18 +90,13 @@ impl Writer {
             let group = std::iter::once(job).chain(jobs.try_iter().take(GROUP - 1));
             let (batches, waiters): (Vec<_>, Vec<_>) =
                 group.map(|Job { batch, waiter }| (batch, waiter)).unzip();
-            match self.commit(batches) {
-                Ok(outcomes) => {
-                    for (waiter, outcome) in waiters.into_iter().zip(outcomes) {
-                        // Whoever no longer waits does not need to know.
-                        let _ = waiter.send(outcome);
-                    }
-                }
-                Err(error) => {
-                    for waiter in waiters {
-                        let _ = waiter.send(Err(error.clone().into()));
-                    }
-                }
+            let outcomes = match self.commit(&batches) {
+                Ok(outcomes) => outcomes,
+                Err(error) => batches.iter().map(|_| Err(error.clone().into())).collect(),
+            };
+            for ((waiter, outcome), batch) in waiters.into_iter().zip(outcomes).zip(batches) {
+                // Whoever no longer waits does not need to know.
+                let _ = waiter.send(Done { outcome, _batch: batch });
             }
         }
     }
@@ -111,9 +113,9 @@ impl Writer {
     }
 
     /// Commits a group. An error means that none of it may be relied on.
-    fn commit(&mut self, mut batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
+    fn commit(&mut self, batches: &[Batch]) -> Result<Vec<Outcome>, StoreError> {
         self.execute("BEGIN IMMEDIATE")?;
-        let done = self.transact(&mut batches).and_then(|done| {
+        let done = self.transact(batches).and_then(|done| {
             self.execute("COMMIT")?;
             Ok(done)
         });
@@ -139,20 +141,22 @@ impl Writer {
         Ok(outcomes)
     }
 
-    fn transact(
-        &mut self,
-        batches: &mut [Batch],
-    ) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
+    fn transact(&mut self, batches: &[Batch]) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
         self.notice_others()?;
         // Read again each time: another process may have written since.
         let mark = chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref())?;
         let before = mark.as_ref().map_or_else(Head::genesis, Mark::head);
-        let mut head = before;
+        let mut group = Group::new(&self.connection, &self.keyring, before)?;
+        let epoch = self.memo.epoch();
         let mut outcomes = Vec::with_capacity(batches.len());
-        let mut versions = Versions::default();
         for batch in batches {
-            outcomes.push(self.apply_alone(batch, &mut versions, &mut head)?);
+            outcomes.push(if batch.epoch.is_some_and(|relied_on| relied_on != epoch) {
+                Err(CommitError::Outdated)
+            } else {
+                group.add(batch)?
+            });
         }
+        let head = group.finish()?;
         if head == before {
             return Ok((outcomes, mark));
         }
@@ -169,43 +173,6 @@ impl Writer {
             self.others = others;
         }
         Ok(())
-    }
-
-    /// Applies one batch so that its failure leaves no trace. The outer error means that the whole
-    /// transaction is lost.
-    fn apply_alone(
-        &self,
-        batch: &mut Batch,
-        versions: &mut Versions,
-        head: &mut Head,
-    ) -> Result<Outcome, StoreError> {
-        if batch.epoch.is_some_and(|epoch| epoch != self.memo.epoch()) {
-            return Ok(Err(CommitError::Outdated));
-        }
-        if !needs_savepoint(batch) {
-            let outcome = apply(&self.connection, &self.keyring, batch, versions, head);
-            // What the disk refused halfway cannot be undone alone.
-            return match outcome {
-                Err(CommitError::Store(error)) => Err(error),
-                outcome => Ok(outcome),
-            };
-        }
-        self.execute("SAVEPOINT batch")?;
-        let mut moved = *head;
-        let outcome = apply(&self.connection, &self.keyring, batch, versions, &mut moved);
-        if outcome.is_ok() {
-            *head = moved;
-        } else {
-            // A full disk, say, ends the transaction by itself. To go on would be to commit the
-            // next batches one by one, and then to call all of them failed.
-            if self.connection.is_autocommit() {
-                let reason = outcome.err().map_or_else(String::new, |error| error.to_string());
-                return Err(StoreError(format!("the transaction was lost: {reason}")));
-            }
-            self.execute("ROLLBACK TO batch")?;
-        }
-        self.execute("RELEASE batch")?;
-        Ok(outcome)
     }
 
     /// Moves everything from the write-ahead log to the database, where erased content is
@@ -228,13 +195,6 @@ impl Writer {
     }
 }
 
-/// Whether a condition can fail after something was written. A savepoint keeps a copy of every page
-/// that is touched, which costs more than all the rest; most batches count one thing and record one.
-fn needs_savepoint(batch: &Batch) -> bool {
-    let steps = batch.writes.len() + batch.counts.len() + batch.paces.len();
-    steps > 1
-}
-
 /// A number that changes with the commits of other connections, and not with our own.
 fn others(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
@@ -244,13 +204,11 @@ fn others(connection: &Connection) -> rusqlite::Result<i64> {
 mod tests {
     use std::sync::mpsc::channel;
 
-    use serde_json::json;
-
     use super::*;
     use crate::audit::{Draft, Event, Subject};
     use crate::clock::Timestamp;
     use crate::store::sqlite::schema;
-    use crate::store::{Doc, Kind, Sqlite, Write};
+    use crate::store::{Count, CountStep, Doc, Kind, Sqlite, Write};
     use crate::testing::{Folder, folder};
 
     fn keyring() -> Arc<Keyring> {
@@ -277,13 +235,8 @@ mod tests {
             due: None,
             body: body.to_owned(),
         };
-        let draft = Draft {
-            at: Timestamp(1),
-            event: Event::Approval,
-            subject: Subject::default(),
-            payload: json!({}),
-            salt: [1; 16],
-        };
+        let (subject, payload) = (Subject::default(), "{}".to_owned());
+        let draft = Draft::new(Timestamp(1), Event::Approval, subject, payload, [1; 16]);
         Batch { writes: vec![Write::Insert(doc)], records: vec![draft], ..Batch::default() }
     }
 
@@ -316,11 +269,35 @@ mod tests {
         writer.run(&queue);
         let done: Vec<_> = answers
             .into_iter()
-            .filter_map(|answer| answer.blocking_recv().unwrap().ok())
+            .filter_map(|answer| answer.blocking_recv().unwrap().outcome.ok())
             .filter_map(|committed| committed.first_record)
             .collect();
         assert_eq!(done, (1..=687).collect::<Vec<_>>());
         assert_eq!(numbers(&writer.connection, "SELECT number FROM flushes"), [683, 687]);
+    }
+
+    #[test]
+    fn what_a_failing_batch_has_counted_is_counted_by_no_other() {
+        let folder = folder();
+        let mut writer = writer(&folder, "INSERT INTO counters VALUES ('gone', 1)");
+        let count = |key: &str, step| Count { key: key.to_owned(), step };
+        let up = |key| count(key, CountStep::Up { most: 2 });
+        let inserting = |id: &str| batch(id, "{}");
+        let batch = |counts: &[Count]| Batch { counts: counts.to_vec(), ..Batch::default() };
+        let full = count("full", CountStep::Add { by: 3, most: 2 });
+        let done = writer.commit(&[
+            batch(&[up("a")]),
+            batch(&[up("a"), count("gone", CountStep::Forget), full.clone()]),
+            batch(&[up("a"), count("gone", CountStep::Down), up("b"), count("b", CountStep::Down)]),
+            batch(&[up("a")]),
+            Batch { writes: inserting("d").writes, ..batch(&[up("c"), full]) },
+        ]);
+        let done: Vec<_> = done.unwrap().iter().map(Result::is_ok).collect();
+        assert_eq!(done, [true, false, true, false, false]);
+        let keys = "SELECT count(*) FROM counters WHERE key <> 'a'";
+        assert_eq!(numbers(&writer.connection, keys), [0], "who stands at 0 has no row");
+        assert_eq!(numbers(&writer.connection, "SELECT value FROM counters"), [2]);
+        assert_eq!(numbers(&writer.connection, "SELECT count(*) FROM docs"), [0]);
     }
 
     #[test]
@@ -334,9 +311,9 @@ mod tests {
              CREATE TRIGGER orphan AFTER INSERT ON docs WHEN NEW.id = 'bad'
                  BEGIN INSERT INTO orphans VALUES (1); END;",
         );
-        writer.commit(vec![batch("a", "{}"), batch("bad", "{}"), batch("b", "{}")]).unwrap_err();
+        writer.commit(&[batch("a", "{}"), batch("bad", "{}"), batch("b", "{}")]).unwrap_err();
         assert_eq!(numbers(&writer.connection, "SELECT count(*) FROM docs"), [0]);
-        let done = writer.commit(vec![batch("a", "{}"), batch("b", "{}")]).unwrap();
+        let done = writer.commit(&[batch("a", "{}"), batch("b", "{}")]).unwrap();
         assert!(done.iter().all(Result::is_ok), "{done:?}");
         assert_eq!(numbers(&writer.connection, "SELECT number FROM records"), [1, 2]);
     }
@@ -345,12 +322,12 @@ mod tests {
     fn a_full_disk_fails_what_does_not_fit() {
         let folder = folder();
         let mut writer = writer(&folder, "");
-        writer.commit(vec![batch("a", "{}")]).unwrap();
+        writer.commit(&[batch("a", "{}")]).unwrap();
         let pages = numbers(&writer.connection, "PRAGMA page_count")[0] + 20;
         writer.connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
         let huge = "x".repeat(1_000_000);
         // Whether the others go with it is up to SQLite. They are told the truth either way.
-        let done = writer.commit(vec![batch("b", "{}"), batch("c", &huge), batch("d", "{}")]);
+        let done = writer.commit(&[batch("b", "{}"), batch("c", &huge), batch("d", "{}")]);
         let there = numbers(&writer.connection, "SELECT count(*) FROM docs")[0];
         match done {
             Ok(done) => {
@@ -359,7 +336,7 @@ mod tests {
             }
             Err(_) => assert_eq!(there, 1),
         }
-        let done = writer.commit(vec![batch("e", "{}")]).unwrap();
+        let done = writer.commit(&[batch("e", "{}")]).unwrap();
         assert!(done.iter().all(Result::is_ok), "{done:?}");
     }
 }

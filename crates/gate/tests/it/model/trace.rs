@@ -174,7 +174,7 @@ impl Trace {
             self.doom(fate);
         }
         let caller = self.stage.caller(slot).unwrap();
-        let got = block_on(self.stage.gate().submit(&caller, proposal));
+        let got = block_on(self.stage.gate().submit(&caller, &proposal));
         let died = self.stage.store.spare();
         let session = session.as_ref();
         match (got, expected) {
