@@ -15,7 +15,6 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -32,6 +31,7 @@ use crate::console::{Text, dress, go};
 use crate::error::Problem;
 use crate::idempotent;
 use crate::route::{Door, Look, Who};
+use crate::site::Behind;
 
 /// Where a device's secret is kept in a browser.
 const COOKIE: &str = "countersign";
@@ -74,26 +74,26 @@ pub(crate) struct Remote {
 }
 
 /// Lets a request in, or not.
-pub(crate) async fn admit(app: &App, door: Door, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
     if door.page {
-        return Box::pin(admit_to_page(app, door, request, next)).await;
+        return Box::pin(admit_to_page(app, door, request, behind)).await;
     }
     let request = match let_in(app, door, request).await {
         Ok(request) => request,
         Err(problem) => return problem.into_response(),
     };
     if door.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
-        return Box::pin(idempotent::once(app, request, next)).await;
+        return Box::pin(idempotent::once(app, request, behind)).await;
     }
-    next.run(request).await
+    behind.run(app, request).await
 }
 
 /// The same for a page. Whoever must sign in to see it is shown where; whatever goes wrong is a
 /// page too.
-async fn admit_to_page(app: &App, door: Door, request: Request, next: Next) -> Response {
+async fn admit_to_page(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
     let t = Text::wanted(request.headers());
     let response = match let_in(app, door, request).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => behind.run(app, request).await,
         Err(problem) if problem.status() == StatusCode::UNAUTHORIZED => go("/sign-in"),
         Err(problem) => problem.into_response(),
     };

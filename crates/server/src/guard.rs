@@ -4,15 +4,15 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
 use crate::error::{Problem, Slug};
 use crate::route::Door;
+use crate::site::Behind;
 use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -20,21 +20,21 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Looks at a request before anything else does, and at its answer last. Without a door there is
 /// nothing behind it.
 pub(crate) async fn guard(
-    State((app, door)): State<(App, Option<Door>)>,
+    app: &App,
+    door: Option<Door>,
     request: Request,
-    next: Next,
+    behind: Behind<'_>,
 ) -> Response {
     let began = Instant::now();
-    let id = request_id(&app, request.headers());
+    let id = request_id(app, request.headers());
     let method = known(request.method());
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or("no such route", MatchedPath::as_str);
+    let route = door.map_or("no such route", |door| door.path);
     let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, route));
-    let mut response = if is_ours(&app, &request) {
+    let mut response = if is_ours(app, &request) {
         match door {
-            Some(door) => auth::admit(&app, door, request, next).await,
-            None => next.run(request).await,
+            Some(door) => auth::admit(app, door, request, behind).await,
+            None => behind.run(app, request).await,
         }
     } else {
         let detail = "this server is not reached under that name: see `server.names`";

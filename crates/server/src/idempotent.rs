@@ -6,7 +6,6 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use countersign_gate::bytes::Hash;
 use countersign_gate::gate::{Begun, Claim};
@@ -17,6 +16,7 @@ use crate::app::App;
 use crate::auth::{Identity, bearer};
 use crate::body;
 use crate::error::Problem;
+use crate::site::Behind;
 
 /// Names a write that may be sent twice.
 pub(crate) const KEY: &str = "idempotency-key";
@@ -40,14 +40,14 @@ impl<T: IntoResponse> IntoResponse for Once<T> {
 }
 
 /// Does a write once, however often it is sent with the same key.
-pub(crate) async fn once(app: &App, request: Request, next: Next) -> Response {
-    match answer(app, request, next).await {
+pub(crate) async fn once(app: &App, request: Request, behind: Behind<'_>) -> Response {
+    match answer(app, request, behind).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
 }
 
-async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
+async fn answer(app: &App, request: Request, behind: Behind<'_>) -> Result<Response, Problem> {
     let key = key_of(request.headers())?;
     let known = request.extensions().get::<Identity>().map(Identity::name);
     let who = match &known {
@@ -71,7 +71,7 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Pro
         begun => return replay(begun),
     };
     let request = Request::from_parts(parts, Body::from(bytes.to_vec()));
-    let response = next.run(request).await;
+    let response = behind.run(app, request).await;
     if known.is_none() && !response.status().is_success() {
         // Nobody has shown who they are: what they are refused takes up no room.
         app.gate.idempotent_let_go(claim).await?;

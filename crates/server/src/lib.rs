@@ -23,6 +23,7 @@ mod reference;
 mod route;
 mod settings;
 mod sign_in;
+mod site;
 mod tls;
 mod trace;
 mod view;

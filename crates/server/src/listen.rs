@@ -5,6 +5,7 @@
 //! stop: no new ones, live ones are told, what is under way may end, then all is closed
 //! ```
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -13,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use countersign_gate::caller::Peer;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 #[cfg(unix)]
@@ -26,12 +27,10 @@ use tokio::net::UnixListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use tower::Layer as _;
-use tower::util::MapRequestLayer;
 
 use crate::app::App;
 use crate::auth::Remote;
-use crate::route::router;
+use crate::site::Site;
 use crate::tls::{self, TlsError};
 
 /// Why the server does not listen.
@@ -147,7 +146,7 @@ impl Bound {
     /// Takes requests until told to stop; then lets what is under way end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let limits = self.app.settings.limits;
-        let router = router(&self.app);
+        let site = Site::new(&self.app);
         let places = Arc::new(Semaphore::new(limits.connections));
         let mut open = JoinSet::new();
         tokio::pin!(stop);
@@ -161,7 +160,7 @@ impl Bound {
             };
             match accepted {
                 Ok((stream, place)) => {
-                    let connection = Connection { app: self.app.clone(), router: router.clone() };
+                    let connection = Connection { app: self.app.clone(), site: site.clone() };
                     let tls = self.tls.clone();
                     open.spawn(connection.serve(stream, tls, place));
                 }
@@ -214,7 +213,7 @@ enum Stream {
 
 struct Connection {
     app: App,
-    router: Router,
+    site: Site,
 }
 
 impl Connection {
@@ -250,12 +249,16 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let tag =
-            MapRequestLayer::new(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        let site = self.site;
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let site = site.clone();
+            let mut request = request.map(Body::new);
+            // Nothing is said of one that comes the ordinary way.
+            if remote != Remote::default() {
                 request.extensions_mut().insert(remote);
-                request.map(Body::new)
-            });
-        let service = TowerToHyperService::new(tag.layer(self.router));
+            }
+            async move { Ok::<_, Infallible>(site.answer(request).await) }
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.app.settings.limits.head())

@@ -4,11 +4,15 @@
 //! OpenAPI document and its page, and the golden table of roles all read it, so none of them can
 //! forget a route.
 
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::handler::Handler;
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::Request;
 use axum::http::Method;
-use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -62,7 +66,29 @@ pub struct Route {
     pub(crate) query: Option<SchemaOf>,
     pub(crate) gives: Vec<Gives>,
     pub(crate) look: Look,
-    handler: MethodRouter<App>,
+    pub(crate) handler: Handler,
+    /// The same, for the router.
+    pub(crate) routed: MethodRouter<App>,
+}
+
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// What answers the requests of a row.
+#[derive(Clone)]
+pub(crate) struct Handler(Arc<dyn Fn(Request, App) -> Answering + Send + Sync>);
+
+impl Deref for Handler {
+    type Target = dyn Fn(Request, App) -> Answering + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handler")
+    }
 }
 
 /// Where it is looked up who is asking.
@@ -80,7 +106,7 @@ impl Route {
         self.method == Method::POST && self.path.starts_with("/api/") && !self.takes_files()
     }
 
-    fn takes_files(&self) -> bool {
+    pub(crate) fn takes_files(&self) -> bool {
         self.body.is_some_and(|body| body.schema.is_none())
     }
 }
@@ -88,10 +114,20 @@ impl Route {
 /// What stands before a handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Door {
+    /// The path as the table has it, for logs and numbers.
+    pub(crate) path: &'static str,
     pub(crate) who: Who,
     pub(crate) page: bool,
     pub(crate) look: Look,
     pub(crate) may_be_sent_twice: bool,
+}
+
+impl Door {
+    pub(crate) fn of(route: &Route) -> Self {
+        let may_be_sent_twice = route.may_be_sent_twice();
+        let Route { path, who, page, look, .. } = *route;
+        Self { path, who, page, look, may_be_sent_twice }
+    }
 }
 
 /// What goes in.
@@ -195,14 +231,16 @@ impl Row {
     /// Ends the row: what does it.
     pub(crate) fn to<H, T>(self, handler: H) -> Route
     where
-        H: Handler<T, App>,
+        H: axum::handler::Handler<T, App> + Sync,
         T: 'static,
     {
         let Self { method, path, id, summary, who, page, body, query, gives, look } = self;
         // Every method in the table is one that axum knows.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
-        let handler = on(filter, handler);
-        Route { method, path, id, summary, who, page, body, query, gives, look, handler }
+        let routed = on(filter, handler.clone());
+        let call = move |request, app| Box::pin(handler.clone().call(request, app)) as Answering;
+        let handler = Handler(Arc::new(call));
+        Route { method, path, id, summary, who, page, body, query, gives, look, handler, routed }
     }
 }
 
@@ -211,28 +249,4 @@ impl Row {
 pub fn routes() -> Vec<Route> {
     [api::routes(), live::routes(), reference::routes(), sign_in::routes(), console::routes()]
         .concat()
-}
-
-/// The router over all rows.
-///
-/// One layer around each handler does all that must happen before it: another would cost every
-/// request a copy of all that is below it.
-pub(crate) fn router(app: &App) -> Router {
-    let guard = |door| from_fn_with_state((app.clone(), door), crate::guard::guard);
-    let mut router = Router::new();
-    for route in routes() {
-        let may_be_sent_twice = route.may_be_sent_twice();
-        let Route { who, page, look, .. } = route;
-        let door = Door { who, page, look, may_be_sent_twice };
-        // Sizes are bounded where bodies are read: files may be large.
-        let handler = if route.takes_files() {
-            route.handler.layer(DefaultBodyLimit::disable())
-        } else {
-            route.handler
-        };
-        router = router.route(route.path, handler.layer(guard(Some(door))));
-    }
-    let router = router.fallback(api::no_such_route.layer(guard(None)));
-    let router = router.method_not_allowed_fallback(api::no_such_method.layer(guard(None)));
-    router.with_state(app.clone())
 }
