@@ -27,6 +27,8 @@ const DEVICES: usize = 10_000;
 const BROADCASTS: usize = 20;
 /// Agents that ask at once.
 const CROWD: usize = 128;
+/// Proposals in one request, where they come together.
+const TOGETHER: u32 = 32;
 const RUN: Duration = Duration::from_secs(4);
 
 /// The bare server that ours is compared with.
@@ -48,13 +50,18 @@ async fn decisions(binary: &Path) -> Outcome<String> {
     let echo = Echo::start()?;
     let gate = Gate::start(binary).await?;
     let mut lines = String::new();
+    let one = Asked::alone();
     for connections in [1, 16, 128] {
-        lines.push_str(&compared(&echo, &gate, connections, "").await?);
+        lines.push_str(&compared(&echo, &gate, &one, connections, "").await?);
+    }
+    for connections in [1, 16] {
+        let note = format!(", {TOGETHER} proposals a request");
+        lines.push_str(&compared(&echo, &gate, &Asked::together(), connections, &note).await?);
     }
     let began = Instant::now();
     fill(&gate, PENDING).await?;
     let rate = f64::from(PENDING) / began.elapsed().as_secs_f64();
-    lines.push_str(&compared(&echo, &gate, 128, ", 100,000 pending").await?);
+    lines.push_str(&compared(&echo, &gate, &one, 128, ", 100,000 pending").await?);
     let memory = gate.kilobytes()?;
     Ok(format!(
         "| the server, on loopback | bare echo per second | decisions per second | ratio | p50 µs | p99 µs |\n\
@@ -63,15 +70,40 @@ async fn decisions(binary: &Path) -> Outcome<String> {
     ))
 }
 
-/// Both in turns, so that a busy machine slows them alike.
-async fn compared(echo: &Echo, gate: &Gate, connections: usize, note: &str) -> Outcome<String> {
+/// What is asked of the server: one proposal a request, or several.
+struct Asked {
+    path: &'static str,
+    body: String,
+    decisions: u32,
+}
+
+impl Asked {
+    fn alone() -> Self {
+        Self { path: "/api/actions", body: SAFE.to_owned(), decisions: 1 }
+    }
+
+    fn together() -> Self {
+        let all: Vec<_> = (0..TOGETHER).map(|_| SAFE).collect();
+        let body = format!("{{\"proposals\":[{}]}}", all.join(","));
+        Self { path: "/api/actions/batch", body, decisions: TOGETHER }
+    }
+}
+
+/// Both in turns, so that a busy machine slows them alike. The echo gets one small body a request.
+async fn compared(
+    echo: &Echo,
+    gate: &Gate,
+    asked: &Asked,
+    connections: usize,
+    note: &str,
+) -> Outcome<String> {
     let (mut bare, mut ours, mut times) = (0.0, 0.0, Times::default());
     for _ in 0..2 {
         let target = Client::new(echo.address, "/api/actions", "");
         bare += Crowd::new(target, connections).run(SAFE, RUN).await?.rate() / 2.0;
-        let target = Client::new(gate.address, "/api/actions", &gate.key);
-        let run = Crowd::new(target, connections).run(SAFE, RUN).await?;
-        ours += run.rate() / 2.0;
+        let target = Client::new(gate.address, asked.path, &gate.key);
+        let run = Crowd::new(target, connections).run(&asked.body, RUN).await?;
+        ours += run.rate() * f64::from(asked.decisions) / 2.0;
         times = run.times;
     }
     Ok(format!(

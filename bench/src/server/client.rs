@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -96,17 +97,18 @@ impl Crowd {
         Self { client, connections }
     }
 
-    pub(super) async fn run(&self, body: &'static str, time: Duration) -> io::Result<Run> {
+    pub(super) async fn run(&self, body: &str, time: Duration) -> io::Result<Run> {
         let mut tasks = tokio::task::JoinSet::new();
+        let body: Arc<str> = body.into();
         let began = Instant::now();
         for _ in 0..self.connections {
-            let client = self.client.clone();
+            let (client, body) = (self.client.clone(), Arc::clone(&body));
             tasks.spawn(async move {
                 let mut connection = client.connect().await?;
                 let mut times = Vec::new();
                 while began.elapsed() < time {
                     let asked = Instant::now();
-                    let status = connection.post(body).await?;
+                    let status = connection.post(&body).await?;
                     times.push(asked.elapsed());
                     if status != 200 {
                         return Err(io::Error::other(format!("answered with {status}")));

@@ -19,6 +19,7 @@
 //! user's settings) is never lowered by any layer.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::action::Action;
 use crate::analyze::Analysis;
@@ -61,28 +62,30 @@ pub use session::{Remembered, Session};
 pub use show::Settings;
 
 /// What the layers together say. The default is the built-in profile alone.
+///
+/// What was loaded is shared by all copies: a server makes one for every decision.
 #[derive(Debug, Clone)]
 pub struct Policy {
     profile: &'static Profile,
     /// In the order they are heard.
-    layers: Vec<Layer>,
+    layers: Arc<Vec<Layer>>,
     choices: SkillChoices,
     session: Session,
     remembered: Vec<Remembered>,
-    sensitive_paths: Vec<String>,
-    notices: Vec<Notice>,
+    sensitive_paths: Arc<Vec<String>>,
+    notices: Arc<Vec<Notice>>,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
             profile: profile::DEFAULT,
-            layers: Vec::new(),
+            layers: Arc::default(),
             choices: SkillChoices::default(),
             session: Session::default(),
             remembered: Vec::new(),
-            sensitive_paths: Vec::new(),
-            notices: Vec::new(),
+            sensitive_paths: Arc::default(),
+            notices: Arc::default(),
         }
     }
 }
@@ -173,7 +176,7 @@ impl Policy {
 
     /// Adds the findings of configured rules and patterns.
     pub fn apply_own_rules(&self, action: &Action, analysis: &Analysis, to: &mut Vec<Finding>) {
-        for layer in &self.layers {
+        for layer in self.layers.iter() {
             layer.find(action, analysis, to);
         }
     }

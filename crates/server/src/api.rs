@@ -9,6 +9,7 @@ mod action;
 pub(crate) mod app;
 pub(crate) mod approval;
 mod audit;
+mod batch;
 mod check;
 mod confirmation;
 mod device;
@@ -29,6 +30,7 @@ pub(crate) fn routes() -> Vec<Route> {
         check::routes(),
         session::routes(),
         action::routes(),
+        batch::routes(),
         confirmation::routes(),
         file::routes(),
         upload::routes(),

@@ -209,11 +209,44 @@ async fn caller(
     Ok(caller)
 }
 
-/// Who is asking, looked up anew: what was recalled is outdated.
-pub(crate) async fn anew(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let key = bearer(headers)?.filter(|secret| secret.kind() == SecretKind::Key);
-    let key = key.ok_or_else(|| Problem::not_signed_in("this secret is not a key"))?;
-    caller(app, headers, &key, Look::Anew).await
+/// Who asks for a decision, who may have to be looked up once more.
+pub(crate) struct Asker {
+    identity: Identity,
+    shown: Shown,
+}
+
+/// What a key's holder has shown: not the headers themselves, or the connection could not use their
+/// memory for what comes next.
+pub(crate) struct Shown {
+    key: Option<Secret>,
+    device: Option<Secret>,
+}
+
+impl Asker {
+    /// Who it is, and what it takes to look that up again.
+    pub(crate) fn split(self) -> (Identity, Shown) {
+        (self.identity, self.shown)
+    }
+}
+
+impl Shown {
+    /// Who is asking, looked up anew: what was recalled is outdated.
+    pub(crate) async fn anew(&self, app: &App) -> Result<Caller, Problem> {
+        let key = self.key.as_ref();
+        let key = key.ok_or_else(|| Problem::not_signed_in("this secret is not a key"))?;
+        Ok(app.gate.authenticate(key, self.device.as_ref()).await?)
+    }
+}
+
+impl FromRequestParts<App> for Asker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let key = bearer(&parts.headers)?.filter(|secret| secret.kind() == SecretKind::Key);
+        let device = if key.is_some() { device(&parts.headers)? } else { None };
+        let identity = Identity::from_request_parts(parts, app).await?;
+        Ok(Self { identity, shown: Shown { key, device } })
+    }
 }
 
 async fn sign_in(app: &App, device: &Secret) -> Result<Person, Problem> {

@@ -78,6 +78,13 @@ impl Problem {
         self
     }
 
+    /// Whole seconds after which trying again may help: a caller that comes back a moment early would
+    /// be told to wait again.
+    pub(crate) fn retry_seconds(&self) -> Option<u64> {
+        let wait = self.retry_after?.as_millis().div_ceil(1_000).max(1);
+        Some(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+
     /// As JSON, for those who are not told by a status.
     pub(crate) fn to_json(&self) -> Value {
         let mut problem = self.more.clone();
@@ -94,12 +101,8 @@ impl IntoResponse for Problem {
         let json = HeaderValue::from_static("application/problem+json");
         let body = self.to_json().to_string();
         let mut response = (self.status, [(header::CONTENT_TYPE, json)], body).into_response();
-        if let Some(wait) = self.retry_after {
-            // A caller that comes back a moment early would be told to wait again.
-            let seconds = wait.as_millis().div_ceil(1_000).max(1);
-            if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
-                response.headers_mut().insert(header::RETRY_AFTER, seconds);
-            }
+        if let Some(seconds) = self.retry_seconds() {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");

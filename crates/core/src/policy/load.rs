@@ -2,6 +2,8 @@
 //!
 //! What a file may not say is passed over with a notice; what it says wrongly is an error.
 
+use std::sync::Arc;
+
 use crate::context::Context;
 use crate::policy::config::{self, Source, Sources};
 use crate::policy::error::{ConfigError, Notice};
@@ -36,7 +38,7 @@ impl Policy {
             config::check_names(&draft.layer, draft.source, &own)?;
         }
         let policy = Self::of(drafts);
-        for layer in &policy.layers {
+        for layer in policy.layers.iter() {
             let source = match layer.rank {
                 Rank::Organisation => &sources.organisation,
                 Rank::User => &sources.user,
@@ -59,10 +61,11 @@ impl Policy {
         for draft in drafts {
             // Against the layers before it, which are in the policy by now.
             policy.find_unheard(&draft, &mut notices);
-            policy.sensitive_paths.extend(draft.layer.sensitive_paths.iter().cloned());
-            policy.layers.push(draft.layer);
+            let sensitive = draft.layer.sensitive_paths.iter().cloned();
+            Arc::make_mut(&mut policy.sensitive_paths).extend(sensitive);
+            Arc::make_mut(&mut policy.layers).push(draft.layer);
         }
-        policy.notices = notices;
+        policy.notices = Arc::new(notices);
         policy
     }
 
@@ -120,7 +123,7 @@ impl Policy {
         finding: Option<&Finding>,
     ) -> Ruling<'a> {
         let mut ruling = self.ruling(self.profile, &Context::default(), subject, finding);
-        for layer in &self.layers {
+        for layer in self.layers.iter() {
             layer.hear(self.profile, std::slice::from_mut(&mut ruling));
         }
         ruling

@@ -62,7 +62,7 @@ impl Policy {
                 .filter_map(|layer| layer.patterns.as_ref())
                 .flat_map(|patterns| patterns.texts().iter().cloned())
                 .collect(),
-            sensitive_paths: self.sensitive_paths.clone(),
+            sensitive_paths: self.sensitive_paths.to_vec(),
             options: self.shown_options(),
             overrides: self.shown_overrides(),
             always: layers.iter().flat_map(|layer| layer.always.iter().cloned()).collect(),

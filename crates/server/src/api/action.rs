@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::{Action, Context};
@@ -16,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::app::App;
-use crate::auth::{self, Identity};
+use crate::auth::{Asker, Identity, Shown};
 use crate::body::{self, Path};
 use crate::error::Problem;
 use crate::route::{Route, Who, post};
@@ -41,7 +42,7 @@ pub(super) struct ProposalBody {
     /// The session it belongs to, where the address does not say.
     session_id: Option<SessionId>,
     /// For whom an assistant works, when a person is present and has more than one.
-    workspace_id: Option<WorkspaceId>,
+    pub(super) workspace_id: Option<WorkspaceId>,
 }
 
 /// How a permitted action went.
@@ -90,7 +91,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 impl ProposalBody {
-    fn proposal(self, session: Option<SessionId>) -> Result<Proposal, Problem> {
+    pub(super) fn proposal(self, session: Option<SessionId>) -> Result<Proposal, Problem> {
         let session = match (session, self.session_id) {
             (Some(one), Some(other)) if one != other => {
                 return Err(Problem::bad_request(
@@ -135,35 +136,34 @@ fn assistant(person: &Person, workspace: Option<&WorkspaceId>) -> Result<Caller,
 
 async fn propose(
     State(app): State<App>,
-    identity: Identity,
-    headers: HeaderMap,
+    asker: Asker,
+    wait: Wait,
     body::Json(body): body::Json<ProposalBody>,
 ) -> Result<Response, Problem> {
-    submit(&app, identity, &headers, body, None).await
+    submit(&app, asker, wait, body, None).await
 }
 
 async fn propose_in_session(
     State(app): State<App>,
-    identity: Identity,
+    asker: Asker,
     Path(session): Path<SessionId>,
-    headers: HeaderMap,
+    wait: Wait,
     body::Json(body): body::Json<ProposalBody>,
 ) -> Result<Response, Problem> {
-    submit(&app, identity, &headers, body, Some(session)).await
+    submit(&app, asker, wait, body, Some(session)).await
 }
 
 async fn submit(
     app: &App,
-    identity: Identity,
-    headers: &HeaderMap,
-    body: ProposalBody,
+    asker: Asker,
+    Wait(wait): Wait,
+    mut body: ProposalBody,
     session: Option<SessionId>,
 ) -> Result<Response, Problem> {
-    let wait = wait(headers, app)?;
-    let workspace = body.workspace_id.clone();
+    let workspace = body.workspace_id.take();
     let proposal = body.proposal(session)?;
-    let (caller, submitted) =
-        decided(app, identity, headers, workspace.as_ref(), &proposal).await?;
+    let (identity, shown) = asker.split();
+    let (caller, submitted) = decided(app, identity, &shown, workspace.as_ref(), &proposal).await?;
     match submitted {
         Submitted::Permitted(permit, judgement) => {
             Ok(body::Json(Proposed::permitted(&permit, Some(judgement))).into_response())
@@ -194,14 +194,14 @@ async fn submit(
 pub(super) async fn decided(
     app: &App,
     identity: Identity,
-    headers: &HeaderMap,
+    shown: &Shown,
     workspace: Option<&WorkspaceId>,
     proposal: &Proposal,
 ) -> Result<(Caller, Submitted), Problem> {
     let mut caller = caller_of(identity, workspace)?;
     let mut submitted = app.gate.submit(&caller, proposal).await;
     if let Err(GateError::Outdated) = submitted {
-        let identity = Identity::Caller(Box::pin(auth::anew(app, headers)).await?);
+        let identity = Identity::Caller(Box::pin(shown.anew(app)).await?);
         caller = caller_of(identity, workspace)?;
         submitted = app.gate.submit(&caller, proposal).await;
     }
@@ -256,20 +256,27 @@ pub(super) async fn settled(
 }
 
 /// How long the caller would wait: `Prefer: wait=30`, as RFC 7240 has it.
-pub(super) fn wait(headers: &HeaderMap, app: &App) -> Result<Option<Duration>, Problem> {
-    let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let wishes = values.flat_map(|text| text.split(',')).map(str::trim);
-    for wish in wishes {
-        let Some((name, value)) = wish.split_once('=') else { continue };
-        if !name.trim().eq_ignore_ascii_case("wait") {
-            continue;
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait(pub(super) Option<Duration>);
+
+impl FromRequestParts<App> for Wait {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let values = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+        let wishes = values.flat_map(|text| text.split(',')).map(str::trim);
+        for wish in wishes {
+            let Some((name, value)) = wish.split_once('=') else { continue };
+            if !name.trim().eq_ignore_ascii_case("wait") {
+                continue;
+            }
+            let seconds = value.trim().trim_matches('"').parse::<u32>();
+            let wrong = |_| Problem::bad_request("`Prefer: wait=` takes a whole number of seconds");
+            let wait = Duration::from_secs(seconds.map_err(wrong)?.into());
+            return Ok(Self(Some(wait.min(app.settings.limits.wait()))));
         }
-        let seconds = value.trim().trim_matches('"').parse::<u32>();
-        let wrong = |_| Problem::bad_request("`Prefer: wait=` takes a whole number of seconds");
-        let wait = Duration::from_secs(seconds.map_err(wrong)?.into());
-        return Ok(Some(wait.min(app.settings.limits.wait())));
+        Ok(Self(None))
     }
-    Ok(None)
 }
 
 pub(super) fn applied(headers: &mut HeaderMap, wait: Option<Duration>) {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::Action;
 use countersign_gate::approval::{Say, Scope};
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::action::{applied, caller_of, settled, wait};
+use crate::api::action::{Wait, applied, caller_of, settled};
 use crate::app::App;
 use crate::auth::{Identity, Signed};
 use crate::body::{self, Path, Query};
@@ -208,9 +208,8 @@ async fn show(
     State(app): State<App>,
     identity: Identity,
     Path(id): Path<ApprovalId>,
-    headers: HeaderMap,
+    Wait(wait): Wait,
 ) -> Result<Response, Problem> {
-    let wait = wait(&headers, &app)?;
     let card = match &identity {
         Identity::Person(person) => app.gate.card(person, &id).await?,
         Identity::Caller(caller) => {

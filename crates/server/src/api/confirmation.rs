@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::action::{Action, QUESTION};
 use countersign_core::{Context, RiskLevel};
@@ -20,9 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::action::{applied, caller_of, decided, settled, wait};
+use crate::api::action::{Wait, applied, caller_of, decided, settled};
 use crate::app::App;
-use crate::auth::Identity;
+use crate::auth::Asker;
 use crate::body;
 use crate::error::Problem;
 use crate::route::{Route, Who, post};
@@ -115,16 +115,16 @@ impl Question {
 
 async fn request_confirmation(
     State(app): State<App>,
-    identity: Identity,
-    headers: HeaderMap,
+    by: Asker,
+    Wait(wait): Wait,
     body::Json(question): body::Json<Question>,
 ) -> Result<Response, Problem> {
-    let wait = wait(&headers, &app)?;
     let proposal = question.proposal()?;
     let workspace = question.workspace_id.as_ref();
+    let (identity, shown) = by.split();
     let (caller, approval) = match question.approval_id {
         Some(approval) => (caller_of(identity, workspace)?, approval),
-        None => match decided(&app, identity, &headers, workspace, &proposal).await? {
+        None => match decided(&app, identity, &shown, workspace, &proposal).await? {
             (caller, Submitted::Waiting(waiting)) => (caller, waiting.approval),
             (caller, Submitted::Permitted(permit, _)) => {
                 use_up(&app, &caller, &proposal, &permit).await?;

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod batch;
 mod idempotency;
 mod live;
 mod pages;

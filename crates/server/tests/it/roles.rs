@@ -36,7 +36,8 @@ const NOTES: &str = "\
 #   the member's is checked for every cell of those it is not for.
 # - 400 is the owner's, who belongs to two workspaces and names none.
 # - respond_all is 200 for everybody signed in: each answer in it has a result of its own, and
-#   the stranger's is `not found`.
+#   the stranger's is `not found`. propose_all is 200 likewise: what the owner, who names no
+#   workspace, and a key for email.send alone propose is refused in it.
 # - Whoever holds a sign-in link signs in, once; that is what it is for.
 # - Anybody signed in may halt everything. Only a super admin may let it go on.
 # - A session is its user's: their other keys in its workspace (program, narrow, bound) see and
@@ -90,6 +91,9 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         }),
         ("stop_all_sessions", |_| plain(POST, "/api/sessions/stop")),
         ("propose", |_| async { propose(RISKY) }.boxed()),
+        ("propose_all", |_| {
+            async { post("/api/actions/batch").json(&json!({"proposals": [shell(RISKY)]})) }.boxed()
+        }),
         ("propose_in_session", |w| {
             async {
                 let path = format!("/api/sessions/{}/actions", w.session().await);

@@ -1,0 +1,114 @@
+//! Many proposals in one request, for whoever stands between many agents and the gate.
+//!
+//! Each is judged, counted and recorded by itself, as if it had come alone. What they share is the
+//! connection, the look at who is asking, and the flush to the disk.
+
+use axum::extract::State;
+use countersign_gate::Submitted;
+use futures_util::future::join_all;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::action::{ProposalBody, decided};
+use crate::app::App;
+use crate::auth::{Asker, Identity, Shown};
+use crate::body;
+use crate::error::Problem;
+use crate::route::{Route, Who, post};
+use crate::view::Proposed;
+
+/// The most that may come at once: each takes up memory until all are decided.
+const MOST: usize = 256;
+
+/// What agents propose.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    /// From 1 to 256.
+    #[schemars(length(min = 1, max = 256))]
+    proposals: Vec<ProposalBody>,
+}
+
+/// What became of each, in the order they came.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Outcomes {
+    outcomes: Vec<Outcome>,
+}
+
+/// What became of one.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Outcome {
+    Proposed(Box<Proposed>),
+    Refused(Refused),
+}
+
+/// It may not run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Refused {
+    /// Always `refused`.
+    status: &'static str,
+    /// Why, as it would be told if it had come alone.
+    problem: Value,
+    /// Seconds after which trying again may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/actions/batch", "propose_all")
+            .by(Who::Either)
+            .says("Proposes up to 256 actions, each decided by itself: permitted, waiting or refused. Waits for nobody.")
+            .takes::<Batch>()
+            .gives::<Outcomes>(200)
+            .decides()
+            .to(propose_all),
+    ]
+}
+
+async fn propose_all(
+    State(app): State<App>,
+    asker: Asker,
+    body::Json(Batch { proposals }): body::Json<Batch>,
+) -> Result<body::Json<Outcomes>, Problem> {
+    if !(1..=MOST).contains(&proposals.len()) {
+        return Err(Problem::bad_request(format!("`proposals` holds 1 to {MOST}")));
+    }
+    let (identity, shown) = asker.split();
+    let all = proposals.into_iter().map(|body| one(&app, &identity, &shown, body));
+    Ok(body::Json(Outcomes { outcomes: join_all(all).await }))
+}
+
+async fn one(app: &App, identity: &Identity, shown: &Shown, body: ProposalBody) -> Outcome {
+    match proposed(app, identity.clone(), shown, body).await {
+        Ok(proposed) => Outcome::Proposed(Box::new(proposed)),
+        Err(problem) => Outcome::Refused(Refused {
+            status: "refused",
+            problem: problem.to_json(),
+            retry_after: problem.retry_seconds(),
+        }),
+    }
+}
+
+async fn proposed(
+    app: &App,
+    identity: Identity,
+    shown: &Shown,
+    mut body: ProposalBody,
+) -> Result<Proposed, Problem> {
+    let workspace = body.workspace_id.take();
+    let proposal = body.proposal(None)?;
+    let (caller, submitted) = decided(app, identity, shown, workspace.as_ref(), &proposal).await?;
+    match submitted {
+        Submitted::Permitted(permit, judgement) => {
+            Ok(Proposed::permitted(&permit, Some(judgement)))
+        }
+        Submitted::Refused(refusal) => Err((*refusal).into()),
+        Submitted::Waiting(waiting) => {
+            let card = Box::pin(app.gate.approval_of_caller(&caller, &waiting.approval)).await?;
+            Ok(Proposed::waiting(*waiting, &card))
+        }
+    }
+}
