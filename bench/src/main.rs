@@ -9,8 +9,9 @@
 //!
 //! `bench soak PATH-TO-COUNTERSIGN MINUTES` keeps a server busy and prints what it takes up.
 //! `bench echo` is the bare server that ours is compared with, `bench mcp-echo` and
-//! `bench mcp-echo-http` are those behind the proxy. `bench mcp PATH-TO-COUNTERSIGN`
-//! prints what a proxy adds to a call, `bench server …` what the server alone does.
+//! `bench mcp-echo-http` are those behind the proxy, `bench mcp-relay PROGRAM WORDS…` stands in the
+//! proxy's place and only copies. `bench mcp PATH-TO-COUNTERSIGN` prints what a proxy adds to a
+//! call, `bench server …` what the server alone does.
 
 #![expect(clippy::print_stdout, reason = "its tables are its output")]
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["cold", binary] => told(cold::table(Path::new(binary))),
         ["mcp-echo"] => silent(mcp::echo()),
         ["mcp-echo-http"] => silent(mcp::echo_http()),
+        ["mcp-relay", program, words @ ..] => silent(mcp::relay(program, words)),
         ["mcp", binary] => told(mcp::table(Path::new(binary))),
         ["server", binary] => told(server::table(Path::new(binary))),
         ["soak", binary, minutes] => match minutes.parse() {

@@ -1,7 +1,9 @@
-//! One call of a tool and its answer: straight to a server, and with the proxy in between.
+//! One call of a tool and its answer: straight to a server, with a relay in between that only
+//! copies bytes, and with the proxy in between.
 //!
-//! The server does nothing but answer, so the difference is the proxy: two more pipes, reading and
-//! judging what goes one way, reading what comes back, writing both anew.
+//! The server does nothing but answer, so the difference is what stands between: two more pipes,
+//! and with the proxy also reading and judging what goes one way, reading what comes back, writing
+//! both anew.
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
@@ -14,21 +16,28 @@ use serde_json::{Value, json};
 use crate::sample::Times;
 
 mod echo;
+mod relay;
 
 pub(crate) use echo::{echo, echo_http};
+pub(crate) use relay::relay;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const WARM_UP: usize = 500;
-const CALLS: usize = 10_000;
+/// How many calls each makes before it is another's turn: a client has one connection or the other,
+/// and a system that has got used to one goes on differently than one that changes all the time.
+const CALLS: usize = 250;
+const TURNS: usize = 40;
+/// Turns that are not counted.
+const WARM_UP: usize = 2;
 /// Where a call has its number.
 const ID: &str = r#""id":0"#;
 
 /// The table.
 pub(crate) fn table(binary: &Path) -> Outcome<String> {
     let mut table = String::from(
-        "| one call of a tool | direct p50 µs | p99 | through the proxy p50 µs | p99 | more p50 µs | goal |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| one call of a tool | direct p50 µs | p99 | through a relay that only copies p50 µs | p99 \
+         | through the proxy p50 µs | p99 | more than direct p50 µs | goal |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let own = std::env::current_exe()?;
     let folder = Folder::new()?;
@@ -42,15 +51,17 @@ pub(crate) fn table(binary: &Path) -> Outcome<String> {
         ("a small one, 2026-07-28", "< 100", call(Era::Modern, 0)),
         ("10 KB there and back", "", call(Era::Legacy, 10_000)),
     ] {
-        let mut direct = Pipe::start(Command::new(&own).arg("mcp-echo"))?;
-        let mut through = proxy(&["--".as_ref(), &own, "mcp-echo".as_ref()])?;
-        table += &row(name, goal, &mut direct, &mut through, &call)?;
+        let direct = Way::by(Pipe::start(Command::new(&own).arg("mcp-echo"))?);
+        let relay = Pipe::start(Command::new(&own).arg("mcp-relay").arg(&own).arg("mcp-echo"))?;
+        let through = Way::by(proxy(&["--".as_ref(), &own, "mcp-echo".as_ref()])?);
+        let ways = Ways { direct, relay: Some(Way::by(relay)), through };
+        table += &row(name, goal, &call, ways)?;
     }
     let server = Http::start(&own)?;
     let url = format!("http://{}/mcp", server.address);
-    let (mut direct, mut through) = (server.connect()?, proxy(&["--http".as_ref(), url.as_ref()])?);
-    let call = call(Era::Modern, 0);
-    table += &row("a small one, to a server over HTTP", "", &mut direct, &mut through, &call)?;
+    let through = Way::by(proxy(&["--http".as_ref(), url.as_ref()])?);
+    let ways = Ways { direct: Way::by(server.connect()?), relay: None, through };
+    table += &row("a small one, to a server over HTTP", "", &call(Era::Modern, 0), ways)?;
     Ok(table)
 }
 
@@ -59,33 +70,62 @@ trait Line {
     fn ask(&mut self, message: &str) -> Outcome<String>;
 }
 
-/// Both in turns, so that a busy machine slows them alike.
-fn row(
-    name: &str,
-    goal: &str,
-    direct: &mut impl Line,
-    through: &mut impl Line,
-    call: &str,
-) -> Outcome<String> {
-    let (mut directly, mut proxied) = (Times::default(), Times::default());
-    for turn in 0..WARM_UP + CALLS {
+/// All ways to a server.
+struct Ways {
+    direct: Way,
+    relay: Option<Way>,
+    through: Way,
+}
+
+/// A way to a server, and how long calls took by it.
+struct Way {
+    line: Box<dyn Line>,
+    times: Times,
+}
+
+impl Way {
+    fn by(line: impl Line + 'static) -> Self {
+        Self { line: Box::new(line), times: Times::default() }
+    }
+
+    /// Makes each of these calls, and gives the answers.
+    fn ask(&mut self, calls: &[String]) -> Outcome<Vec<String>> {
+        calls.iter().map(|call| self.times.add(|| self.line.ask(call))).collect()
+    }
+
+    fn columns(&self) -> String {
+        format!("{:.0} | {:.0}", self.times.median(), self.times.percentile(99))
+    }
+}
+
+/// All in turns, so that a busy machine slows them alike.
+fn row(name: &str, goal: &str, call: &str, ways: Ways) -> Outcome<String> {
+    let Ways { mut direct, mut relay, mut through } = ways;
+    for turn in 0..WARM_UP + TURNS {
         if turn == WARM_UP {
-            (directly, proxied) = (Times::default(), Times::default());
+            let ways = [&mut direct, &mut through].into_iter().chain(&mut relay);
+            ways.for_each(|way| way.times = Times::default());
         }
         // No two requests of a session have one id.
-        let call = call.replacen(ID, &format!(r#""id":{turn}"#), 1);
-        let straight = directly.add(|| direct.ask(&call))?;
-        let other = proxied.add(|| through.ask(&call))?;
-        if !same(&straight, &other) {
-            return Err(format!("the proxy changed the answer: {other}").into());
+        let numbers = turn * CALLS..(turn + 1) * CALLS;
+        let calls: Vec<_> =
+            numbers.map(|number| call.replacen(ID, &format!(r#""id":{number}"#), 1)).collect();
+        let answers = direct.ask(&calls)?;
+        for way in [&mut through].into_iter().chain(&mut relay) {
+            let others = way.ask(&calls)?;
+            if let Some((_, other)) =
+                answers.iter().zip(&others).find(|(one, other)| !same(one, other))
+            {
+                return Err(format!("the answer was changed: {other}").into());
+            }
         }
     }
-    let (one, other) = (directly.median(), proxied.median());
     Ok(format!(
-        "| {name} | {one:.0} | {:.0} | {other:.0} | {:.0} | {:.0} | {goal} |\n",
-        directly.percentile(99),
-        proxied.percentile(99),
-        other - one,
+        "| {name} | {} | {} | {} | {:.0} | {goal} |\n",
+        direct.columns(),
+        relay.map_or_else(|| "| ".to_owned(), |relay| relay.columns()),
+        through.columns(),
+        through.times.median() - direct.times.median(),
     ))
 }
 

@@ -253,7 +253,7 @@ impl fmt::Display for Object {
 fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')?;
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+    while let Some(at) = special_at(rest) {
         let (plain, special) = rest.split_at(at);
         f.write_str(plain)?;
         let mut chars = special.chars();
@@ -269,6 +269,17 @@ fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     f.write_str(rest)?;
     f.write_char('"')
+}
+
+/// Where the first byte is that cannot stand in a text as it is.
+fn special_at(text: &str) -> Option<usize> {
+    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    // All of a step are looked at, whatever the first is: a processor can do that at once.
+    let is_plain = |step: &&[u8; 16]| !step.iter().fold(false, |any, byte| any | is_special(*byte));
+    let (steps, _) = text.as_bytes().as_chunks();
+    let plain = 16 * steps.iter().take_while(is_plain).count();
+    let at = text.bytes().skip(plain).position(is_special)?;
+    Some(plain + at)
 }
 
 #[cfg(test)]
@@ -313,6 +324,17 @@ mod tests {
         assert_eq!(object.to_string(), r#"{"a":"x","b":2,"c":true}"#);
         assert_eq!(object.remove("b"), Some(Json::from(2)));
         assert_eq!(object.remove("b"), None);
+    }
+
+    #[test]
+    fn what_is_special_is_found_wherever_it_stands() {
+        for special in ['"', '\\', '\n', '\0', '\u{1f}'] {
+            for at in 0..100 {
+                let text = format!("{}{special}{}\"", "x".repeat(at), "é".repeat(50));
+                assert_eq!(special_at(&text), Some(at), "{text:?}");
+            }
+        }
+        assert_eq!(special_at(&"ü\u{7f} ".repeat(99)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reading, strictly.
 
-use super::{Json, Object};
+use super::{Json, Object, special_at};
 
 /// Deeper than any schema, and far from the end of the stack.
 const DEEPEST: usize = 128;
@@ -190,8 +190,7 @@ impl<'a> Reader<'a> {
         let mut text = String::new();
         loop {
             let rest = self.rest();
-            let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\');
-            let Some(end) = rest.bytes().position(special) else {
+            let Some(end) = special_at(rest) else {
                 return self.wrong("a text has no end");
             };
             text.push_str(rest.get(..end).unwrap_or_default());
