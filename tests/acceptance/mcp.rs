@@ -13,7 +13,6 @@ use crate::server::{Client, Home, Server, Setup, text, until};
 #[cfg(target_os = "linux")]
 mod end;
 mod fields;
-mod flow;
 mod http;
 mod link;
 mod sdk;

@@ -59,17 +59,6 @@ pub(crate) enum Side {
     Server,
 }
 
-impl Side {
-    /// Who is told what this one says.
-    #[cfg(unix)]
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
-
 /// Carries messages to both sides.
 pub(crate) trait Wire: Send + Sync {
     /// Sends one.
@@ -263,12 +252,6 @@ impl Proxy {
     pub(crate) fn waits_for(&self, id: &Id) -> bool {
         let ours = (Side::Server, id.clone());
         lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(&ours)
-    }
-
-    /// Whether the server still owes an answer to any.
-    #[cfg(unix)]
-    pub(crate) fn awaits_server(&self) -> bool {
-        !lock(&self.sent).is_empty()
     }
 
     /// What the server says the arguments of a call look like.

@@ -40,7 +40,7 @@ pub(crate) fn serve(folder: PathBuf) -> Result<Exit> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = Arc::new(Server { folder, runtime, calls: Mutex::default() });
     stdio::read_lines(|line| match line {
-        Ok(line) => server.heard(line),
+        Ok(line) => server.heard(&line),
         Err(why) => say(&Message::failure(None, code::UNREADABLE, &format!("Countersign: {why}"))),
     });
     server.end();

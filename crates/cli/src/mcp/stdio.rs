@@ -1,11 +1,11 @@
 //! A server that is a program: a message a line, in on its standard input, out on its output.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -16,17 +16,8 @@ use crate::client::DEVICE;
 use crate::desk::KEY;
 use crate::exit::Exit;
 
-mod line;
-#[cfg(unix)]
-mod outlet;
-#[cfg(unix)]
-mod pipes;
-#[cfg(not(unix))]
-#[path = "stdio/threads.rs"]
-mod pipes;
-
-use pipes::{Outlet, Pipes};
-
+/// The longest message. Pictures come as text.
+const MOST_BYTES: u64 = 64 << 20;
 /// How long a server may take to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// How long it may take when told to. Clients give us two seconds for all of it.
@@ -42,46 +33,8 @@ const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// # Errors
 /// The server cannot be started, the configuration is wrong, or definitions cannot be kept.
 pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Result<Exit> {
-    let house = Arc::new(House::open(server, folder)?);
-    let (child, input, output) = start(command)?;
-    let child = Arc::new(Mutex::new(child));
-    let mut pipes = Pipes::new(input, output)?;
-    let outlets = pipes.outlets();
-    let proxy = Proxy::new(Arc::clone(&house), Box::new(Arc::clone(&outlets)));
-    end_with_us(&house, &proxy, &child)?;
-    let code = match pipes.carry(&proxy) {
-        Side::Server => {
-            proxy.server_is_gone();
-            settle(&proxy);
-            outlets.client.flush(TOLD_WITHIN);
-            ended(&child, ENDS_WITHIN).unwrap_or(1)
-        }
-        Side::Client => {
-            proxy.client_is_gone();
-            outlets.server.close();
-            let rest = hear_out(pipes, &proxy);
-            settle(&proxy);
-            let code = end(&child);
-            // It has said its last, unless somebody it started holds on to its output.
-            soon(TOLD_WITHIN, || rest.is_finished().then_some(()));
-            outlets.client.flush(TOLD_WITHIN);
-            code
-        }
-    };
-    Ok(Exit::Passed(code))
-}
-
-/// Carries what the server still says, while somebody else sees to its end.
-fn hear_out(mut pipes: Pipes, proxy: &Arc<Proxy>) -> JoinHandle<()> {
-    let proxy = Arc::clone(proxy);
-    thread::spawn(move || {
-        pipes.carry(&proxy);
-        proxy.server_is_gone();
-    })
-}
-
-fn start(command: &[OsString]) -> Result<(Child, ChildStdin, ChildStdout)> {
     let Some((program, words)) = command.split_first() else { bail!("name the server's command") };
+    let house = Arc::new(House::open(server, folder)?);
     let mut child = Command::new(program)
         .args(words)
         .stdin(Stdio::piped())
@@ -91,20 +44,40 @@ fn start(command: &[OsString]) -> Result<(Child, ChildStdin, ChildStdout)> {
         .env_remove(KEY)
         .spawn()
         .with_context(|| format!("cannot start `{}`", program.display()))?;
-    let input = child.stdin.take().context("the server has no input")?;
     let output = child.stdout.take().context("the server has no output")?;
-    Ok((child, input, output))
+    let input = Arc::new(Mutex::new(child.stdin.take()));
+    let wire = Pipes { server: Arc::clone(&input) };
+    let proxy = Proxy::new(Arc::clone(&house), Box::new(wire));
+    let (ours, child) = (Arc::clone(&proxy), Arc::new(Mutex::new(child)));
+    let theirs = Arc::clone(&child);
+    end_with_us(&house, &proxy, &child)?;
+    thread::Builder::new().name("server".to_owned()).spawn(move || {
+        each_line(BufReader::new(output), |line| match line {
+            Ok(line) => ours.from_server(&line),
+            Err(why) => ours.server_broke(why),
+        });
+        ours.server_is_gone();
+        settle(&ours);
+        let code = ended(&theirs, ENDS_WITHIN).unwrap_or(1);
+        std::process::exit(i32::from(code));
+    })?;
+    read_client(&proxy);
+    proxy.client_is_gone();
+    input.lock().unwrap_or_else(PoisonError::into_inner).take();
+    settle(&proxy);
+    end(&child);
+    Ok(Exit::Done)
 }
 
 /// Reads lines from our standard input, to its end.
-pub(super) fn read_lines(each: impl FnMut(Result<&str, &'static str>)) {
-    line::each_line(io::stdin().lock(), each);
+pub(super) fn read_lines(each: impl FnMut(Result<String, &'static str>)) {
+    each_line(io::stdin().lock(), each);
 }
 
 /// Reads what the client says on our standard input, to its end.
 pub(super) fn read_client(proxy: &Arc<Proxy>) {
     read_lines(|line| match line {
-        Ok(line) => proxy.from_client(line),
+        Ok(line) => proxy.from_client(&line),
         Err(why) => proxy.client_broke(why),
     });
 }
@@ -116,78 +89,108 @@ pub(super) fn say(message: &Message) -> io::Result<()> {
     out.flush()
 }
 
-/// The ways out, to both sides.
-struct Outlets {
-    client: Outlet,
-    server: Outlet,
+/// Both ends of a program.
+struct Pipes {
+    server: Arc<Mutex<Option<ChildStdin>>>,
 }
 
-impl Outlets {
-    const fn to(&self, side: Side) -> &Outlet {
-        match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
+impl Wire for Pipes {
+    fn send(&self, to: Side, message: &Message) -> io::Result<()> {
+        match to {
+            Side::Client => say(message),
+            Side::Server => {
+                let line = format!("{message}\n");
+                let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+                let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+                server.as_mut().ok_or_else(closed)?.write_all(line.as_bytes())
+            }
         }
     }
 }
 
-impl Wire for Arc<Outlets> {
-    fn send(&self, to: Side, message: &Message) -> io::Result<()> {
-        self.to(to).send(message)
+/// Reads lines to the end, and gives each, or what is wrong with it.
+fn each_line(mut input: impl BufRead, mut each: impl FnMut(Result<String, &'static str>)) {
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        match input.by_ref().take(MOST_BYTES).read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        if bytes.last() != Some(&b'\n') && bytes.len() as u64 == MOST_BYTES {
+            each(Err("a message is too long"));
+            if skip_line(&mut input).is_err() {
+                return;
+            }
+            continue;
+        }
+        let text = String::from_utf8(std::mem::take(&mut bytes));
+        match text {
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(text) => each(Ok(text)),
+            Err(_) => each(Err("a message is not UTF-8")),
+        }
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let seen = input.fill_buf()?;
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let end = seen.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(seen.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(());
+        }
     }
 }
 
 /// Waits until everything is answered and the gate knows what became of it.
 pub(super) fn settle(proxy: &Proxy) {
-    soon(TOLD_WITHIN, || proxy.is_idle().then_some(()));
-}
-
-/// Looks every few milliseconds, until there is something or the time is over.
-fn soon<T>(within: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let until = Instant::now() + within;
-    loop {
-        let seen = look();
-        if seen.is_some() || Instant::now() >= until {
-            return seen;
-        }
+    let until = Instant::now() + TOLD_WITHIN;
+    while !proxy.is_idle() && Instant::now() < until {
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// How the server ended, if it has within its time.
 fn ended(child: &Mutex<Child>, within: Duration) -> Option<u8> {
-    let status = soon(within, || lock(child).try_wait().transpose())?.ok()?;
-    Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
-}
-
-/// Ends the server, whose input is closed: by itself, when told to, or by force. Gives what it
-/// ended with by itself.
-fn end(child: &Mutex<Child>) -> u8 {
-    ended(child, ENDS_WITHIN).unwrap_or_else(|| {
-        terminate(&mut lock(child));
-        if ended(child, ENDS_WHEN_TOLD).is_none() {
-            // Nothing more can be done about one that cannot be ended.
-            let _ = lock(child).kill();
+    let until = Instant::now() + within;
+    loop {
+        let status = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+        match status {
+            Ok(Some(status)) => {
+                return Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+            }
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => return None,
         }
-        0
-    })
-}
-
-fn lock(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
-    child.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(unix)]
-fn terminate(child: &mut Child) {
-    use rustix::process::{Pid, Signal, kill_process};
-    // One that has ended is not meant: its number may be somebody else's by now.
-    if matches!(child.try_wait(), Ok(None)) {
-        let _ = kill_process(Pid::from_child(child), Signal::TERM);
     }
 }
 
+/// Ends the server, whose input is closed: by itself, when told to, or by force.
+fn end(child: &Mutex<Child>) {
+    if ended(child, ENDS_WITHIN).is_some() {
+        return;
+    }
+    terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
+    if ended(child, ENDS_WHEN_TOLD).is_none() {
+        // Nothing more can be done about one that cannot be ended.
+        let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    }
+}
+
+#[cfg(unix)]
+fn terminate(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+}
+
 #[cfg(not(unix))]
-fn terminate(_: &mut Child) {}
+fn terminate(_: &Child) {}
 
 /// Whoever ends us means the server, which would be nobody's otherwise; and nobody waits for what
 /// we hold any more.
@@ -209,10 +212,10 @@ fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> 
         proxy.client_is_gone();
         // A thread of its own: what is held needs this one to be withdrawn.
         thread::spawn(move || {
-            terminate(&mut lock(&child));
+            terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
             settle(&proxy);
             if ended(&child, ENDS_WHEN_TOLD).is_none() {
-                let _ = lock(&child).kill();
+                let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
             }
             std::process::exit(ENDED_BY_SIGNAL);
         });
@@ -223,4 +226,35 @@ fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> 
 #[cfg(not(unix))]
 fn end_with_us(_: &House, _: &Arc<Proxy>, _: &Arc<Mutex<Child>>) -> Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_given_and_empty_ones_are_not() {
+        let mut seen = Vec::new();
+        let input: &[u8] = b"a\n\n  \r\nb\r\n\xff\nc";
+        each_line(input, |line| seen.push(line));
+        assert_eq!(
+            seen,
+            [
+                Ok("a\n".to_owned()),
+                Ok("b\r\n".to_owned()),
+                Err("a message is not UTF-8"),
+                Ok("c".to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_skipped_to_its_end() {
+        let most = usize::try_from(MOST_BYTES).unwrap();
+        let mut input = vec![b'x'; most + 10];
+        input.extend(b"\nnext\n");
+        let mut seen = Vec::new();
+        each_line(input.as_slice(), |line| seen.push(line));
+        assert_eq!(seen, [Err("a message is too long"), Ok("next\n".to_owned())]);
+    }
 }
