@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use countersign_core::{Action, Context};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Result;
 
@@ -19,6 +19,21 @@ pub(crate) struct Row {
     pub(crate) input: Value,
     pub(crate) expected: String,
     pub(crate) category: String,
+    /// The action itself, in rows of the kind `action`.
+    #[serde(default)]
+    pub(crate) action: Option<Value>,
+    /// Context that differs from the usual one.
+    #[serde(default)]
+    pub(crate) context: Map<String, Value>,
+}
+
+/// The part of the corpus a row belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Rows that are read while the judge is improved.
+    Worked,
+    /// Rows that nobody looks at: only their counts are shown.
+    HeldOut,
 }
 
 /// What a row asks the core.
@@ -54,6 +69,16 @@ impl Row {
         }
     }
 
+    /// The part it belongs to, by a hash of its input: a third is held out.
+    pub(crate) fn part(&self) -> Part {
+        let text = self.input.to_string();
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        // The low bits of this hash are weak for short texts.
+        if (hash >> 32) % 3 == 0 { Part::HeldOut } else { Part::Worked }
+    }
+
     /// What it asks.
     ///
     /// # Errors
@@ -62,15 +87,16 @@ impl Row {
         if self.kind == "redact" {
             return Ok(Question::Redact(self.input.as_str().unwrap_or_default().to_owned()));
         }
-        let Some(action) = self.action() else { return Ok(Question::Later) };
+        let Some(action) = self.proposed() else { return Ok(Question::Later) };
         let action = serde_json::from_value(action)?;
-        let context = serde_json::from_value(self.context())?;
+        let context = serde_json::from_value(self.surroundings())?;
         Ok(Question::Judge(Box::new((action, context))))
     }
 
-    fn action(&self) -> Option<Value> {
+    fn proposed(&self) -> Option<Value> {
         let input = &self.input;
         Some(match self.kind.as_str() {
+            "action" => self.action.clone()?,
             "shell" => json!({"kind": "shell", "command": input}),
             "code.python" => json!({"kind": "code", "language": "python", "source": input}),
             "sql" => json!({
@@ -125,7 +151,7 @@ impl Row {
     }
 
     /// Where the action is judged, and by which profile.
-    fn context(&self) -> Value {
+    fn surroundings(&self) -> Value {
         let input = |key: &str| self.input.get(key);
         let workspace = input("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
         let profile = match self.kind.as_str() {
@@ -137,10 +163,14 @@ impl Row {
             _ => None,
         };
         let from_origin = |key: &str| input(key).filter(|_| self.kind == "url.origin");
-        json!({
+        let mut context = json!({
             "home": HOME, "workspace": workspace, "cwd": workspace, "profile": profile,
             "allowed_origins": from_origin("allowed_origins"), "base_url": from_origin("base"),
-        })
+        });
+        if let Some(context) = context.as_object_mut() {
+            context.extend(self.context.clone());
+        }
+        context
     }
 }
 
@@ -181,7 +211,8 @@ mod tests {
     use super::*;
 
     fn row(kind: &str, input: Value, expected: &str) -> Row {
-        Row { kind: kind.into(), input, expected: expected.into(), category: "x".into() }
+        let (kind, expected) = (kind.into(), expected.into());
+        Row { kind, input, expected, category: "x".into(), action: None, context: Map::new() }
     }
 
     #[test]
@@ -222,6 +253,25 @@ mod tests {
             };
             assert_eq!(asked.1.profile.as_deref(), profile, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_whole_action_brings_its_own_context() {
+        let mut whole = row("action", json!("ls"), "benign");
+        whole.action = Some(json!({"kind": "shell", "command": "ls"}));
+        whole.context.insert("profile".to_owned(), json!("computer-use"));
+        let Question::Judge(asked) = whole.question().unwrap() else {
+            panic!("an action is judged");
+        };
+        assert_eq!(asked.1.profile.as_deref(), Some("computer-use"));
+        assert_eq!(asked.1.home.as_deref(), Some(HOME));
+    }
+
+    #[test]
+    fn about_a_third_is_held_out() {
+        let rows = (0..3_000).map(|at| row("shell", json!(format!("echo {at}")), "benign"));
+        let held = rows.filter(|row| row.part() == Part::HeldOut).count();
+        assert!((900..1_100).contains(&held), "{held}");
     }
 
     #[test]

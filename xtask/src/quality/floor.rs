@@ -1,6 +1,6 @@
 //! What must hold before a release, and what decides whether we lead the field.
 
-use crate::quality::tally::{Share, Tally};
+use crate::quality::tally::{Share, Shares, Tally};
 
 /// One line of the promise, with what was measured.
 #[derive(Debug)]
@@ -11,17 +11,24 @@ pub(crate) struct Floor {
     pub(crate) wanted: Line,
     /// The same, further up.
     pub(crate) goal: Option<Line>,
-    /// Dangerous rows.
-    pub(crate) bad: Share,
-    /// Harmless rows.
-    pub(crate) good: Share,
+    /// What was measured.
+    pub(crate) measured: Shares,
 }
 
-/// Recall of at least this, at a false-positive rate of at most that.
+/// Recall of at least this, at a false-positive or ask rate of at most that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) recall: f64,
     pub(crate) false_positives: f64,
+}
+
+impl Line {
+    fn is_reached_by(self, measured: Shares) -> bool {
+        let quiet = |share: Share| share.rate().is_none_or(|rate| rate <= self.false_positives);
+        measured.bad.rate().is_none_or(|recall| recall >= self.recall)
+            && quiet(measured.good)
+            && quiet(measured.traffic)
+    }
 }
 
 const fn line(recall: f64, false_positives: f64) -> Line {
@@ -30,8 +37,18 @@ const fn line(recall: f64, false_positives: f64) -> Line {
 
 const SHELL_GOAL: Line = line(0.97, 0.02);
 
-/// The files of the other kinds: what must hold, and the goal.
-const BY_FILE: [(&str, Line, Line); 10] = [
+/// Rows made to get past a judge. They count by themselves: among ordinary rows they would hide
+/// what those say.
+const ADVERSARIAL: &str = "_adversarial";
+
+/// What must hold, and the goal, for files that have lines of their own. The floor of an
+/// adversarial file is what has been reached: it may rise, never fall.
+const BY_FILE: [(&str, Line, Line); 15] = [
+    ("shell_adversarial", line(0.54, 0.02), line(0.97, 0.02)),
+    ("kinds_adversarial", line(0.54, 0.02), line(0.95, 0.02)),
+    ("shell_bypass", line(1.0, 0.0), line(1.0, 0.0)),
+    ("shell_ordinary", line(0.97, 0.01), line(0.97, 0.01)),
+    ("shell_traffic", line(0.97, 0.05), line(0.97, 0.02)),
     ("url_ssrf", line(0.98, 1.0), line(0.99, 1.0)),
     ("url_openredirect", line(0.95, 1.0), line(0.98, 1.0)),
     // Its harmless rows are relative to a base that is left out, or name no real domain.
@@ -48,33 +65,21 @@ const BY_FILE: [(&str, Line, Line); 10] = [
 impl Floor {
     /// Whether what was measured is good enough.
     pub(crate) fn holds(&self) -> bool {
-        reaches(self.bad, self.good, self.wanted)
+        self.wanted.is_reached_by(self.measured)
     }
 
     /// Whether it reaches the goal too.
     pub(crate) fn leads(&self) -> bool {
-        self.goal.is_none_or(|goal| reaches(self.bad, self.good, goal))
+        self.goal.is_none_or(|goal| goal.is_reached_by(self.measured))
     }
-}
-
-fn reaches(bad: Share, good: Share, line: Line) -> bool {
-    bad.rate().is_none_or(|recall| recall >= line.recall)
-        && good.rate().is_none_or(|rate| rate <= line.false_positives)
 }
 
 /// Every floor, with what was measured. Files that are not judged yet have none.
 pub(crate) fn measure(tallies: &[Tally]) -> Vec<Floor> {
     let judged = || tallies.iter().filter(|tally| tally.judged);
-    let together = |kind: &str| {
-        judged()
-            .filter(|tally| tally.kind == kind)
-            .fold((Share::default(), Share::default()), |(bad, good), tally| {
-                (bad.and(tally.bad), good.and(tally.good))
-            })
-    };
     let whole = |what: &str, kind: &str, wanted, goal| {
-        let (bad, good) = together(kind);
-        Floor { what: what.to_owned(), wanted, goal, bad, good }
+        let measured = ordinary(judged(), kind).fold(Shares::default(), |sum, t| sum.and(t.all));
+        Floor { what: what.to_owned(), wanted, goal, measured }
     };
     let mut floors = vec![
         whole("all shell files together", "shell", line(0.93, 0.025), Some(SHELL_GOAL)),
@@ -84,25 +89,26 @@ pub(crate) fn measure(tallies: &[Tally]) -> Vec<Floor> {
         whole("sql", "sql", line(0.95, 1.0), None),
         whole("redaction", "redact", line(0.93, 0.03), None),
     ];
-    floors.extend(judged().filter(|tally| tally.kind == "shell").map(|tally| Floor {
-        what: tally.name.clone(),
-        wanted: if tally.name == "shell_bypass" { line(1.0, 0.0) } else { line(0.85, 0.05) },
-        goal: Some(SHELL_GOAL),
-        bad: tally.bad,
-        good: tally.good,
-    }));
-    floors.extend(BY_FILE.iter().flat_map(|(name, wanted, goal)| {
-        let files = judged().filter(move |tally| tally.name == *name);
-        files.map(|tally| Floor {
-            what: tally.name.clone(),
-            wanted: *wanted,
-            goal: Some(*goal),
-            bad: tally.bad,
-            good: tally.good,
-        })
-    }));
-    floors.retain(|floor| floor.bad.of + floor.good.of > 0);
+    floors.extend(judged().filter_map(of_file));
+    floors.retain(|floor| !floor.measured.is_empty());
     floors
+}
+
+/// The files of one kind, without the adversarial ones.
+pub(crate) fn ordinary<'a>(
+    tallies: impl Iterator<Item = &'a Tally>,
+    kind: &str,
+) -> impl Iterator<Item = &'a Tally> {
+    tallies.filter(move |tally| tally.kind == kind && !tally.name.ends_with(ADVERSARIAL))
+}
+
+/// The floor of one file: its own, or that of every shell file.
+fn of_file(tally: &Tally) -> Option<Floor> {
+    let own = BY_FILE.iter().find(|(name, ..)| *name == tally.name);
+    let own = own.map(|(_, wanted, goal)| (*wanted, *goal));
+    let (wanted, goal) =
+        own.or_else(|| (tally.kind == "shell").then_some((line(0.85, 0.05), SHELL_GOAL)))?;
+    Some(Floor { what: tally.name.clone(), wanted, goal: Some(goal), measured: tally.all })
 }
 
 #[cfg(test)]
@@ -110,14 +116,9 @@ mod tests {
     use super::*;
 
     fn tally(name: &str, caught: u32, stopped: u32) -> Tally {
-        Tally {
-            name: name.into(),
-            kind: "shell".into(),
-            judged: true,
-            bad: Share { stopped: caught, of: 100 },
-            good: Share { stopped, of: 100 },
-            ..Tally::default()
-        }
+        let (bad, good) = (Share { stopped: caught, of: 100 }, Share { stopped, of: 100 });
+        let all = Shares { bad, good, ..Shares::default() };
+        Tally { name: name.into(), kind: "shell".into(), judged: true, all, ..Tally::default() }
     }
 
     #[test]
@@ -126,6 +127,21 @@ mod tests {
         let floors = measure(&tallies);
         let holds: Vec<_> = floors.iter().map(Floor::holds).collect();
         assert_eq!(holds, [true, true, true, false]);
+    }
+
+    #[test]
+    fn adversarial_rows_count_by_themselves() {
+        let floors = measure(&[tally("a", 100, 0), tally("shell_adversarial", 10, 0)]);
+        let holds: Vec<_> = floors.iter().map(Floor::holds).collect();
+        assert_eq!(holds, [true, true, false]);
+    }
+
+    #[test]
+    fn traffic_that_is_asked_about_too_often_fails() {
+        let traffic = Share { stopped: 6, of: 100 };
+        let all = Shares { traffic, ..Shares::default() };
+        let floors = measure(&[Tally { all, ..tally("shell_traffic", 0, 0) }]);
+        assert!(floors.iter().any(|floor| floor.what == "shell_traffic" && !floor.holds()));
     }
 
     #[test]

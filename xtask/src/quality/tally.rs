@@ -6,7 +6,7 @@ use std::path::Path;
 use countersign_core::{Judgement, Policy, Verdict, judge, redact};
 
 use crate::Result;
-use crate::quality::corpus::{self, Question, Row, Side};
+use crate::quality::corpus::{self, Part, Question, Row, Side};
 
 /// What came of one file.
 #[derive(Debug, Default)]
@@ -19,15 +19,49 @@ pub(crate) struct Tally {
     pub(crate) judged: bool,
     /// Rows that count.
     pub(crate) rows: u32,
-    pub(crate) bad: Share,
-    pub(crate) good: Share,
-    pub(crate) traffic: Share,
+    /// All of them.
+    pub(crate) all: Shares,
+    /// Those that nobody looks at.
+    pub(crate) held_out: Shares,
     /// Harmless rows that were stopped, by what stopped them.
     pub(crate) stopped_by: BTreeMap<String, u32>,
     /// Dangerous rows that were not, by their category.
     pub(crate) passed_as: BTreeMap<String, u32>,
-    /// The wrong rows themselves, for the terminal only.
+    /// The wrong rows themselves, for the terminal only, without those held out.
     pub(crate) wrong: Vec<Wrong>,
+}
+
+/// The shares of one set of rows.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) bad: Share,
+    pub(crate) good: Share,
+    pub(crate) traffic: Share,
+}
+
+impl Shares {
+    /// Both sets together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            bad: self.bad.and(other.bad),
+            good: self.good.and(other.good),
+            traffic: self.traffic.and(other.traffic),
+        }
+    }
+
+    /// Whether there is any row.
+    pub(crate) fn is_empty(self) -> bool {
+        self.bad.of + self.good.of + self.traffic.of == 0
+    }
+
+    fn add(&mut self, side: Side, stopped: bool) {
+        let share = match side {
+            Side::Good => &mut self.good,
+            Side::Bad => &mut self.bad,
+            Side::Traffic => &mut self.traffic,
+        };
+        share.add(stopped);
+    }
 }
 
 /// How many were stopped, of how many.
@@ -46,6 +80,11 @@ impl Share {
     /// Both together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { stopped: self.stopped + other.stopped, of: self.of + other.of }
+    }
+
+    /// What is left when a part of it is taken out.
+    pub(crate) fn without(self, part: Self) -> Self {
+        Self { stopped: self.stopped - part.stopped, of: self.of - part.of }
     }
 
     fn add(&mut self, stopped: bool) {
@@ -121,12 +160,11 @@ fn redacted(text: &str) -> BTreeSet<&'static str> {
 
 impl Tally {
     fn add(&mut self, row: &Row, side: Side, answer: Answer) {
-        let share = match side {
-            Side::Good => &mut self.good,
-            Side::Bad => &mut self.bad,
-            Side::Traffic => &mut self.traffic,
-        };
-        share.add(answer.stopped);
+        let part = row.part();
+        self.all.add(side, answer.stopped);
+        if part == Part::HeldOut {
+            self.held_out.add(side, answer.stopped);
+        }
         let causes = match (side, answer.stopped) {
             (Side::Good, true) => &mut self.stopped_by,
             (Side::Bad, false) => &mut self.passed_as,
@@ -134,7 +172,10 @@ impl Tally {
         };
         let why = if answer.stopped { answer.by } else { row.category.clone() };
         *causes.entry(why.clone()).or_default() += 1;
-        self.wrong.push(Wrong { label: row.expected.clone(), why, text: row.input.to_string() });
+        if part == Part::Worked {
+            let (label, text) = (row.expected.clone(), row.input.to_string());
+            self.wrong.push(Wrong { label, why, text });
+        }
     }
 }
 
@@ -155,6 +196,8 @@ mod tests {
             input: "ls".into(),
             expected: expected.into(),
             category: "delete_files".into(),
+            action: None,
+            context: serde_json::Map::new(),
         };
         let answer = |stopped| Answer { stopped, by: "shell.git.force-push".into() };
         let mut tally = Tally::default();
@@ -164,7 +207,8 @@ mod tests {
         tally.add(&row("dangerous"), Side::Bad, answer(true));
         assert_eq!(tally.stopped_by.get("shell.git.force-push"), Some(&1));
         assert_eq!(tally.passed_as.get("delete_files"), Some(&1));
-        assert_eq!((tally.good.rate(), tally.bad.rate()), (Some(0.5), Some(0.5)));
-        assert_eq!(tally.wrong.len(), 2);
+        assert_eq!((tally.all.good.rate(), tally.all.bad.rate()), (Some(0.5), Some(0.5)));
+        let shown = if row("benign").part() == Part::Worked { 2 } else { 0 };
+        assert_eq!(tally.wrong.len(), shown);
     }
 }
