@@ -1,4 +1,4 @@
-//! Compiles the YAML of `rules`, `catalogue`, `apps`, `lexicon` and `profiles` into static tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon` and `profiles` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -16,6 +16,8 @@ mod apps;
 mod catalogue;
 #[path = "src/analyze/ui/fold.rs"]
 pub mod fold;
+#[path = "build/guarded.rs"]
+mod guarded;
 #[path = "build/lexicon.rs"]
 mod lexicon;
 #[path = "src/lookup.rs"]
@@ -32,6 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=rules");
     println!("cargo::rerun-if-changed=apps");
     println!("cargo::rerun-if-changed=catalogue");
+    println!("cargo::rerun-if-changed=guarded");
     println!("cargo::rerun-if-changed=lexicon");
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
@@ -42,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(out.join("rules.rs"), rules::generate(Path::new("rules"))?)?;
     fs::write(out.join("apps.rs"), apps::generate(Path::new("apps"))?)?;
     fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
+    fs::write(out.join("guarded.rs"), guarded::generate(Path::new("guarded"))?)?;
     fs::write(out.join("lexicon.rs"), lexicon::generate(Path::new("lexicon"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
     Ok(())

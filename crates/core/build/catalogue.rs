@@ -24,6 +24,8 @@ struct Entry {
     runs: Option<Runs>,
     /// Options whose value is a command line.
     executes: Vec<String>,
+    /// How it is told which processes to end.
+    ends: Option<Ends>,
     /// `own`: this program's verbs are known, so the general ones do not apply.
     verbs: Option<String>,
 }
@@ -81,6 +83,17 @@ struct Runs {
     stdin: bool,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Ends {
+    /// `number`, `name`, `pattern` or `unit`.
+    by: String,
+    /// Only with one of these words.
+    after: Vec<String>,
+    /// Not with any of these.
+    unless: Vec<String>,
+}
+
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut programs = Vec::new();
     for (file, text) in yaml_files(folder)? {
@@ -118,12 +131,13 @@ fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
-         own_verbs: {} }}",
+         ends: {}, own_verbs: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
         entry.runs.as_ref().map_or_else(|| "None".to_owned(), runs),
         strs(&entry.executes),
+        entry.ends.as_ref().map_or_else(|| "None".to_owned(), ends),
         entry.verbs.as_deref() == Some("own"),
     )
 }
@@ -158,6 +172,15 @@ fn effect(effect: &Effect) -> String {
         strs(effect.recursive.words()),
         strs(effect.forced.words()),
         tags(&effect.tags),
+    )
+}
+
+fn ends(ends: &Ends) -> String {
+    format!(
+        "Some(Ends {{ by: By::{}, after: {}, unless: {} }})",
+        camel(&ends.by),
+        strs(&ends.after),
+        strs(&ends.unless),
     )
 }
 

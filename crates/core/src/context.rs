@@ -39,6 +39,12 @@ pub struct Context {
     /// Paths the caller calls sensitive, besides those of the configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitive_paths: Vec<String>,
+    /// Countersign's own program on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_program: Option<String>,
+    /// Countersign's own data folder on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_data: Option<String>,
     /// Addresses the caller has resolved, by domain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, Vec<String>>,
@@ -51,7 +57,7 @@ pub struct Context {
     /// How sure the caller is that this is what the agent means, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What this user answered before.
+    /// What people answered to this agent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
 }
@@ -83,7 +89,7 @@ pub struct PathFacts {
     pub ignored: bool,
 }
 
-/// How often this user said yes and no to this kind of action.
+/// How often people said yes and no to this agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

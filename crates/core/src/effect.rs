@@ -33,6 +33,7 @@ const TOUCHING: &[FactKind] = &[
     FactKind::Append,
     FactKind::Create,
     FactKind::Move,
+    FactKind::Link,
     FactKind::Chmod,
     FactKind::Chown,
     FactKind::Read,

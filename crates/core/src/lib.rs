@@ -21,6 +21,7 @@ pub mod effect;
 pub mod example;
 pub mod fact;
 pub mod form;
+mod guarded;
 pub mod judge;
 mod lookup;
 pub mod place;

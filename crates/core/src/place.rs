@@ -8,6 +8,7 @@ use crate::analyze::UNKNOWN;
 use crate::context::Context;
 use crate::fact::{Tag, Tags};
 
+mod guard;
 mod marks;
 
 /// The surroundings a path is seen from.
@@ -25,6 +26,10 @@ pub struct Scene<'a> {
 
 /// Beyond this many languages in one another, text is not followed any further.
 pub const MOST_LANGUAGES: u8 = 12;
+
+/// The home folder when nobody has said which one it is: no user is called `~`, so that no path
+/// somebody wrote is taken for it.
+pub const UNKNOWN_HOME: &str = "/home/~";
 
 impl<'a> Scene<'a> {
     /// What surrounds an action in this context.
@@ -46,10 +51,10 @@ impl<'a> Scene<'a> {
         self.depth >= MOST_LANGUAGES
     }
 
-    /// The home folder, or a stand-in that every home-like path agrees on.
+    /// The home folder, or [`UNKNOWN_HOME`].
     #[must_use]
     pub fn home(&self) -> &'a str {
-        self.context.home.as_deref().unwrap_or("/home/user")
+        self.context.home.as_deref().unwrap_or(UNKNOWN_HOME)
     }
 
     /// The folder the agent was given.
@@ -90,7 +95,7 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
 
 /// The everyday case, without a copy: a plain relative name in the workspace.
 fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
-    let plain = scene.cwd.is_some()
+    let plain = scene.cwd.is_some_and(|cwd| !guard::concerns(cwd, scene))
         && scene.cwd == scene.workspace()
         && scene.context.paths.is_empty()
         && scene.sensitive.is_empty()
@@ -100,12 +105,13 @@ fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
         && !path.contains("//")
         && !path.ends_with('/')
         && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte));
-    plain.then(|| Tags::of(&[Tag::Workspace]).and(marks::of_plain(path)))
+    plain.then(|| Tags::of(&[Tag::Workspace]).and(marks::of_plain(path)).and(guard::of_plain(path)))
 }
 
 fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     let (folder, everything) = split_glob(path);
     let mut tags = zone(folder, everything, scene).and(marks::of(folder, scene));
+    tags = tags.and(guard::of(folder, scene));
     if everything || path.contains(['*', '?', '[']) {
         tags = tags.with(Tag::Many);
     }
@@ -258,6 +264,16 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
             return tag(Tag::Top);
         }
     }
+    let settled = home_zone(path, scene);
+    if scene.context.home.is_some() {
+        return settled;
+    }
+    perhaps_home(path).map_or(settled, |perhaps| settled.and(perhaps))
+}
+
+/// In a home or outside of all.
+fn home_zone(path: &str, scene: &Scene<'_>) -> Tags {
+    let tag = |tag| Tags::of(&[tag]);
     let home = clean(scene.home());
     if path == home {
         return tag(Tag::HomeRoot).with(Tag::Home);
@@ -269,6 +285,22 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
         return tag(Tag::Top).with(Tag::System);
     }
     far_zone(path)
+}
+
+/// Where nobody has said which home it is, every home may be the one, and somebody else's too.
+fn perhaps_home(path: &str) -> Option<Tags> {
+    if path == UNKNOWN_HOME || is_below(path, UNKNOWN_HOME) {
+        return None;
+    }
+    let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
+    let rest = if path == "/root" { Some("root") } else { below("/home").or(below("/Users")) };
+    let root = match rest {
+        Some(rest) => !rest.contains('/'),
+        None if is_below(path, "/root") => false,
+        None => return None,
+    };
+    let tags = Tags::of(&[Tag::Home, Tag::OtherHome]);
+    Some(if root { tags.with(Tag::HomeRoot) } else { tags })
 }
 
 /// Neither workspace nor home.
@@ -375,6 +407,38 @@ mod tests {
             ("s3://bucket/x", Tag::Remote),
         ] {
             assert!(tags(path).has(tag), "{path} is {:?}", tags(path).iter().collect::<Vec<_>>());
+        }
+    }
+
+    /// What is unknown is judged at least as strictly as any home that it could be.
+    #[test]
+    fn without_a_home_every_home_may_be_the_one() {
+        let unknown = Context { workspace: Some("/srv/work".into()), ..Context::default() };
+        let paths = [
+            "~",
+            "~/x",
+            "~/.ssh/id",
+            "/root",
+            "/root/x",
+            "/home/user",
+            "/home/user/x",
+            "/home/ann",
+            "/home/ann/.ssh/id",
+            "/Users/ann",
+            "/Users/ann/x",
+            "/home",
+            "/srv/work/x",
+            "/tmp/x",
+        ];
+        for path in paths {
+            let found = locate(path, &Scene::new(&unknown, &[]));
+            for home in ["/root", "/home/user", "/home/ann", "/Users/ann"] {
+                let known = Context { home: Some(home.into()), ..unknown.clone() };
+                let known = locate(path, &Scene::new(&known, &[]));
+                for tag in known.iter() {
+                    assert!(found.has(tag), "{path}, {home}: {tag:?}");
+                }
+            }
         }
     }
 

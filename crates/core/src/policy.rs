@@ -33,6 +33,7 @@ pub mod error;
 mod explain;
 pub(crate) mod known;
 mod layer;
+mod limits;
 mod load;
 mod outline;
 mod own;

@@ -18,7 +18,7 @@ mod quote;
 mod wrap;
 
 /// The share of corpus scripts on which bash and the grammar agreed when last measured.
-const AGREED: f64 = 0.999;
+const AGREED: f64 = 0.998;
 
 /// Scripts that a grammar easily gets wrong; bash takes them all.
 const OURS: &[&str] = &[

@@ -150,6 +150,7 @@ impl Seen {
             Tag::Device,
             Tag::SignIn,
             Tag::Guard,
+            Tag::AboveGuard,
             Tag::Sensitive,
             Tag::Startup,
         ]);

@@ -17,10 +17,13 @@ mod escape;
 mod expand;
 mod files;
 mod find;
+mod guard;
+mod host;
 mod interpreter;
 mod network;
 mod output;
 mod parameter;
+mod process;
 mod redirect;
 mod remote;
 mod run;
@@ -82,6 +85,8 @@ struct Walker<'a> {
     calls: Vec<String>,
     /// Inside a pipe or behind a `&`: what runs here runs beside something else.
     beside: u32,
+    /// Variables set or unset for the commands being run, the innermost last.
+    environment: Vec<(String, Option<Arg>)>,
     /// Inside a loop: bodies are looked at twice only at the outermost.
     loops: u32,
     /// Holds for everything that runs here: by sudo, in a container.
@@ -101,6 +106,7 @@ impl<'a> Walker<'a> {
             depth: 0,
             calls: Vec::new(),
             beside: 0,
+            environment: Vec::new(),
             loops: 0,
             tags: Tags::NONE,
             shown_at: None,

@@ -76,6 +76,12 @@ fn with_scheme(site: &str) -> String {
     if site.contains(':') { site.to_owned() } else { format!("https://{site}") }
 }
 
+/// Whether an entry of `allowed_origins` can let anything in: `http://` cannot.
+#[must_use]
+pub fn is_origin(entry: &str) -> bool {
+    origin::is_entry(entry)
+}
+
 /// What there is to know about one URL.
 #[must_use]
 pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {

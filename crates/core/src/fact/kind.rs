@@ -13,6 +13,8 @@ named! {
         Create = "create",
         /// A file would be gone from where it was.
         Move = "move",
+        /// A file or folder would get another name.
+        Link = "link",
         /// Permissions would change.
         Chmod = "chmod",
         /// The owner would change.
@@ -83,6 +85,12 @@ named! {
         SqlEscape = "sql-escape",
         /// Countersign itself would be told to answer, halt or change.
         GuardCommand = "guard-command",
+        /// An agent host would be started with its hooks off.
+        HostUnguarded = "host-unguarded",
+        /// An agent host would be started so that it does not ask its own user.
+        HostUnasked = "host-unasked",
+        /// An agent host would be started with settings from elsewhere.
+        HostElsewhere = "host-elsewhere",
         /// A secret would be printed or passed on the command line.
         SecretPrint = "secret-print",
         /// Memory, disk or network would be used up, for ever and without a pause.

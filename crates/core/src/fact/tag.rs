@@ -49,6 +49,16 @@ named! {
         Log = "log",
         /// Countersign's own files, or a host's hook entries.
         Guard = "guard",
+        /// A folder that holds such files.
+        AboveGuard = "above-guard",
+        /// Such a file or folder where a host or this machine uses it for every project.
+        Installed = "installed",
+        /// Countersign's program.
+        OwnProgram = "own-program",
+        /// Countersign's data: its keys, its database, its socket.
+        OwnData = "own-data",
+        /// A folder that holds Countersign's data.
+        AboveOwnData = "above-own-data",
         /// A `.git` folder or something in it.
         GitDir = "git-dir",
         /// Made by a build; can be made again.

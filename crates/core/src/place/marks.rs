@@ -1,4 +1,4 @@
-//! Names that mean something wherever they stand: secrets, start-up files, histories, the guard.
+//! Names that mean something wherever they stand: secrets, start-up files, histories.
 
 use crate::fact::{Tag, Tags};
 use crate::place::{Scene, base_name, clean, is_below};
@@ -293,50 +293,6 @@ const SECRET_PARTS: &[&str] = &[
     "/countersign/server.key",
 ];
 
-const GUARD_PARTS: &[&str] = &[
-    "/.countersign",
-    "/.config/countersign",
-    "/.local/share/countersign",
-    "/etc/countersign",
-    "/.claude/settings.json",
-    "/.claude/settings.local.json",
-    "/etc/claude-code/",
-    "/ClaudeCode/",
-    "/.claude/hooks",
-    "/.codex/config.toml",
-    "/.codex/hooks",
-    "/.codex/rules",
-    "/etc/codex/",
-    "/.gemini/settings.json",
-    "/.gemini/policies",
-    "/etc/gemini-cli/",
-    "/.cursor/hooks",
-    "/.github/hooks/",
-    "/.copilot/hooks",
-    "/.copilot/config.json",
-    "/.config/opencode/plugin",
-    "/.opencode/plugin",
-    "/.windsurf/hooks",
-    "/.codeium/windsurf/hooks",
-    "/.factory/settings.json",
-    "/.factory/hooks",
-    "/.clinerules/hooks",
-    "/.cline/hooks",
-    // Where hosts name MCP servers: whoever writes there takes the proxy away, or has a program
-    // started.
-    "/.cursor/mcp.json",
-    "/.vscode/mcp.json",
-    "/Code/User/mcp.json",
-    "/.copilot/mcp-config.json",
-    "/.codeium/windsurf/mcp_config.json",
-    "/.factory/mcp.json",
-    "/.countersign.yaml",
-];
-
-/// The same by their names alone.
-const GUARD_NAMES: &[&str] =
-    &[".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", "cline_mcp_settings.json"];
-
 const BUILD_FOLDERS: &[&str] = &[
     "node_modules",
     "target",
@@ -404,14 +360,12 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     mark(name.starts_with("authorized_keys"), Tag::SignIn);
     mark(STARTUP_NAMES.contains(&name), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
-    mark(GUARD_NAMES.contains(&name), Tag::Guard);
     // Most paths have no part that could be in these lists.
     let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
     if telling {
         // With a slash at the end a folder contains itself: `/.ssh/` is also found in `~/.ssh`.
         let slashed = format!("{path}/");
         mark(holds(&slashed, STARTUP_PARTS), Tag::Startup);
-        mark(holds(&slashed, GUARD_PARTS), Tag::Guard);
         mark(slashed.contains("/.git/"), Tag::GitDir);
         mark(is_secret_folder(name, &slashed), Tag::Secret);
     }
@@ -433,9 +387,6 @@ pub(super) fn of_plain(path: &str) -> Tags {
     if HISTORIES.contains(&name) {
         tags = tags.with(Tag::History);
     }
-    if GUARD_NAMES.contains(&name) {
-        tags = tags.with(Tag::Guard);
-    }
     if name.starts_with("authorized_keys") {
         tags = tags.with(Tag::SignIn);
     }
@@ -446,8 +397,7 @@ pub(super) fn of_plain(path: &str) -> Tags {
 }
 
 /// Parts without a leading dot that the lists above are made of.
-const TELLING: &[&str] =
-    &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/", "/ClaudeCode"];
+const TELLING: &[&str] = &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/"];
 
 fn holds(text: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| text.contains(part))

@@ -12,9 +12,9 @@ use crate::app::{Access, Skill};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::{Layer, Rank};
 use crate::policy::pattern::Patterns;
-use crate::policy::profile::Profile;
+use crate::policy::profile::{Limits, Profile};
 use crate::policy::spot::{self, To};
-use crate::policy::{known, own};
+use crate::policy::{known, limits, own};
 use crate::row::Row;
 use crate::verdict::Verdict;
 
@@ -59,6 +59,9 @@ pub(crate) struct File {
     overrides: Option<BTreeMap<String, Verdict>>,
     /// The profile's named settings.
     options: Option<BTreeMap<String, Leniency>>,
+    /// What a session may use up, in place of what the profile says. A project's file may only
+    /// lower it.
+    limits: Option<Limits>,
     /// Rules, families, kinds or risks that always ask: no session or later file lowers them.
     always: Option<Vec<String>>,
     /// Apps and their skills, by id: what each skill does and whether it asks.
@@ -194,6 +197,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         patterns: read_patterns(safety.custom_patterns.unwrap_or_default(), at)?,
         sensitive_paths: read_paths(safety.sensitive_paths.unwrap_or_default(), at)?,
         approval_timeout: read_timeout(safety.approval_timeout, at)?,
+        limits: limits::read(file.limits, at)?,
         profile: read_profile(file.profile.as_deref(), at)?,
         skills: read_skills(apps, at)?,
         providers,
@@ -373,8 +377,8 @@ mod tests {
         (
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
-            "known here: profile, safety, overrides, options, always, apps, rules, gate, channels, \
-             server, hook, mcp",
+            "known here: profile, safety, overrides, options, limits, always, apps, rules, gate, \
+             channels, server, hook, mcp",
         ),
         (
             "safety:\n  enabled: maybe\n",

@@ -14,7 +14,7 @@ use crate::analyze::Analysis;
 use crate::app::Skill;
 use crate::policy::own::OwnRules;
 use crate::policy::pattern::Patterns;
-use crate::policy::profile::Profile;
+use crate::policy::profile::{Limits, Profile};
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Step, Verdict};
 
@@ -54,6 +54,7 @@ pub(crate) struct Layer {
     pub(crate) patterns: Option<Patterns>,
     pub(crate) sensitive_paths: Vec<String>,
     pub(crate) approval_timeout: Option<u32>,
+    pub(crate) limits: Limits,
     pub(crate) profile: Option<&'static Profile>,
     /// Declared skills, by `app.skill`.
     pub(crate) skills: BTreeMap<String, Skill>,

@@ -10,7 +10,7 @@ use crate::policy::error::{ConfigError, Notice};
 use crate::policy::layer::{Deaf, Layer, Rank, Ruling};
 use crate::policy::spot::{self, To};
 use crate::policy::subject::{LEVELS, Subject, reach};
-use crate::policy::{Policy, Profile, known, own};
+use crate::policy::{Policy, Profile, known, limits, own};
 use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -61,6 +61,10 @@ impl Policy {
         for draft in drafts {
             // Against the layers before it, which are in the policy by now.
             policy.find_unheard(&draft, &mut notices);
+            for (name, text) in limits::unheard(&draft.layer, policy.profile.limits, &policy.layers)
+            {
+                notices.push(draft.notice(&[To::Key("limits"), To::Key(name)], text));
+            }
             let sensitive = draft.layer.sensitive_paths.iter().cloned();
             Arc::make_mut(&mut policy.sensitive_paths).extend(sensitive);
             Arc::make_mut(&mut policy.layers).push(draft.layer);

@@ -2,7 +2,7 @@
 
 use crate::policy::Policy;
 use crate::policy::layer::Layer;
-use crate::policy::profile::Profile;
+use crate::policy::profile::{Limits, Profile};
 use crate::rule;
 use crate::verdict::Verdict;
 
@@ -60,7 +60,15 @@ fn of_profile(profile: &Profile) -> Vec<(String, String)> {
     let always = profile.always.rules.iter();
     entries.extend(always.map(|rules| ("always".to_owned(), (*rules).to_owned())));
     entries.push(("approval_timeout".to_owned(), format!("{} s", profile.approval_timeout)));
+    entries.extend(limits(&profile.limits));
     entries
+}
+
+fn limits(limits: &Limits) -> impl Iterator<Item = (String, String)> {
+    let set = |(name, limit): (&str, Option<u32>)| {
+        limit.map(|limit| (format!("limit {name}"), limit.to_string()))
+    };
+    limits.entries().into_iter().filter_map(set)
 }
 
 fn of_layer(layer: &Layer) -> Vec<(String, String)> {
@@ -71,6 +79,7 @@ fn of_layer(layer: &Layer) -> Vec<(String, String)> {
     set("profile", layer.profile.map(|profile| profile.name.to_owned()));
     set("enabled", layer.enabled.map(|enabled| enabled.to_string()));
     set("approval_timeout", layer.approval_timeout.map(|seconds| format!("{seconds} s")));
+    entries.extend(limits(&layer.limits));
     entries.extend(layer.overrides.iter().map(verdict));
     let options = layer.options.iter();
     entries

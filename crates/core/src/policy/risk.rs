@@ -7,7 +7,7 @@
 //! | `category` | where the band of the worst finding begins (10, 30, 60, 80), and 5 when the harm cannot be taken back by undoing: money, identity, secrets, leaked data, the guard |
 //! | `action` | 10 when something is destroyed or made final, 5 when the action runs code |
 //! | `confidence` | up to 20, the less sure the caller is |
-//! | `history` | up to 20, the more often this user said no |
+//! | `history` | up to 20, the more often a person said no to this agent; left out where it adds nothing |
 //!
 //! Earlier yeses take nothing away: being used to saying yes is no evidence. Without `confidence`
 //! and `history` the level is that of the worst finding.
@@ -33,7 +33,7 @@ pub(crate) fn assess(action: &Action, context: &Context, findings: &[Finding]) -
         sum.add_confidence(confidence);
     }
     if let Some(history) = context.history {
-        sum.add_history(history);
+        sum.add_history(history, worst.risk);
     }
     let score = f64::from(sum.hundredths) / 100.0;
     Risk { level: RiskLevel::of(score).max(worst.risk), score, factors: sum.factors }
@@ -74,12 +74,26 @@ impl Sum {
         self.add("confidence", doubt, format!("the caller is {:.0} % sure", sure * 100.0));
     }
 
-    fn add_history(&mut self, history: History) {
+    fn add_history(&mut self, history: History, worst: RiskLevel) {
         let History { approved, rejected } = history;
         let (yes, no) = (f64::from(approved), f64::from(rejected));
         // The 2 keeps a single no from weighing as much as a habit.
         let weight = hundredths(0.2 * no / (yes + no + 2.0));
-        self.add("history", weight, format!("answered no {rejected} times, yes {approved} times"));
+        if weight == 0 {
+            return;
+        }
+        let before = RiskLevel::of(f64::from(self.hundredths) / 100.0).max(worst);
+        self.add("history", weight, String::new());
+        let after = RiskLevel::of(f64::from(self.hundredths) / 100.0).max(worst);
+        let raised = if after > before {
+            format!(", which raises the risk from {} to {}", before.as_str(), after.as_str())
+        } else {
+            String::new()
+        };
+        if let Some(factor) = self.factors.last_mut() {
+            factor.why =
+                format!("this agent was told no {rejected} times and yes {approved} times{raised}");
+        }
     }
 }
 

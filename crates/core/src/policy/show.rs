@@ -1,12 +1,14 @@
 //! What a policy comes to, for `countersign config show`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::action::Action;
 use crate::context::Context;
 use crate::policy::Policy;
 use crate::policy::layer::{By, Layer, Rank};
-use crate::policy::profile::{Choice, Limits, Profile};
+use crate::policy::profile::{Choice, Profile};
 use crate::policy::subject::Subject;
 
 /// What holds after all files are read.
@@ -21,6 +23,8 @@ pub struct Settings {
     pub enabled: bool,
     /// Seconds until silence is a refusal.
     pub approval_timeout: u32,
+    /// What a session may use up, where that is bounded.
+    pub limits: BTreeMap<String, u32>,
     /// Regular expressions over shell commands.
     pub custom_patterns: Vec<String>,
     /// Paths that ask before they are changed.
@@ -57,6 +61,7 @@ impl Policy {
             files: layers.iter().map(|layer| layer.file.clone()).collect(),
             enabled: layers.iter().all(|layer| layer.enabled != Some(false)),
             approval_timeout: self.settled_timeout(self.profile),
+            limits: self.shown_limits(),
             custom_patterns: layers
                 .iter()
                 .filter_map(|layer| layer.patterns.as_ref())
@@ -106,16 +111,14 @@ impl Policy {
         if seconds == profile.approval_timeout { profile.approval_timeout_away } else { seconds }
     }
 
-    /// What a session may use up, by the profile of that name or the policy's own. Nothing when
-    /// there is no such profile.
-    #[must_use]
-    pub fn limits(&self, profile: Option<&str>) -> Option<Limits> {
-        profile.map_or(Some(self.profile), Profile::named).map(|profile| profile.limits)
-    }
-
     fn settled_timeout(&self, profile: &Profile) -> u32 {
         let set = self.layers.iter().rev().find_map(|layer| layer.approval_timeout);
         set.unwrap_or(profile.approval_timeout)
+    }
+
+    fn shown_limits(&self) -> BTreeMap<String, u32> {
+        let limits = self.limits(None).unwrap_or_default().entries();
+        limits.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?))).collect()
     }
 
     fn shown_options(&self) -> Vec<Setting> {

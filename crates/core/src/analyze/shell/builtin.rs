@@ -21,7 +21,7 @@ impl Walker<'_> {
             "builtin" => Some(self.run(words.to_vec(), stdin.clone())),
             "command" => match words {
                 [asks, found, ..] if matches!(asks.text.as_str(), "-v" | "-V") => {
-                    Some(Stream::known(found.text.clone(), Tags::NONE))
+                    Some(Stream::known(super::guard::where_it_is(&found.text), Tags::NONE))
                 }
                 _ => Some(self.run(skip_options(words, &[]).to_vec(), stdin.clone())),
             },

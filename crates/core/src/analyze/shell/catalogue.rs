@@ -16,6 +16,8 @@ pub(super) struct Program {
     pub(super) runs: Option<Runs>,
     /// Options whose value is a command line.
     pub(super) executes: &'static [&'static str],
+    /// How it is told which processes to end.
+    pub(super) ends: Option<Ends>,
     /// Its verbs are known, so the general ones do not apply.
     pub(super) own_verbs: bool,
 }
@@ -78,6 +80,30 @@ pub(super) enum Slot {
     Rest,
     /// The value of an option; `of=` for words like `of=file`.
     Option(&'static str),
+}
+
+/// How a program is told which processes to end.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// What names them.
+    pub(super) by: By,
+    /// Only with one of these words.
+    pub(super) after: &'static [&'static str],
+    /// Not with any of these.
+    pub(super) unless: &'static [&'static str],
+}
+
+/// What names the processes to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// Their numbers.
+    Number,
+    /// Their program's name.
+    Name,
+    /// A regular expression over names, or over whole command lines.
+    Pattern,
+    /// A service or a container.
+    Unit,
 }
 
 /// Which source text a program runs.

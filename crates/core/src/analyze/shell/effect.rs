@@ -14,6 +14,10 @@ const COMPRESSORS: &[&str] = &[
     "lzop", "brotli", "lzma", "compress", "cat",
 ];
 
+/// What is noted although only help seems to be asked for.
+const GRAVE_EVEN_FOR_HELP: Tags =
+    Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked, Tag::Guard, Tag::AboveGuard]);
+
 impl Walker<'_> {
     /// Notes what the catalogue says this program does. When only help is asked for, just what
     /// could not be undone if the program did not know the option after all.
@@ -33,6 +37,9 @@ impl Walker<'_> {
         };
         if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
             self.links(&source.text, link);
+        }
+        if !asks_help {
+            self.puts_into_folder(name, args);
         }
         for effect in program.does {
             if !applies(effect, args) {
@@ -67,7 +74,8 @@ impl Walker<'_> {
     fn effect_on(&mut self, kind: FactKind, target: &Arg, tags: Tags, asks_help: bool) {
         if asks_help {
             let found = place::locate(&target.text, &self.scene_now());
-            if !found.any(Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked])) {
+            // `rm -rf ~/.claude help` asks for no help.
+            if !found.any(GRAVE_EVEN_FOR_HELP) {
                 return;
             }
         }
@@ -107,11 +115,13 @@ impl Walker<'_> {
             tags = tags.with(Tag::Recursive);
         }
         // A mode that takes rights away looks like an option.
-        let taken_away = args.words().iter().find(|word| {
-            name == "chmod" && word.text.starts_with("-r") || word.text.starts_with("-w")
-        });
+        let takes_away = |word: &Arg| {
+            let rights = word.text.strip_prefix('-').unwrap_or_default();
+            !rights.is_empty() && rights.chars().all(|char| "rwxXst".contains(char))
+        };
+        let has_minus = args.words().iter().any(|word| name == "chmod" && takes_away(word));
         let by_reference = args.has("--reference");
-        let (mode, files) = match (args.operands(), by_reference || taken_away.is_some()) {
+        let (mode, files) = match (args.operands(), by_reference || has_minus) {
             (files, true) => (None, files),
             ([mode, files @ ..], false) => (Some(*mode), files),
             ([], false) => return,

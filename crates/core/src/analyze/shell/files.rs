@@ -74,7 +74,8 @@ impl Walker<'_> {
                 .iter()
                 .any(|folder| source.starts_with(folder));
         let name = place::base_name(source);
-        if is_program && link.is_known() && super::catalogue::program(name).is_some() {
+        let is_known = super::catalogue::program(name).is_some() || name == super::guard::OWN;
+        if is_program && link.is_known() && is_known {
             let name = name.to_owned();
             let key = self.key(&link.text);
             self.state.links.insert(key, name);

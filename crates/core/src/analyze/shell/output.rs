@@ -61,8 +61,12 @@ impl Walker<'_> {
                     .map_or(".", |(folder, _)| folder)
                     .to_owned()
             }),
-            "which" | "whereis" | "type" | "realpath" | "readlink" => {
-                first_operand(args, str::to_owned)
+            "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
+            "realpath" | "readlink" => first_operand(args, str::to_owned),
+            "pgrep" | "pidof" | "ps" | "lsof" | "fuser" | "grep" | "egrep" | "rg" | "awk"
+                if super::process::finds_ours(name, args) =>
+            {
+                Stream::unknown(stdin.taint.and(taint).with(Tag::Guard))
             }
             "git" if args.has("--show-toplevel") => self.scene.workspace().map_or_else(
                 || Stream::unknown(Tags::NONE),

@@ -96,19 +96,27 @@ impl Walker<'_> {
             self.word_into(src, word, &mut args);
         }
         let lasting = args.is_empty();
+        let outer = self.environment.len();
         for (assignment, words) in assigned {
             let name = assignment.target.name.as_str();
             let span = self.span(assignment.span);
             self.variable_that_runs(name, words.first(), span);
             if lasting {
                 self.assign(assignment, words);
+            } else {
+                let value = words.into_iter().next().unwrap_or_default();
+                self.environment.push((name.to_owned(), Some(value)));
             }
         }
         match lasting {
             // `$(<file)` and `<file` alone print the file.
             true if simple.assignments.is_empty() && !stdin.from_caller => stdin,
             true => Stream::empty(),
-            false => self.run(args, stdin),
+            false => {
+                let out = self.run(args, stdin);
+                self.environment.truncate(outer);
+                out
+            }
         }
     }
 
@@ -160,7 +168,10 @@ impl Walker<'_> {
         }
         self.fuel -= 1;
         self.depth += 1;
+        let outer = self.environment.len();
         let out = self.run_inside(args, stdin);
+        // What a wrapper such as `env` has set ends with it.
+        self.environment.truncate(outer);
         self.depth -= 1;
         out
     }
@@ -325,13 +336,13 @@ impl Walker<'_> {
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = super::verb::asks_for_help(&arguments);
         self.effects(&name, program, &arguments, asks_help, span);
+        self.about_the_guard(&name, program, &arguments, span);
         if asks_help {
             return Stream::unknown(Tags::NONE);
         }
         if let Some(first) = args.first() {
             self.program_from_temp(first);
         }
-        self.guard_socket(&name, &arguments, span);
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
@@ -413,10 +424,6 @@ impl Walker<'_> {
             }
             "awk" | "gawk" | "mawk" | "nawk" => {
                 self.awk(args, span);
-                None
-            }
-            "countersign" => {
-                self.guard(args, span);
                 None
             }
             _ => None,

@@ -124,8 +124,11 @@ impl Walker<'_> {
             if !options_end && text == "--" {
                 options_end = true;
             } else if !options_end && text.starts_with('-') && text.len() > 1 {
-                if name == "env" && self.split_string(text, tail) {
-                    return &[];
+                if name == "env" {
+                    if self.split_string(text, tail) {
+                        return &[];
+                    }
+                    self.unset_for_command(text, tail);
                 }
                 if values.iter().any(|value| *value == text || is_cluster_ending(text, value)) {
                     rest = tail.get(1..).unwrap_or_default();
@@ -135,6 +138,7 @@ impl Walker<'_> {
                 let (variable, value) = text.split_once('=').unwrap_or((text, ""));
                 let value = first.saying(value);
                 self.variable_that_runs(variable, Some(&value), first.span);
+                self.environment.push((variable.to_owned(), Some(value)));
             } else if skip > 0 {
                 skip -= 1;
             } else {
@@ -160,6 +164,21 @@ impl Walker<'_> {
         let content = Stream::known(line.text.clone(), line.taint);
         self.run_text(Code::Shell, &content, line.span, &Stream::caller());
         true
+    }
+
+    /// `env -u NAME`, `env -i`: variables that a command goes without.
+    fn unset_for_command(&mut self, option: &str, rest: &[Arg]) {
+        let name = match option {
+            "-i" | "-" | "--ignore-environment" => Some("HOME"),
+            "-u" | "--unset" => rest.first().map(|name| name.text.as_str()),
+            _ => option.strip_prefix("--unset=").or_else(|| option.strip_prefix("-u")),
+        };
+        let Some(name) = name.map(str::to_owned) else { return };
+        if name.starts_with("COUNTERSIGN") {
+            let span = rest.first().and_then(|word| word.span);
+            self.note(Fact::new(FactKind::GuardCommand, format!("env -u {name}")).at(span));
+        }
+        self.environment.push((name, None));
     }
 
     /// `sudo -s`, `su`, `chroot /x` without a command: a shell that reads what it is fed.

@@ -28,6 +28,12 @@ pub(super) fn names(entry: &str, url: &Url) -> bool {
     Entry::read(entry).is_some_and(|entry| Some(entry.host.as_str()) == url.host_str())
 }
 
+/// Whether an entry can let anything in.
+pub(super) fn is_entry(entry: &str) -> bool {
+    let web = |scheme: &String| super::WEB.contains(&scheme.as_str());
+    Entry::read(entry).is_some_and(|entry| entry.scheme.as_ref().is_none_or(web))
+}
+
 fn lets_in(entry: &str, url: &Url) -> bool {
     Entry::read(entry).is_some_and(|entry| entry.lets_in(url))
 }

@@ -70,21 +70,28 @@ impl Runner<'_> {
             }
             Effect::Move => self.move_file(args, span),
             Effect::Copy => self.copy_file(args, span),
-            Effect::Chmod => {
-                let tags = Self::mode_tags(&args.at(1));
-                self.touch(FactKind::Chmod, &args.at(0), tags, span);
+            Effect::Chmod | Effect::Chown | Effect::ChmodLast | Effect::ChownLast => {
+                return self.on_rights(effect, args, span);
             }
-            Effect::Chown => self.touch(FactKind::Chown, &args.at(0), Tags::NONE, span),
-            Effect::ChmodLast => {
-                let tags = Self::mode_tags(&args.at(0));
-                self.touch(FactKind::Chmod, &args.positional().last().cloned()?, tags, span);
+            Effect::Link => {
+                self.touch(FactKind::Link, &args.at(0), Tags::NONE, span);
+                self.write(FactKind::Append, &args.at(1), &Value::unknown(), span);
             }
-            Effect::ChownLast => {
-                self.touch(FactKind::Chown, &args.positional().last().cloned()?, Tags::NONE, span);
-            }
-            Effect::Link => self.write(FactKind::Append, &args.at(1), &Value::unknown(), span),
             _ => return None,
         }
+        Some(Value::unknown())
+    }
+
+    /// A file gets other rights or another owner: the first argument, or the last.
+    fn on_rights(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
+        let last = || args.positional().last().cloned();
+        let (kind, path, tags) = match effect {
+            Effect::Chmod => (FactKind::Chmod, args.at(0), Self::mode_tags(&args.at(1))),
+            Effect::ChmodLast => (FactKind::Chmod, last()?, Self::mode_tags(&args.at(0))),
+            Effect::ChownLast => (FactKind::Chown, last()?, Tags::NONE),
+            _ => (FactKind::Chown, args.at(0), Tags::NONE),
+        };
+        self.touch(kind, &path, tags, span);
         Some(Value::unknown())
     }
 
@@ -269,7 +276,9 @@ impl Runner<'_> {
             Effect::Schedule => self.fact(FactKind::Schedule, name, Tags::NONE, span),
             Effect::SetVariable => {
                 if let Some(text) = args.at(0).known_text() {
-                    self.add(Fact::new(FactKind::EnvExecutes, text.as_str()).at(span));
+                    let ours = text.starts_with("COUNTERSIGN");
+                    let kind = if ours { FactKind::GuardCommand } else { FactKind::EnvExecutes };
+                    self.add(Fact::new(kind, text.as_str()).at(span));
                 }
             }
             Effect::Callback => {

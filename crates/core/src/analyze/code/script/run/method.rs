@@ -180,6 +180,9 @@ impl Runner<'_> {
                 self.touch(FactKind::Chmod, object, tags, span);
             }
             "touch" | "symlink_to" | "hardlink_to" | "link_to" => {
+                if args.count() > 0 && name != "touch" {
+                    self.touch(FactKind::Link, &args.at(0), Tags::NONE, span);
+                }
                 self.write(FactKind::Append, object, &Value::unknown(), span);
             }
             "iterdir" | "children" | "entries" => {

@@ -357,10 +357,12 @@ impl Runner<'_> {
         let object_value = self.value(object);
         let key_value = self.value(key);
         if let Shape::Thing(Thing::Environment) = object_value.shape {
-            if let Some(name) = key_value.known_text()
-                && EXECUTING.contains(&name.as_str())
-            {
-                self.add(Fact::new(FactKind::EnvExecutes, name.as_str()));
+            if let Some(name) = key_value.known_text() {
+                if EXECUTING.contains(&name.as_str()) {
+                    self.add(Fact::new(FactKind::EnvExecutes, name.as_str()));
+                } else if name.starts_with("COUNTERSIGN") {
+                    self.add(Fact::new(FactKind::GuardCommand, name.as_str()));
+                }
             }
             return;
         }

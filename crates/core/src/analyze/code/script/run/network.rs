@@ -202,9 +202,27 @@ impl Runner<'_> {
         Value::list(vec![path.marked(Marks::FETCHED), Value::unknown()])
     }
 
+    /// A connection to Countersign's own socket: over it, this program is its owner.
+    pub(super) fn reaches_guard(&mut self, args: &Args, span: Option<Span>) {
+        let texts: Vec<String> = args
+            .list
+            .iter()
+            .flat_map(|arg| match &arg.value.shape {
+                Shape::Map(pairs) => pairs.iter().map(|(_, value)| value.clone()).collect(),
+                _ => vec![arg.value.clone()],
+            })
+            .filter_map(|value| value.known_text().map(ToString::to_string))
+            .filter(|text| self.located(text).has(Tag::OwnData))
+            .collect();
+        for text in texts {
+            self.fact(FactKind::GuardCommand, &text, Tags::NONE, span);
+        }
+    }
+
     /// A raw connection.
     pub(super) fn connect(&mut self, args: &Args, span: Option<Span>) -> Value {
         self.connected = self.connected.or(span);
+        self.reaches_guard(args, span);
         let socket = socket();
         self.call_back(args, &socket);
         match self.language {

@@ -1,5 +1,7 @@
 //! Programs this program starts.
 
+use std::fmt::Write as _;
+
 use super::{Args, Runner};
 use crate::action::Language;
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
@@ -18,25 +20,26 @@ const INTERPRETERS: &[&str] = &["python", "perl", "ruby", "node", "deno", "bun"]
 impl Runner<'_> {
     /// Runs a command line.
     pub(super) fn shell(&mut self, command: &Value, span: Option<Span>) -> Value {
-        self.shell_in(command, None, span)
+        self.shell_in(command, &Args::default(), span)
     }
 
-    /// Runs a command line in a folder.
-    pub(super) fn shell_in(
-        &mut self,
-        command: &Value,
-        folder: Option<&str>,
-        span: Option<Span>,
-    ) -> Value {
+    /// Runs a command line in the folder and with the variables that a call names.
+    pub(super) fn shell_in(&mut self, command: &Value, call: &Args, span: Option<Span>) -> Value {
+        let folder = call.named("cwd").or_else(|| call.named("chdir"));
+        let folder =
+            folder.as_ref().and_then(Value::known_text).map(std::string::ToString::to_string);
+        let folder = folder.as_deref();
+        let exports = exports(call);
         self.spawned = true;
         let given: Vec<_> = command.choices().to_vec();
         for choice in given {
             self.judge_source(&choice, "a command", span);
             match &choice.shape {
-                Shape::Text(text) => self.run_text(text, folder, span),
+                Shape::Text(text) if exports.is_empty() => self.run_text(text, folder, span),
+                Shape::Text(text) => self.run_text(&format!("{exports}{text}"), folder, span),
                 Shape::List(_) => {
                     let text = self.command_line(&choice);
-                    self.run_text(&text, folder, span);
+                    self.run_text(&format!("{exports}{text}"), folder, span);
                 }
                 _ if hides(&choice) => {}
                 _ => self.unknown(FactKind::UnknownCode, "a command", span),
@@ -112,10 +115,7 @@ impl Runner<'_> {
     pub(super) fn spawn(&mut self, args: &Args, span: Option<Span>) -> Value {
         let command = args.get(0, "args");
         self.check_streams(args, span);
-        let folder = args.named("cwd");
-        let folder =
-            folder.as_ref().and_then(Value::known_text).map(std::string::ToString::to_string);
-        self.shell_in(&command, folder.as_deref(), span)
+        self.shell_in(&command, args, span)
     }
 
     /// A program whose streams are a connection.
@@ -138,14 +138,11 @@ impl Runner<'_> {
             return self.shell(&first, span);
         }
         let words = self.program_words(&args);
-        let folder = args.named("cwd").or_else(|| args.named("chdir"));
-        let folder =
-            folder.as_ref().and_then(Value::known_text).map(std::string::ToString::to_string);
         let command = match words.as_slice() {
             [only] => only.clone(),
             _ => Value::list(words),
         };
-        self.shell_in(&command, folder.as_deref(), span);
+        self.shell_in(&command, &args, span);
         let process = Value::thing(Thing::Process).marked(Marks::OUTPUT);
         self.call_back(&args, &process);
         process
@@ -288,6 +285,25 @@ impl Runner<'_> {
             self.redirected = self.redirected.or(span);
         }
     }
+}
+
+/// The variables that a call gives its program, as a shell would be given them. Only names and
+/// values that need no quotes: others say nothing about where a program finds its settings.
+fn exports(call: &Args) -> String {
+    let Some(Shape::Map(pairs)) = call.named("env").map(|env| env.shape) else {
+        return String::new();
+    };
+    let plain = |text: &str| {
+        text.chars().all(|char| char.is_ascii_alphanumeric() || "_-./:~".contains(char))
+    };
+    let mut line = String::new();
+    for (name, value) in pairs.iter().take(64) {
+        let value = value.known_text().map(std::string::ToString::to_string).unwrap_or_default();
+        if plain(name) && plain(&value) {
+            let _ = writeln!(line, "export {name}={value}");
+        }
+    }
+    line
 }
 
 /// A signal that no process can refuse.

@@ -104,6 +104,7 @@ impl Runner<'_> {
         match name {
             "connect" | "connect_ex" | "bind" | "listen" => {
                 self.connected = self.connected.or(span);
+                self.reaches_guard(args, span);
                 self.use_up("connections", span);
                 self.call_back(args, object);
                 object.clone()

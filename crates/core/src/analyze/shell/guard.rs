@@ -1,0 +1,159 @@
+//! Countersign seen from an agent's shell: its commands, its program, its data.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::Program;
+use super::value::Arg;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// The name of our own program.
+pub(super) const OWN: &str = "countersign";
+
+/// How our socket is shown, wherever it is.
+const SOCKET: &str = "countersign/server.sock";
+
+/// Programs that look at a name, or write it down, and open nothing.
+const MENTIONS: &[&str] = &[
+    "echo", "printf", "ls", "stat", "file", "test", "[", "find", "grep", "rg", "git", "cat", "ss",
+    "lsof", "fuser", "du", "df", "realpath", "readlink", "basename", "dirname", "which", "man",
+    "tree", "mkdir", "touch", "cd",
+];
+
+/// Programs that take whole folders with them.
+const ARCHIVERS: &[&str] = &[
+    "tar", "gtar", "bsdtar", "zip", "7z", "7za", "rsync", "rclone", "restic", "borg", "scp",
+    "cpio", "ditto",
+];
+
+/// Where a shell says a program is: for our own a path that shows what it is.
+pub(super) fn where_it_is(name: &str) -> String {
+    if name == OWN { format!("/usr/local/bin/{OWN}") } else { name.to_owned() }
+}
+
+impl Walker<'_> {
+    /// Notes what a program does to Countersign, to its processes or to a host that it guards.
+    /// Also when only help seems to be asked for: not every program knows the word.
+    pub(super) fn about_the_guard(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
+        let told = ["--help", "--version", "-V"];
+        if args.words().iter().any(|word| told.contains(&word.text.as_str())) {
+            return;
+        }
+        if name == OWN {
+            self.own_command(args, span);
+        }
+        if let Some(ends) = program.and_then(|program| program.ends.as_ref()) {
+            self.ends_processes(name, ends, args, span);
+        }
+        self.host(name, args, span);
+        self.own_data(name, args, span);
+    }
+
+    /// Our own commands: looking is fine, deciding or changing is not.
+    fn own_command(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        let words: Vec<&str> = args.operands().iter().map(|arg| arg.text.as_str()).collect();
+        let looks = matches!(
+            words.as_slice(),
+            [] | [
+                "check"
+                    | "explain"
+                    | "schema"
+                    | "completions"
+                    | "man"
+                    | "doctor"
+                    | "redact"
+                    | "help",
+                ..
+            ] | [
+                "rules" | "config" | "approvals" | "sessions" | "audit" | "receipt",
+                "list" | "show" | "check" | "test" | "verify" | "watch" | "key",
+                ..
+            ]
+        );
+        if !looks {
+            let subject = format!("{OWN} {}", words.join(" "));
+            self.note(Fact::new(FactKind::GuardCommand, subject).at(span));
+        }
+    }
+
+    /// A program that is given our data by name can read it, and one that is given our socket can
+    /// answer: over it, a program of the server's user is its owner.
+    fn own_data(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        let mentions = MENTIONS.contains(&name) && !(name == "fuser" && args.has("-k"));
+        if mentions || name == OWN {
+            return;
+        }
+        for word in args.words() {
+            // `UNIX-CONNECT:server.sock`, `--unix-socket=server.sock`, `@server.key`
+            for part in word.text.split([':', '=', ',', '@']) {
+                let tags = self.own_tags(word, part);
+                if tags.has(Tag::OwnData) && part.rsplit('.').next() == Some("sock") {
+                    let fact = Fact::new(FactKind::GuardCommand, SOCKET).at(span);
+                    self.note(fact);
+                } else if tags.has(Tag::OwnData) {
+                    let fact = Fact::new(FactKind::Read, place::shown(part)).tagged(tags);
+                    self.note(fact.at(word.span));
+                } else if tags.has(Tag::AboveOwnData) && ARCHIVERS.contains(&name) {
+                    let tags = tags.with(Tag::Recursive);
+                    let fact = Fact::new(FactKind::Read, place::shown(part)).tagged(tags);
+                    self.note(fact.at(word.span));
+                }
+            }
+        }
+    }
+
+    /// What a word says about our data, where it can be about that.
+    fn own_tags(&self, word: &Arg, part: &str) -> Tags {
+        if part.len() < 2 {
+            return Tags::NONE;
+        }
+        let scene = self.scene_now();
+        let own = scene.context.own_data.as_deref();
+        let inside = scene.cwd.is_some_and(|cwd| {
+            cwd.contains(OWN) || own.is_some_and(|own| place::is_below(cwd, own))
+        });
+        let can = inside
+            || part.contains(OWN)
+            || part.contains(".local")
+            || word.glob
+            || own.is_some_and(|own| own.contains(part) || part.contains(place::base_name(own)));
+        if can { place::locate(part, &scene) } else { Tags::NONE }
+    }
+
+    /// `cp settings.json ~/.claude/`: what lands in a folder has the name of its source.
+    pub(super) fn puts_into_folder(&mut self, name: &str, args: &Arguments<'_>) {
+        if !matches!(name, "cp" | "gcp" | "mv" | "gmv" | "ln" | "install" | "rsync" | "scp") {
+            return;
+        }
+        let named = args.value(&["-t", "--target-directory"]);
+        let (folder, sources) = match (&named, args.operands()) {
+            (Some(folder), sources) => (folder, sources),
+            (None, [sources @ .., folder]) => (*folder, sources),
+            (None, []) => return,
+        };
+        for source in sources {
+            let scene = self.scene_now();
+            if name != "mv" && place::locate(&source.text, &scene).has(Tag::OwnProgram) {
+                self.note_path(FactKind::Link, source, Tags::NONE);
+            }
+            let contents = ["/", "/.", "*"].iter().any(|end| source.text.ends_with(end))
+                || args.has_any(&["-T", "--no-target-directory"])
+                || (name == "ln" && args.has_any(&["-n", "--no-dereference"]));
+            let inside = if contents { "" } else { place::base_name(&source.text) };
+            let target = folder.saying(format!("{}/{inside}", folder.text));
+            let tags = place::locate(&target.text, &self.scene_now());
+            let whole = contents || args.has_any(&["-r", "-R", "-a", "--recursive", "--archive"]);
+            let whole = whole || name == "mv";
+            if tags.has(Tag::Guard) || (tags.has(Tag::AboveGuard) && whole) {
+                self.note_path(FactKind::Write, &target, Tags::of(&[Tag::Recursive]));
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Programs that end other processes: whether those are Countersign's.
+
+use regex_automata::meta::{Config, Regex};
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::{By, Ends};
+use super::guard::OWN;
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// What our processes look like in a list of processes.
+const LINES: &[&str] = &[
+    "/usr/local/bin/countersign serve",
+    "/usr/local/bin/countersign hook",
+    "/usr/local/bin/countersign mcp proxy",
+];
+
+/// Longer patterns are not read: they count as meant for us.
+const MOST_PATTERN: usize = 512;
+/// The memory a pattern may take.
+const MOST_MEMORY: usize = 1 << 20;
+
+impl Walker<'_> {
+    /// Notes that one of our processes would be ended or stopped.
+    pub(super) fn ends_processes(
+        &mut self,
+        name: &str,
+        ends: &Ends,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
+        if args.words().iter().any(|word| ends.unless.contains(&word.text.as_str())) {
+            return;
+        }
+        let ours = match ends.by {
+            By::Number => args.words().iter().any(|word| word.taint.has(Tag::Guard)),
+            By::Name => names_ours(args) || is_meant(args, &["-r", "--regexp"], LINES),
+            By::Pattern => is_pattern_of_ours(args),
+            By::Unit => ends.after.iter().any(|verb| args.has(verb)) && names_ours(args),
+        };
+        if ours {
+            let fact = Fact::new(FactKind::Kill, format!("{name} {OWN}"));
+            self.note(fact.tagged(Tags::of(&[Tag::Guard])).at(span));
+        }
+    }
+}
+
+/// Whether a program that lists or filters processes leaves ours.
+pub(super) fn finds_ours(name: &str, args: &Arguments<'_>) -> bool {
+    match name {
+        "pgrep" => is_pattern_of_ours(args),
+        "lsof" | "fuser" => args.words().iter().any(|word| word.text.contains("server.sock")),
+        // What filters a list of processes by our name, or mentions it at all.
+        _ => args.words().iter().any(|word| {
+            // `grep [c]ountersign` does not find itself.
+            word.text.replace(['[', ']'], "").contains(OWN)
+        }),
+    }
+}
+
+/// Whether a word is our name, or that of a service or container of ours.
+fn names_ours(args: &Arguments<'_>) -> bool {
+    args.operands().iter().any(|word| place::base_name(&word.text).contains(OWN))
+}
+
+/// `pkill PATTERN`, `pgrep -f PATTERN`.
+fn is_pattern_of_ours(args: &Arguments<'_>) -> bool {
+    if args.has_any(&["-f", "--full"]) {
+        args.operands().iter().any(|word| matches_any(&word.text, LINES))
+    } else {
+        args.operands().iter().any(|word| matches_any(&word.text, &[OWN]))
+    }
+}
+
+fn is_meant(args: &Arguments<'_>, options: &[&str], lines: &[&str]) -> bool {
+    args.has_any(options) && args.operands().iter().any(|word| matches_any(&word.text, lines))
+}
+
+fn matches_any(pattern: &str, lines: &[&str]) -> bool {
+    if pattern.len() > MOST_PATTERN {
+        return true;
+    }
+    if pattern.chars().all(|char| char.is_ascii_alphanumeric() || " /_-".contains(char)) {
+        return lines.iter().any(|line| line.contains(pattern));
+    }
+    let config = Config::new().nfa_size_limit(Some(MOST_MEMORY));
+    match Regex::builder().configure(config).build(pattern) {
+        Ok(regex) => lines.iter().any(|line| regex.is_match(*line)),
+        // Not an expression to us: it may be one to the program.
+        Err(_) => pattern.contains(OWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_reach_our_processes_are_told() {
+        for pattern in ["countersign", "countersign hook", "c.untersign", "^.*sign", "counter", "."]
+        {
+            assert!(matches_any(pattern, LINES), "{pattern}");
+        }
+        for pattern in ["node", "server.py", "http.server", "python -m x", "^hook$"] {
+            assert!(!matches_any(pattern, LINES), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Which guarded path a path is, lies in, or holds.
+//!
+//! Purely lexical, part by part and without regard to case (some file systems have none). A part
+//! of a path that is a pattern or only partly known counts as whatever it can stand for.
+
+use crate::analyze::UNKNOWN;
+use crate::fact::{Tag, Tags};
+use crate::guarded::{self, Below, Guarded, Role};
+use crate::place::{Scene, clean, is_below};
+
+/// How a path relates to a guarded one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// It is the guarded path.
+    Is,
+    /// It lies below it.
+    Inside,
+    /// It is a folder that holds it.
+    Above,
+}
+
+/// Where a path was found that relates to a guarded one.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    /// Counted from the root or from a home folder.
+    anchored: bool,
+    /// Inside the workspace.
+    in_workspace: bool,
+}
+
+/// Folders that many programs share: a name in them that is not known is somebody else's.
+const SHARED: &[&str] = &[".config", ".local", "share", ".github", "etc", "Library", "Documents"];
+
+/// What is guarded about a path that starts at the root or with something unknown.
+pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
+    let home = home_of(path, scene);
+    let in_workspace = is_in_workspace(path, scene);
+    let mut tags = own(path, scene);
+    for (start, first) in starts(path) {
+        let telling = is_telling(first);
+        for guarded in guarded::paths().iter().filter(|guarded| telling || !is_dotted(guarded)) {
+            let anchored = start == 0 || home == Some(start);
+            let counts = match guarded.below {
+                Below::Root => start == 0 && path.starts_with('/'),
+                Below::Home => home == Some(start) || path.starts_with(UNKNOWN),
+                Below::Anywhere => true,
+            };
+            let found = if counts { relation(path, start, guarded) } else { None };
+            if let Some(relation) = found {
+                tags = tags.and(tags_of(guarded.role, relation, At { anchored, in_workspace }));
+            }
+        }
+    }
+    tags
+}
+
+/// The same for a plain relative path inside the workspace: no pattern, no part that starts with
+/// a dot.
+pub(super) fn of_plain(path: &str) -> Tags {
+    let mut tags = Tags::NONE;
+    let undotted = || guarded::paths().iter().filter(|guarded| !is_dotted(guarded));
+    for (start, _) in starts(path) {
+        for guarded in undotted().filter(|guarded| guarded.below == Below::Anywhere) {
+            if let Some(relation) = relation(path, start, guarded) {
+                let at = At { anchored: false, in_workspace: true };
+                tags = tags.and(tags_of(guarded.role, relation, at));
+            }
+        }
+    }
+    tags
+}
+
+/// Whether a workspace is, lies in or holds what the caller says is Countersign's own, or lies
+/// somewhere that a relative name does not show.
+pub(super) fn concerns(workspace: &str, scene: &Scene<'_>) -> bool {
+    let own = [&scene.context.own_program, &scene.context.own_data];
+    let mut own = own.into_iter().flatten();
+    workspace.contains("/.")
+        || workspace.contains("countersign")
+        || own.any(|own| is_below(own, workspace) || is_below(workspace, own))
+}
+
+/// What the caller says is Countersign's own on this machine.
+fn own(path: &str, scene: &Scene<'_>) -> Tags {
+    let mut tags = Tags::NONE;
+    let in_workspace = is_in_workspace(path, scene);
+    // The home folder and what lies above it hold everything: other rules speak about them.
+    let holds_all = is_below(&clean(scene.home()), path)
+        || scene.workspace().is_some_and(|workspace| is_below(&clean(workspace), path));
+    for (own, role) in [
+        (scene.context.own_program.as_deref(), Role::Program),
+        (scene.context.own_data.as_deref(), Role::Data),
+    ] {
+        let Some(own) = own.map(clean) else { continue };
+        let relation = if path == own {
+            Relation::Is
+        } else if is_below(path, &own) {
+            Relation::Inside
+        } else if !holds_all && is_below(&own, path) {
+            Relation::Above
+        } else {
+            continue;
+        };
+        let found = tags_of(role, relation, At { anchored: true, in_workspace });
+        // A folder with the very program that is in use, unless it is where that is built.
+        let installed = relation == Relation::Above && !in_workspace;
+        tags = tags.and(if installed { found.with(Tag::Installed) } else { found });
+    }
+    tags
+}
+
+fn tags_of(role: Role, relation: Relation, at: At) -> Tags {
+    let above = relation == Relation::Above;
+    let tags = match (role, relation) {
+        // A folder that holds a program or a list of servers holds much else.
+        (Role::Servers, Relation::Above) | (Role::Program, Relation::Inside) => Tags::NONE,
+        (Role::Data, Relation::Above) => Tags::of(&[Tag::AboveGuard, Tag::AboveOwnData]),
+        (Role::Program | Role::Hook | Role::Config, Relation::Above) => {
+            Tags::of(&[Tag::AboveGuard])
+        }
+        (Role::Data, _) => Tags::of(&[Tag::Guard, Tag::OwnData]),
+        (Role::Program, Relation::Is) => Tags::of(&[Tag::Guard, Tag::OwnProgram]),
+        (Role::Hook | Role::Servers | Role::Config, _) => Tags::of(&[Tag::Guard]),
+    };
+    let installed = match role {
+        Role::Hook | Role::Config | Role::Data => at.anchored,
+        Role::Program => !at.in_workspace && !above,
+        Role::Servers => false,
+    };
+    if installed && !tags.is_empty() { tags.with(Tag::Installed) } else { tags }
+}
+
+/// How a path relates to a guarded one, counted from one of its parts. A folder is not above a
+/// program for having the name of one that programs stand in.
+fn relation(path: &str, start: usize, guarded: &Guarded) -> Option<Relation> {
+    let found = relation_to_parts(path, start, guarded.parts)?;
+    (guarded.role != Role::Program || found != Relation::Above).then_some(found)
+}
+
+fn relation_to_parts(path: &str, start: usize, parts: &[&str]) -> Option<Relation> {
+    let mut rest = path.get(start..)?.split('/').filter(|part| !part.is_empty());
+    let mut before = None;
+    for part in parts {
+        let Some(name) = rest.next() else {
+            return before.map(|_| Relation::Above);
+        };
+        if !can_be(name, part, before) {
+            return None;
+        }
+        before = Some(*part);
+    }
+    Some(if rest.next().is_none() { Relation::Is } else { Relation::Inside })
+}
+
+/// Whether a part of a path can stand for this name.
+fn can_be(written: &str, name: &str, before: Option<&str>) -> bool {
+    if !written.contains(['*', '?', '[', UNKNOWN]) {
+        return written.eq_ignore_ascii_case(name);
+    }
+    let literal = written.find(['*', '?', '[', UNKNOWN]).unwrap_or(0);
+    let enough = match before {
+        // The first name must be told apart from others: `*.json` is not about one file.
+        None if written.contains(UNKNOWN) => literal > 2,
+        None => literal > 0,
+        Some(before) if written.contains(UNKNOWN) => literal > 2 || !SHARED.contains(&before),
+        Some(_) => true,
+    };
+    // A pattern does not reach names that start with a dot unless it does so itself.
+    let hidden = name.starts_with('.') && written.starts_with(['*', '?', '[']);
+    enough && !hidden && matches(written, name)
+}
+
+/// Whether a pattern matches a name; `[…]` stands for any one character, and what is not known
+/// for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    const MOST: usize = 256;
+    if pattern.len() > MOST {
+        return true;
+    }
+    let name: Vec<char> = name.to_ascii_lowercase().chars().collect();
+    // Where in the name the pattern so far may have led to.
+    let mut at = vec![false; name.len() + 1];
+    if let Some(first) = at.first_mut() {
+        *first = true;
+    }
+    let mut rest = pattern.chars();
+    while let Some(char) = rest.next() {
+        let mut next = vec![false; at.len()];
+        let one = match char {
+            '*' | UNKNOWN => {
+                let reached = at.iter().position(|here| *here).unwrap_or(at.len());
+                next.iter_mut().skip(reached).for_each(|here| *here = true);
+                at = next;
+                continue;
+            }
+            '?' => None,
+            '[' => {
+                let _ = rest.by_ref().find(|char| *char == ']');
+                None
+            }
+            char => Some(char.to_ascii_lowercase()),
+        };
+        for ((from, to), here) in at.iter().zip(next.iter_mut().skip(1)).zip(&name) {
+            *to = *from && one.is_none_or(|one| one == *here);
+        }
+        at = next;
+    }
+    at.last().copied().unwrap_or(false)
+}
+
+/// Where each part of a path starts, with the part.
+fn starts(path: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    path.split('/').filter_map(move |part| {
+        let start = at;
+        at += part.len() + 1;
+        // The root's own start is that of the first part.
+        let start = if start == 1 && path.starts_with('/') { 0 } else { start };
+        (!part.is_empty()).then_some((start, part))
+    })
+}
+
+fn is_telling(part: &str) -> bool {
+    part.starts_with('.') || part.contains(['*', '?', '[', UNKNOWN])
+}
+
+fn is_dotted(guarded: &Guarded) -> bool {
+    guarded.below != Below::Root && guarded.parts.first().is_some_and(|part| part.starts_with('.'))
+}
+
+/// Where the part after the home folder starts.
+fn home_of(path: &str, scene: &Scene<'_>) -> Option<usize> {
+    let home = clean(scene.home());
+    if is_below(path, &home) && home.len() > 1 {
+        return Some(home.len() + 1);
+    }
+    if path.starts_with("/root/") {
+        return Some("/root/".len());
+    }
+    let rest = ["/home/", "/Users/"].iter().find_map(|homes| path.strip_prefix(homes))?;
+    let (user, _) = rest.split_once('/')?;
+    Some(path.len() - rest.len() + user.len() + 1)
+}
+
+fn is_in_workspace(path: &str, scene: &Scene<'_>) -> bool {
+    scene.workspace().is_some_and(|workspace| is_below(path, &clean(workspace)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn tags(path: &str) -> Tags {
+        let context = Context {
+            home: Some("/home/dev".into()),
+            workspace: Some("/home/dev/project".into()),
+            own_program: Some("/opt/tools/gate".into()),
+            own_data: Some("/srv/gate".into()),
+            ..Context::default()
+        };
+        super::super::locate(path, &Scene::new(&context, &[]))
+    }
+
+    #[test]
+    fn patterns_stand_for_names() {
+        for (pattern, name) in
+            [(".cl*de", ".claude"), (".c?aude", ".claude"), (".[a-d]laude", ".claude"), ("*", "x")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [(".cl*x", ".claude"), ("?", "ab"), ("ab", "abc"), ("", "a")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_lies_in_or_holds_what_is_guarded() {
+        for (path, has, without) in [
+            ("~/.claude/settings.json", &[Tag::Guard, Tag::Installed][..], &[Tag::AboveGuard][..]),
+            ("~/.claude", &[Tag::AboveGuard, Tag::Installed], &[Tag::Guard]),
+            ("~/.Claude", &[Tag::AboveGuard], &[]),
+            ("~/.cl*de", &[Tag::AboveGuard, Tag::Installed], &[]),
+            ("~/.claude/*", &[Tag::AboveGuard], &[]),
+            (".claude/settings.json", &[Tag::Guard], &[Tag::Installed]),
+            (".claude", &[Tag::AboveGuard], &[Tag::Installed]),
+            ("~/.config", &[Tag::AboveGuard, Tag::Installed], &[Tag::Guard]),
+            ("~/.local/share", &[Tag::AboveGuard, Tag::AboveOwnData], &[Tag::OwnData]),
+            ("~/.local/share/countersign/server.key", &[Tag::Guard, Tag::OwnData], &[]),
+            ("~/.cargo/bin/countersign", &[Tag::OwnProgram, Tag::Installed], &[]),
+            ("target/release/countersign", &[Tag::OwnProgram], &[Tag::Installed]),
+            ("/opt/tools/gate", &[Tag::OwnProgram, Tag::Installed], &[]),
+            ("/opt/tools", &[Tag::AboveGuard, Tag::Installed], &[]),
+            ("/srv/gate/x.db", &[Tag::OwnData, Tag::Installed], &[]),
+            ("/etc/claude-code/managed-settings.json", &[Tag::Guard, Tag::Installed], &[]),
+            ("~/Documents/Cline/Hooks/PreToolUse", &[Tag::Guard, Tag::Installed], &[]),
+            ("opencode.json", &[Tag::Guard], &[Tag::Installed]),
+        ] {
+            let found = tags(path);
+            assert!(found.all(Tags::of(has)), "{path}: {:?}", found.iter().collect::<Vec<_>>());
+            assert!(
+                !found.any(Tags::of(without)),
+                "{path}: {:?}",
+                found.iter().collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn neighbours_are_not_guarded() {
+        for path in [
+            "~/.claude/commands/x.md",
+            "~/.config/foo",
+            "~/.config/$X/foo",
+            "src/countersign/main.rs",
+            "countersign",
+            "*.json",
+            "*",
+            "docs/mcp.json",
+            "Documents/Cline/Hooks",
+            "~/.vscode",
+            "bin",
+        ] {
+            let found = tags(&path.replace("$X", &UNKNOWN.to_string()));
+            let guards = Tags::of(&[Tag::Guard, Tag::AboveGuard]);
+            assert!(!found.any(guards), "{path}: {:?}", found.iter().collect::<Vec<_>>());
+        }
+    }
+}
