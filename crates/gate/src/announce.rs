@@ -102,6 +102,7 @@ impl Passing {
             | What::SessionEnded { .. }
             | What::DeviceWaiting { .. }
             | What::SignedOut { .. }
+            | What::RightsChanged
             | What::Halted
             | What::Resumed => {}
         }

@@ -90,6 +90,9 @@ pub struct Request {
     pub details: Hash,
     /// The hash of the token that goes to the person's devices.
     pub token: SecretHash,
+    /// Whether the asker waits for the answer: nobody uses it once the asker is gone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attended: bool,
 }
 
 /// What a person is shown, and what an edited action is judged by. Redacted, and sealed where it
@@ -148,6 +151,7 @@ pub(crate) struct Question<'a> {
     pub(crate) expires_at: Timestamp,
     pub(crate) escalate_at: Option<Timestamp>,
     pub(crate) quorum: Quorum,
+    pub(crate) attended: bool,
     pub(crate) shown: Shown,
 }
 
@@ -222,6 +226,7 @@ impl Approval {
             expires_at: question.expires_at,
             escalate_at: question.escalate_at,
             quorum: question.quorum,
+            attended: question.attended,
         };
         let sealed = keyring.seal(request.id.as_str(), &plain, clock)?;
         let signature = Sign(keyring.sign(Purpose::Request, &request.to_bytes()));

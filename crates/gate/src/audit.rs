@@ -8,9 +8,13 @@
 //! - Change, drop, swap or insert a record, and the hashes no longer follow from each other.
 //! - Drop the last ones, and the end that the server signs with every commit does not match. Only
 //!   the latest end is kept, so there is no older one to put in its place.
+//! - Drop everything, or put an older copy back, and the chain is shorter than the server noted
+//!   beside its key ([`Noted`](crate::store::Noted)).
 //! - Erasure takes a record's payload, salt and owner away and leaves its digest: the chain still
-//!   verifies, and nothing can be guessed back without the salt.
+//!   verifies, and nothing can be guessed back without the salt. A record names the numbers of
+//!   those that were erased; content that is missing without that is damage.
 //! - Retention cuts the oldest records off and leaves a signed anchor where the chain now begins.
+//! - Neither erasure nor retention takes a record away that does not hold: damage stays visible.
 //!
 //! Payloads have been through redaction before they get here, and hold only what the level of
 //! logging asks for.
@@ -20,15 +24,21 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, PublicKey, Purpose};
 
+mod check;
+mod damage;
 mod erase;
 mod event;
 mod export;
+mod numbers;
 mod verify;
 
-pub use erase::erase;
+pub use check::check;
+pub use damage::Damage;
+pub use erase::{erase, erasure_records};
 pub use event::Event;
 pub use export::export;
-pub use verify::{Damage, Report, Verifier, verify};
+pub use numbers::Numbers;
+pub use verify::{Report, Verifier};
 
 /// Between two checkpoints there are so many records.
 pub const CHECKPOINT_EVERY: u64 = 1_024;
@@ -181,6 +191,11 @@ impl Record {
     #[must_use]
     pub const fn head(&self) -> Head {
         Head { number: self.number, hash: self.hash, at: self.at }
+    }
+
+    /// Whether the content is what was recorded. Content that is gone cannot be wrong.
+    pub(crate) fn content_holds(&self) -> bool {
+        self.content.as_ref().is_none_or(|content| content.digest() == self.digest)
     }
 
     fn computed_hash(&self) -> [u8; 32] {

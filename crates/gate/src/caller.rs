@@ -1,7 +1,8 @@
 //! Who is asking, and who is answering. Two types, so that one can never pass for the other.
 //!
-//! A [`Caller`] comes from an API key, or from a person whose assistant works for them. A
-//! [`Person`] comes from a signed-in device or a channel that is bound to them, never from a key.
+//! A [`Caller`] comes from an API key, from a person whose assistant works for them, or from an
+//! agent of this machine over the local socket. A [`Person`] comes from a signed-in device, a
+//! channel that is bound to them or the local socket, never from a key or an agent's process.
 
 use std::sync::Arc;
 
@@ -9,8 +10,10 @@ use countersign_core::Action;
 
 use crate::id::{DeviceId, KeyId, UserId, WorkspaceId};
 use crate::key::{Access, ApiKey};
+use crate::process::{Pid, Process, Processes, Uid};
 use crate::redacted;
 use crate::scope;
+use crate::session::Session;
 use crate::store::Epoch;
 use crate::user::{Role, User};
 
@@ -20,8 +23,23 @@ pub struct Caller {
     pub(crate) user: UserId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) key: Option<Arc<ApiKey>>,
+    /// The machine a key is used on, or the console at which the person sits.
+    pub(crate) device: Option<DeviceId>,
     /// Recognised from memory, in this epoch: proposals of theirs are decided in no other.
     pub(crate) epoch: Option<Epoch>,
+    pub(crate) origin: Origin,
+}
+
+/// What is known of where a caller without a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It has a key, or its person is present.
+    Known,
+    /// The local socket, of a person who has a signed-in device elsewhere: nobody is known to be
+    /// present.
+    Socket,
+    /// The local socket, from a process that belongs to these agents.
+    Agents(Arc<[Process]>),
 }
 
 impl Caller {
@@ -52,9 +70,26 @@ impl Caller {
         (!covered).then(|| redacted::scope(&needed))
     }
 
+    /// The agents of this machine it belongs to, where it came over the local socket without a key.
+    #[must_use]
+    pub fn local_agents(&self) -> Option<&[Process]> {
+        match &self.origin {
+            Origin::Agents(agents) => Some(agents),
+            Origin::Known | Origin::Socket => None,
+        }
+    }
+
+    /// Whether it may work in a session, as far as processes go: an agent of this machine works in
+    /// its own sessions alone.
+    pub(crate) fn may_enter(&self, session: &Session) -> bool {
+        let Some(agents) = self.local_agents() else { return true };
+        session.plan.process.is_some_and(|process| agents.contains(&process))
+    }
+
     /// Whether a model decides what it does, with no person at its side.
     pub(crate) fn is_agent(&self) -> bool {
-        self.key.as_ref().is_some_and(|key| key.access == Access::Agent)
+        let key = self.key.as_ref();
+        self.origin != Origin::Known || key.is_some_and(|key| key.access == Access::Agent)
     }
 
     pub(crate) fn is_program(&self) -> bool {
@@ -68,15 +103,27 @@ pub struct Person {
     pub(crate) user: User,
     pub(crate) device: Option<DeviceId>,
     pub(crate) peer: Option<Peer>,
+    /// Only the local socket speaks for them, though they have a device to prove themselves by.
+    pub(crate) unproven: bool,
 }
 
 /// The process at the other end, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// Its process id.
-    pub pid: u32,
+    pub pid: Pid,
     /// The operating system's user.
-    pub uid: u32,
+    pub uid: Uid,
+    /// When it began, as it was seen when it connected.
+    pub started: Option<u64>,
+}
+
+impl Peer {
+    /// The process that has this number now.
+    #[must_use]
+    pub fn of(pid: Pid, uid: Uid, processes: &dyn Processes) -> Self {
+        Self { pid, uid, started: processes.started(pid) }
+    }
 }
 
 impl Person {
@@ -98,6 +145,13 @@ impl Person {
         Self { peer: Some(peer), ..self }
     }
 
+    /// Whether only the local socket speaks for them, though they have a signed-in device: they may
+    /// look, say no and stop things.
+    #[must_use]
+    pub const fn is_unproven(&self) -> bool {
+        self.unproven
+    }
+
     /// What they are, seen from a workspace.
     #[must_use]
     pub fn role_in(&self, workspace: &WorkspaceId) -> Role {
@@ -111,7 +165,9 @@ impl Person {
             user: self.user.id.clone(),
             workspace: workspace.clone(),
             key: None,
+            device: self.device.clone(),
             epoch: None,
+            origin: if self.unproven { Origin::Socket } else { Origin::Known },
         })
     }
 }

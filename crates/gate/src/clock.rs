@@ -1,15 +1,18 @@
 //! The only place that asks for time or randomness.
 //!
 //! Everything else takes both from here, so that a test owns the clock and a trace can be played
-//! again. Time in the gate never runs backwards: [`Steady`] holds on to the latest moment seen, so
-//! that a clock set back revives nothing that has expired.
+//! again. What expires, expires by a [`MonotonicClock`], whatever the system's clock is set to.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+
+mod monotonic;
+
+pub use monotonic::{MonotonicClock, Step, TOLERANCE};
 
 /// A moment: milliseconds since 1970, UTC.
 #[derive(
@@ -90,11 +93,38 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// The time now.
     fn now(&self) -> Timestamp;
 
+    /// How much time has passed since some moment that stays the same, also while the machine was
+    /// asleep. Nobody can set it.
+    fn elapsed(&self) -> Duration;
+
+    /// The time as the system's clock shows it, for people and other machines.
+    fn wall(&self) -> Timestamp {
+        self.now()
+    }
+
     /// Fills a buffer with bytes nobody can guess.
     ///
     /// # Errors
     /// The machine has none to give. Nothing that needs them may go on.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError>;
+}
+
+impl<T: Clock + ?Sized> Clock for Arc<T> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        (**self).elapsed()
+    }
+
+    fn wall(&self) -> Timestamp {
+        (**self).wall()
+    }
+
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
+        (**self).fill(bytes)
+    }
 }
 
 /// There is no randomness to be had.
@@ -122,35 +152,24 @@ impl Clock for System {
         Timestamp(milliseconds(since))
     }
 
+    #[cfg(unix)]
+    fn elapsed(&self) -> Duration {
+        // Of those that nobody can set, the one that goes on while the machine is asleep.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+        Duration::try_from(rustix::time::clock_gettime(CLOCK)).unwrap_or_default()
+    }
+
+    #[cfg(not(unix))]
+    fn elapsed(&self) -> Duration {
+        static BEGAN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        BEGAN.get_or_init(std::time::Instant::now).elapsed()
+    }
+
     fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
         getrandom::fill(bytes).map_err(|_| ChanceError)
-    }
-}
-
-/// A clock that never runs backwards.
-#[derive(Debug)]
-pub struct Steady {
-    clock: Arc<dyn Clock>,
-    latest: AtomicI64,
-}
-
-impl Steady {
-    /// Holds a clock to what was already seen, such as the time of the last record.
-    #[must_use]
-    pub fn new(clock: Arc<dyn Clock>, seen: Timestamp) -> Self {
-        Self { clock, latest: AtomicI64::new(seen.0) }
-    }
-}
-
-impl Clock for Steady {
-    fn now(&self) -> Timestamp {
-        let now = self.clock.now();
-        let before = self.latest.fetch_max(now.0, Ordering::AcqRel);
-        Timestamp(before.max(now.0))
-    }
-
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
-        self.clock.fill(bytes)
     }
 }
 
@@ -159,22 +178,35 @@ impl Clock for Steady {
 #[derive(Debug)]
 pub struct Fake {
     now: AtomicI64,
-    drawn: std::sync::atomic::AtomicU64,
+    /// In milliseconds.
+    elapsed: AtomicU64,
+    drawn: AtomicU64,
 }
 
 impl Fake {
     /// A clock that stands at a moment.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self { now: AtomicI64::new(now.0), drawn: std::sync::atomic::AtomicU64::new(0) }
+        Self { now: AtomicI64::new(now.0), elapsed: AtomicU64::new(0), drawn: AtomicU64::new(0) }
     }
 
     /// Lets time pass.
     pub fn pass(&self, duration: Duration) {
-        self.now.fetch_add(milliseconds(duration), Ordering::AcqRel);
+        self.advance(duration, duration);
     }
 
-    /// Sets the clock, forwards or back.
+    /// Lets time pass while the system's clock runs so many times as fast.
+    pub fn run(&self, duration: Duration, rate: f64) {
+        self.advance(duration, duration.mul_f64(rate));
+    }
+
+    fn advance(&self, elapsed: Duration, shown: Duration) {
+        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        self.elapsed.fetch_add(elapsed, Ordering::AcqRel);
+        self.now.fetch_add(milliseconds(shown), Ordering::AcqRel);
+    }
+
+    /// Sets the system's clock, forwards or back. No time passes.
     pub fn set(&self, now: Timestamp) {
         self.now.store(now.0, Ordering::Release);
     }
@@ -183,6 +215,10 @@ impl Fake {
 impl Clock for Fake {
     fn now(&self) -> Timestamp {
         Timestamp(self.now.load(Ordering::Acquire))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.elapsed.load(Ordering::Acquire))
     }
 
     fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
@@ -216,18 +252,6 @@ mod tests {
         ] {
             assert_eq!(Timestamp(milliseconds).to_string(), written);
         }
-    }
-
-    #[test]
-    fn a_clock_set_back_stands_still() {
-        let fake = Arc::new(Fake::at(Timestamp(1_000)));
-        let steady = Steady::new(fake.clone(), Timestamp(500));
-        assert_eq!(steady.now(), Timestamp(1_000));
-        fake.set(Timestamp(10));
-        assert_eq!(steady.now(), Timestamp(1_000));
-        fake.set(Timestamp(2_000));
-        assert_eq!(steady.now(), Timestamp(2_000));
-        assert_eq!(Steady::new(fake, Timestamp(9_000)).now(), Timestamp(9_000));
     }
 
     #[test]

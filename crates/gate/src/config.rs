@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_core::analyze::url::is_origin;
 use serde::{Deserialize, Serialize};
 
 use crate::approval::QuorumRow;
@@ -123,7 +124,13 @@ impl Config {
         }
         if let Some(origins) = read("AUTO_ACTION_ALLOWED_ORIGINS") {
             let named = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
-            self.allowed_origins = Some(named.map(str::to_owned).collect());
+            let named: Vec<_> = named.map(str::to_owned).collect();
+            if !named.iter().all(|origin| is_origin(origin)) {
+                let problem =
+                    "names something that is not an origin, such as `https://example.com`";
+                return Err(EnvironmentError { variable: "AUTO_ACTION_ALLOWED_ORIGINS", problem });
+            }
+            self.allowed_origins = Some(named);
         }
         Ok(self)
     }
@@ -178,6 +185,10 @@ mod tests {
             ("AUTO_ACTION_LOG_RETENTION_DAYS", "-1"),
             ("CRITICAL_POINT_TIMEOUT", "5m"),
             ("CRITICAL_POINT_TIMEOUT", "99999999999"),
+            ("AUTO_ACTION_ALLOWED_ORIGINS", "http://"),
+            ("AUTO_ACTION_ALLOWED_ORIGINS", "localhost, https://"),
+            ("AUTO_ACTION_ALLOWED_ORIGINS", "file:///etc"),
+            ("AUTO_ACTION_ALLOWED_ORIGINS", "https://user:secret@example.com"),
         ] {
             let error = with(variable, text).unwrap_err();
             assert_eq!(error.variable, variable, "{text}");

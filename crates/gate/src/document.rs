@@ -121,12 +121,45 @@ pub(crate) async fn recall_counter(store: &dyn Store, key: &str) -> Result<u64, 
     }
 }
 
-/// Reads all that a query finds.
+/// What a query found.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) held: Vec<Held<T>>,
+    /// The ids of documents that somebody else wrote, and that cannot be read.
+    pub(crate) damaged: Vec<String>,
+    /// The id of the last one, read or not: where the next search begins.
+    pub(crate) last: Option<String>,
+}
+
+/// Reads all that a query finds. One document that cannot be read does not hide the others.
+pub(crate) async fn find_all<T: Document>(
+    store: &dyn Store,
+    query: &Query,
+) -> Result<Found<T>, StoreError> {
+    let stored = store.find(query).await?;
+    let last = stored.last().map(|stored| stored.doc.id.clone());
+    let mut found = Found { held: Vec::with_capacity(stored.len()), damaged: Vec::new(), last };
+    for stored in &stored {
+        match held::<T>(stored) {
+            // A document under another's id is not that document.
+            Ok(held) if held.value.id() == stored.doc.id => found.held.push(held),
+            Ok(_) | Err(_) => found.damaged.push(stored.doc.id.clone()),
+        }
+    }
+    Ok(found)
+}
+
+/// Reads all that a query finds and that can be read; nothing only when there is no more.
 pub(crate) async fn find<T: Document>(
     store: &dyn Store,
     query: &Query,
 ) -> Result<Vec<Held<T>>, StoreError> {
-    store.find(query).await?.iter().map(held).collect()
+    let mut found = find_all(store, query).await?;
+    while found.held.is_empty() && found.last.is_some() {
+        let query = Query { after: found.last, ..query.clone() };
+        found = find_all(store, &query).await?;
+    }
+    Ok(found.held)
 }
 
 fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {

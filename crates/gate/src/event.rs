@@ -61,6 +61,8 @@ pub enum What {
     SignedOut {
         device: Option<DeviceId>,
     },
+    /// Something that gave the user a right is gone or different: a key, a machine, a membership.
+    RightsChanged,
     /// A device wants to be approved.
     DeviceWaiting {
         device: DeviceId,
@@ -79,13 +81,15 @@ pub(crate) struct Bus {
     /// The kill switch is thrown so seldom that whoever cares for nothing else is not woken for
     /// every action.
     switch: watch::Sender<()>,
+    /// Everybody who waits looks again when somebody's rights have changed.
+    rights: watch::Sender<()>,
     waiting: Mutex<HashMap<ApprovalId, watch::Sender<()>>>,
 }
 
 impl Bus {
     pub(crate) fn new() -> Self {
-        let (all, switch) = (broadcast::channel(BACKLOG).0, watch::channel(()).0);
-        Self { all, switch, waiting: Mutex::default() }
+        let (switch, rights) = (watch::channel(()).0, watch::channel(()).0);
+        Self { all: broadcast::channel(BACKLOG).0, switch, rights, waiting: Mutex::default() }
     }
 
     /// Tells everybody. Nobody may be listening.
@@ -98,6 +102,7 @@ impl Bus {
                 }
             }
             What::Halted | What::Resumed => self.switch.send_replace(()),
+            What::SignedOut { .. } | What::RightsChanged => self.rights.send_replace(()),
             _ => {}
         }
         let _ = self.all.send(Arc::new(event));
@@ -110,6 +115,11 @@ impl Bus {
     /// Wakes up when the kill switch was thrown, either way.
     pub(crate) fn switched(&self) -> watch::Receiver<()> {
         self.switch.subscribe()
+    }
+
+    /// Wakes up when somebody's rights have changed.
+    pub(crate) fn rights_changed(&self) -> watch::Receiver<()> {
+        self.rights.subscribe()
     }
 
     /// Wakes up once an approval is settled. Subscribe first, then look at the store: what is

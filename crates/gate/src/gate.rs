@@ -19,34 +19,44 @@ use countersign_core::Policy;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, watch};
 
-use crate::audit::{Draft, Subject};
-use crate::clock::{ChanceError, Clock, Steady, Timestamp, random};
+use crate::audit::{self, Draft, Subject};
+use crate::bytes::Hash;
+use crate::clock::{ChanceError, Clock, MonotonicClock, Timestamp, random};
 use crate::config::Config;
 use crate::document::{self, Document, Held, Marks, Shared};
 use crate::event::{Bus, Event};
 use crate::id::UserId;
-use crate::keyring::Keyring;
+use crate::judging::{Executor, Judging, NotJudged, Threads};
+use crate::keyring::{Keyring, Purpose};
 use crate::process::Processes;
+use crate::process::agents::Agents;
 use crate::redacted::Plain;
 use crate::settings::Settings;
 use crate::store::{Batch, CommitError, Committed, Kind, Store, StoreError};
 use crate::vault::Vault;
 
 mod answer;
+mod attend;
 mod card;
 mod control;
 #[cfg(test)]
 mod explore;
+mod handover;
 mod history;
 mod idempotency;
 mod join;
+mod judge;
 mod key;
 mod list;
 mod people;
+mod ready;
 mod remember;
 mod report;
+mod rights;
+mod running;
 mod session;
 mod settings;
+mod socket;
 mod spend;
 mod submit;
 mod sweep;
@@ -54,14 +64,17 @@ mod transfer;
 
 pub use answer::{AnswerError, Answered, Reply};
 pub use card::{Card, WaitingFirst};
+pub use control::Kept;
 pub use history::ReadError;
-pub use idempotency::{Begun, Claim, IdempotencyError};
+pub use idempotency::{Allows, Begun, Claim, IdempotencyError};
 pub use key::{AuthError, NewSecret, Usage};
 pub use list::{Page, Paged, Progress, Whose};
-pub use people::PeopleError;
-pub use remember::Remembered;
-pub use report::ReportError;
+pub use people::{Joined, PeopleError};
+pub use remember::{Reach, Remembered};
+pub use report::{ReportError, ReportedError};
+pub use rights::Lost;
 pub use session::{Consent, SiteCredential, StartError};
+pub use socket::AtSocket;
 pub use spend::SpendError;
 pub use sweep::Swept;
 
@@ -70,15 +83,22 @@ pub use sweep::Swept;
 pub struct Gate {
     store: Arc<dyn Store>,
     keyring: Arc<Keyring>,
-    clock: Steady,
+    clock: Arc<MonotonicClock>,
     processes: Arc<dyn Processes>,
+    agents: Agents,
     policy: RwLock<Policy>,
     config: Config,
     vault: Vault,
     bus: Bus,
     present: Mutex<Presence>,
+    attendance: attend::Attendance,
+    handovers: handover::Handovers,
     claims: idempotency::Claims,
-    plain: Plain,
+    plain: Arc<Plain>,
+    judging: Judging,
+    /// Who has halted everything while the store could not be written.
+    halted_by: Mutex<Option<UserId>>,
+    last_write: ready::LastWrite,
     files: Option<transfer::Files>,
 }
 
@@ -120,6 +140,12 @@ pub enum GateError {
     /// Another process has changed something since the caller was recognised from memory.
     #[error("something has changed meanwhile: try again")]
     Outdated,
+    /// The key, machine, device or person no longer has the right to do this.
+    #[error("the right to do this was taken away: {0}")]
+    Revoked(Lost),
+    /// There is too much to judge.
+    #[error(transparent)]
+    NotJudged(#[from] NotJudged),
     /// Others changed the same things again and again.
     #[error("too much is happening at once: try again")]
     Busy,
@@ -132,21 +158,29 @@ impl Gate {
     /// Opens the gate: what was left over from before is put in order first.
     ///
     /// # Errors
-    /// The store failed.
+    /// The record is damaged, or the store failed.
     pub async fn open(parts: Parts) -> Result<Self, GateError> {
         let Parts { store, keyring, clock, processes, policy, config } = parts;
-        // Time goes on from the last record: a clock that was set back while nobody looked
+        check_record(&*store, &keyring).await?;
+        // Time goes on from the last record: a clock that was set back while the gate was closed
         // revives nothing.
         let seen = store.chain().await?.end().at;
+        let judging = Judging::new(Arc::new(Threads::default()), Arc::clone(&clock));
         let gate = Self {
-            clock: Steady::new(clock, seen),
+            clock: Arc::new(MonotonicClock::new(clock, seen)),
             policy: RwLock::new(policy),
             bus: Bus::new(),
             present: Mutex::default(),
+            attendance: attend::Attendance::default(),
+            handovers: handover::Handovers::default(),
             vault: Vault::default(),
             claims: idempotency::Claims::default(),
-            plain: Plain::default(),
+            plain: Arc::default(),
+            judging,
+            halted_by: Mutex::default(),
+            last_write: ready::LastWrite::default(),
             files: None,
+            agents: Agents::default(),
             store,
             keyring,
             processes,
@@ -155,6 +189,13 @@ impl Gate {
         gate.set_up_control().await?;
         gate.recover().await?;
         Ok(gate)
+    }
+
+    /// The same gate, with large inputs judged elsewhere than on threads of its own.
+    #[must_use]
+    pub fn judging_on(mut self, executor: Arc<dyn Executor>) -> Self {
+        self.judging = self.judging.on(executor);
+        self
     }
 
     /// Judges by another policy from now on.
@@ -190,6 +231,12 @@ impl Gate {
         &self.keyring
     }
 
+    /// What is known of the machine's processes.
+    #[must_use]
+    pub fn processes(&self) -> &dyn Processes {
+        &*self.processes
+    }
+
     /// Where everything is kept.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
@@ -202,10 +249,23 @@ impl Gate {
         &self.config
     }
 
-    /// The time now. Never runs backwards.
+    /// The gate's time, by which everything expires. Never runs backwards, never stands still.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// A moment of the gate's time as the system's clock would show it: for people, and for
+    /// programs that compare it with a clock of their own.
+    #[must_use]
+    pub fn shown(&self, at: Timestamp) -> Timestamp {
+        self.clock.shown(at)
+    }
+
+    /// The gate's clock, for what has to agree with it about what has expired.
+    #[must_use]
+    pub fn clock(&self) -> Arc<MonotonicClock> {
+        Arc::clone(&self.clock)
     }
 
     /// Somebody's device has connected; they can be reached until it is gone.
@@ -262,7 +322,12 @@ impl Gate {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
-        self.store.commit(batch).await
+        if let Some(control) = self.halted_against(&batch) {
+            return Err(control);
+        }
+        let outcome = self.store.commit(batch).await;
+        self.last_write.keep(&outcome);
+        outcome
     }
 
     /// What goes on record.
@@ -284,16 +349,45 @@ impl Gate {
     }
 }
 
-/// Whether everything is halted.
+/// Nothing is gated over a record that is damaged: what is allowed from here on would be on record
+/// beside what somebody else wrote.
+async fn check_record(store: &dyn Store, keyring: &Keyring) -> Result<(), StoreError> {
+    let report = audit::check(store, &keyring.public(), &[], &mut |_| {}).await?;
+    match report.damage.first() {
+        None => Ok(()),
+        Some(first) => Err(StoreError(format!("the record is damaged: {first}"))),
+    }
+}
+
+/// Whether everything is halted, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Control {
     halted: bool,
     by: Option<UserId>,
     at: Timestamp,
+    /// Over the rest. Nobody else can make one.
+    #[serde(default)]
+    seal: Option<Hash>,
 }
 
 impl Control {
     const ID: &'static str = "gate";
+
+    fn new(halted: bool, by: Option<UserId>, at: Timestamp, keyring: &Keyring) -> Self {
+        let control = Self { halted, by, at, seal: None };
+        Self { seal: Some(control.computed_seal(keyring)), ..control }
+    }
+
+    /// Whether this server has switched it so.
+    fn holds(&self, keyring: &Keyring) -> bool {
+        self.seal == Some(self.computed_seal(keyring))
+    }
+
+    fn computed_seal(&self, keyring: &Keyring) -> Hash {
+        let by = self.by.as_ref().map_or("", |by| by.as_str());
+        let text = format!("{} {} {by}", self.halted, self.at.0);
+        Hash(keyring.fingerprint(Purpose::KillSwitch, text.as_bytes()))
+    }
 }
 
 impl Document for Control {

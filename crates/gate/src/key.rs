@@ -39,6 +39,9 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
     /// The key that takes its place.
     pub rotated_to: Option<KeyId>,
+    /// The first key of its line, if it took another's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_of_line: Option<KeyId>,
 }
 
 /// Who is behind a key.
@@ -100,6 +103,12 @@ impl ApiKey {
     #[must_use]
     pub fn works_at(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)
+    }
+
+    /// The id that stays the same when a key is rotated.
+    #[must_use]
+    pub fn line(&self) -> &KeyId {
+        self.first_of_line.as_ref().unwrap_or(&self.id)
     }
 
     /// The key of one of its counters.

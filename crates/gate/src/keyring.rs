@@ -22,6 +22,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::clock::{ChanceError, Clock, random};
+use crate::store::Sqlite;
 
 /// What a signature or a fingerprint is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub enum Purpose {
     Head,
     Checkpoint,
     Anchor,
+    Noted,
+    KillSwitch,
     ActionFingerprint,
     ApprovalToken,
     Csrf,
@@ -50,6 +53,8 @@ impl Purpose {
             Self::Head => b"countersign head v1\0",
             Self::Checkpoint => b"countersign checkpoint v1\0",
             Self::Anchor => b"countersign anchor v1\0",
+            Self::Noted => b"countersign noted v1\0",
+            Self::KillSwitch => b"countersign kill switch v1\0",
             Self::ActionFingerprint => b"countersign action fingerprint v1\0",
             Self::ApprovalToken => b"countersign approval token v1\0",
             Self::Csrf => b"countersign csrf v1\0",
@@ -85,6 +90,13 @@ pub enum KeyringError {
     /// Others may read the file.
     #[error("`{}` can be read by others: make it readable by its owner alone (chmod 600)", .0.display())]
     Exposed(PathBuf),
+    /// There is a database, and its key is gone.
+    #[error(
+        "`{}` is missing, and the database beside it was made with it: put it back. Without it \
+         nothing that was signed can be checked, and nothing that was sealed can be read",
+        .0.display()
+    )]
+    Gone(PathBuf),
     /// The file is not one of ours.
     #[error("`{}` is not a server key", .0.display())]
     Damaged(PathBuf),
@@ -102,14 +114,19 @@ const FILE: &str = "server.key";
 const SEED: usize = 32;
 
 impl Keyring {
-    /// Opens the keyring of a data folder, or makes one if there is none.
+    /// Opens the keyring of a data folder, or makes one if there is neither a key nor a database.
     ///
     /// # Errors
-    /// The file is there but damaged or open to others, or cannot be made.
+    /// The file is there but damaged or open to others, is gone, or cannot be made.
     pub fn open(folder: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
         let path = folder.join(FILE);
         match Self::read(&path) {
             Err(KeyringError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                if was_used(folder)
+                    .map_err(|cause| KeyringError::Io { path: path.clone(), cause })?
+                {
+                    return Err(KeyringError::Gone(path));
+                }
                 Self::make(folder, &path, clock)
             }
             other => other,
@@ -247,6 +264,12 @@ impl fmt::Display for PublicKey {
     }
 }
 
+/// Whether a data folder holds what was made with a key.
+fn was_used(folder: &Path) -> io::Result<bool> {
+    let database = folder.join(Sqlite::FILE);
+    Ok(database.try_exists()? || Sqlite::note_of(&database).try_exists()?)
+}
+
 fn derive(seed: &[u8; SEED], what: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut mac = mac(seed);
     mac.update(what);
@@ -348,5 +371,16 @@ mod tests {
         fs::write(&path, "short").unwrap();
         let opened = Keyring::open(folder.path(), &crate::clock::System);
         assert!(matches!(opened, Err(KeyringError::Damaged(_))));
+    }
+
+    #[test]
+    fn a_key_that_is_gone_is_not_replaced_where_there_is_a_database() {
+        for left in [Sqlite::FILE, "gate.noted"] {
+            let folder = crate::testing::folder();
+            fs::write(folder.path().join(left), "").unwrap();
+            let opened = Keyring::open(folder.path(), &crate::clock::System);
+            assert!(matches!(opened, Err(KeyringError::Gone(_))), "{left}: {opened:?}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+        }
     }
 }

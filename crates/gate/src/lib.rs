@@ -16,6 +16,7 @@ mod document;
 pub mod event;
 pub mod gate;
 pub mod id;
+pub mod judging;
 pub mod key;
 pub mod keyring;
 pub mod permit;

@@ -2,6 +2,7 @@
 
 use countersign_core::{Action, Context};
 
+use crate::clock::Timestamp;
 use crate::id::{ActionId, ApprovalId, SessionId};
 use crate::proposal::{Script, binding};
 
@@ -15,6 +16,43 @@ pub struct Permit {
     pub(crate) digest: String,
     pub(crate) approval: Option<ApprovalId>,
     pub(crate) session: Option<SessionId>,
+    pub(crate) report_by: Option<Timestamp>,
+    pub(crate) by: Basis,
+}
+
+/// Why an action may run: who or what has agreed to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// The rules ask nobody about it.
+    Rules,
+    /// A person was asked and said yes.
+    Person,
+    /// A person has said yes to this very action before, and wanted that remembered.
+    Remembered,
+    /// The session confirms by itself: nobody was asked.
+    AutoConfirm,
+    /// Autonomous mode is on: nobody was asked.
+    Autonomous,
+    /// A program uses its owner's key, and its owner wants no questions: nobody was asked.
+    Program,
+    /// A person said yes to this very call when the host's hook asked.
+    HandedOver,
+}
+
+impl Basis {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rules => "rules",
+            Self::Person => "person",
+            Self::Remembered => "remembered",
+            Self::AutoConfirm => "auto_confirm",
+            Self::Autonomous => "autonomous",
+            Self::Program => "program",
+            Self::HandedOver => "handed_over",
+        }
+    }
 }
 
 /// What is about to run is not what was permitted.
@@ -53,6 +91,18 @@ impl Permit {
     #[must_use]
     pub const fn approval(&self) -> Option<&ApprovalId> {
         self.approval.as_ref()
+    }
+
+    /// Until when it may take: from then on it is taken for over.
+    #[must_use]
+    pub const fn report_by(&self) -> Option<Timestamp> {
+        self.report_by
+    }
+
+    /// Who or what has agreed.
+    #[must_use]
+    pub const fn by(&self) -> Basis {
+        self.by
     }
 
     /// The session it belongs to.

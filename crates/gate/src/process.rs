@@ -4,15 +4,16 @@
 //! Where the system does not tell, the answer is [`Descent::Unknown`], and other rules (an agent's
 //! credential never answers) must do.
 //!
-//! What this cannot see: a process whose parents have ended belongs to the system's first process
-//! or to a reaper from then on. It hinders an agent that asks its own tools to say yes; it is no
-//! jail.
+//! A process whose parents have ended belongs to the system's first process or to another that
+//! adopts orphans. What it keeps are its [`Marks`], by which [`agents`] tells whose it was.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+
+pub mod agents;
 
 /// The number of a process.
 pub type Pid = u32;
@@ -30,10 +31,36 @@ pub trait Processes: Send + Sync + fmt::Debug {
 
     /// The user it runs as.
     fn owner(&self, pid: Pid) -> Option<Uid>;
+
+    /// What its descendants inherit, and keep when it ends.
+    fn marks(&self, pid: Pid) -> Option<Marks>;
+
+    /// Whether processes are handed to it when their parents end.
+    fn adopts(&self, pid: Pid) -> bool;
+}
+
+/// What a process inherits and keeps, whoever its parent is later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    /// Its control groups.
+    pub cgroup: String,
+    /// The process that leads its session.
+    pub session: Pid,
+    /// The login it belongs to, as the audit system counts them.
+    pub login: u32,
+}
+
+impl Marks {
+    /// Whether both run in the same control groups and belong to the same login.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.cgroup == other.cgroup && self.login == other.login
+    }
 }
 
 /// One process, for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Process {
@@ -102,7 +129,7 @@ impl Processes for System {
 
     fn started(&self, pid: Pid) -> Option<u64> {
         let ticks = Stat::parse(&read(pid, "stat")?)?.started;
-        Some(mark(ticks, std::fs::read("/proc/sys/kernel/random/boot_id").ok().as_deref()))
+        Some(mark(ticks, boot_id()))
     }
 
     /// Not the owner of `/proc/PID`: that is root for a process that cannot be dumped, such as
@@ -110,6 +137,46 @@ impl Processes for System {
     fn owner(&self, pid: Pid) -> Option<Uid> {
         owner_in(&read(pid, "status")?)
     }
+
+    fn marks(&self, pid: Pid) -> Option<Marks> {
+        let cgroup = String::from_utf8_lossy(&read(pid, "cgroup")?).into_owned();
+        let session = Stat::parse(&read(pid, "stat")?)?.session;
+        // A kernel without audit has no such file.
+        let login = read(pid, "sessionid")
+            .and_then(|id| std::str::from_utf8(&id).ok()?.trim().parse().ok());
+        Some(Marks { cgroup, session, login: login.unwrap_or(u32::MAX) })
+    }
+
+    fn adopts(&self, pid: Pid) -> bool {
+        let name = || read(pid, "comm").unwrap_or_default();
+        let is_reaper = |name: &[u8]| REAPERS.iter().any(|reaper| reaper.as_bytes() == name);
+        // The first of a container is 1 in its own count.
+        let is_first = || read(pid, "status").is_some_and(|status| is_first_in_its_own(&status));
+        pid == 1 || (pid > 1 && (is_reaper(name().trim_ascii_end()) || is_first()))
+    }
+}
+
+/// Programs that have orphans handed to them though they are not the first process.
+#[cfg(target_os = "linux")]
+const REAPERS: &[&str] = &[
+    "systemd",
+    "init",
+    "upstart",
+    "tini",
+    "docker-init",
+    "dumb-init",
+    "catatonit",
+    "conmon",
+    "containerd-shim",
+    "runsvdir",
+    "s6-svscan",
+    "openrc-init",
+];
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<&'static [u8]> {
+    static BOOT: std::sync::OnceLock<Option<Vec<u8>>> = std::sync::OnceLock::new();
+    BOOT.get_or_init(|| std::fs::read("/proc/sys/kernel/random/boot_id").ok()).as_deref()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -125,6 +192,14 @@ impl Processes for System {
     fn owner(&self, _: Pid) -> Option<Uid> {
         None
     }
+
+    fn marks(&self, _: Pid) -> Option<Marks> {
+        None
+    }
+
+    fn adopts(&self, _: Pid) -> bool {
+        false
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -137,6 +212,7 @@ fn read(pid: Pid, file: &str) -> Option<Vec<u8>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     parent: Pid,
+    session: Pid,
     started: u64,
 }
 
@@ -149,9 +225,10 @@ impl Stat {
         let rest = std::str::from_utf8(bytes.get(end.checked_add(1)?..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
         let parent = fields.nth(1)?.parse().ok()?;
-        // The 22nd of all: three are behind us, and `nth` counts from 0.
-        let started = fields.nth(17)?.parse().ok()?;
-        Some(Self { parent, started })
+        // The 6th and the 22nd of all; `nth` counts from 0 and from where it stopped.
+        let session = fields.nth(1)?.parse().ok()?;
+        let started = fields.nth(15)?.parse().ok()?;
+        Some(Self { parent, session, started })
     }
 }
 
@@ -163,11 +240,26 @@ fn owner_in(status: &[u8]) -> Option<Uid> {
     std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// Whether a process is the first of its own count of processes: the last number in its line.
+#[cfg(any(target_os = "linux", test))]
+fn is_first_in_its_own(status: &[u8]) -> bool {
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"));
+    let numbers = line.and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default();
+    numbers.split_ascii_whitespace().next_back() == Some("1")
+}
+
+/// The bits of a mark that count time; those above tell one start of the machine from another.
+const TICKS: u64 = (1 << 40) - 1;
+
+/// Whether two marks are of the same start of the machine.
+fn is_same_boot(one: u64, other: u64) -> bool {
+    one & !TICKS == other & !TICKS
+}
+
 /// Ticks count from the start of the machine, so what was written down before it started again
 /// must not match: the upper bits tell one start from another.
 #[cfg(any(target_os = "linux", test))]
 fn mark(ticks: u64, boot: Option<&[u8]>) -> u64 {
-    const TICKS: u64 = (1 << 40) - 1;
     let boot = boot.unwrap_or_default().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -180,18 +272,30 @@ pub struct Fake {
     processes: Mutex<BTreeMap<Pid, FakeProcess>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct FakeProcess {
     parent: Pid,
     started: u64,
     owner: Uid,
+    marks: Marks,
 }
 
 impl Fake {
     /// Starts a process, instead of the one that had its number.
     pub fn start(&self, process: Process, parent: Pid, owner: Uid) {
-        let fake = FakeProcess { parent, started: process.started, owner };
-        self.all().insert(process.pid, fake);
+        let mut all = self.all();
+        let inherited = all.get(&parent).map(|parent| parent.marks.clone());
+        let first = || Marks { cgroup: "/".to_owned(), session: 1, login: u32::MAX };
+        let marks = inherited.unwrap_or_else(first);
+        let fake = FakeProcess { parent, started: process.started, owner, marks };
+        all.insert(process.pid, fake);
+    }
+
+    /// Gives a process other marks than it has inherited.
+    pub fn mark(&self, pid: Pid, marks: Marks) {
+        if let Some(process) = self.all().get_mut(&pid) {
+            process.marks = marks;
+        }
     }
 
     /// Ends a process. Its children go to process 1.
@@ -208,7 +312,7 @@ impl Fake {
     }
 
     fn find(&self, pid: Pid) -> Option<FakeProcess> {
-        self.all().get(&pid).copied()
+        self.all().get(&pid).cloned()
     }
 }
 
@@ -223,6 +327,14 @@ impl Processes for Fake {
 
     fn owner(&self, pid: Pid) -> Option<Uid> {
         self.find(pid).map(|process| process.owner)
+    }
+
+    fn marks(&self, pid: Pid) -> Option<Marks> {
+        self.find(pid).map(|process| process.marks)
+    }
+
+    fn adopts(&self, pid: Pid) -> bool {
+        pid == 1
     }
 }
 
@@ -281,11 +393,11 @@ mod tests {
 
     #[test]
     fn a_name_can_hold_anything() {
-        let rest = b" S 7 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 4242 1 1";
+        let rest = b" S 7 8 9 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 4242 1 1";
         for name in [&b"sh"[..], b"a b", b") S 1 (", b"))) 9 9 9", b"\xff\n)(", b""] {
             let line = [b"55 (", name, b")", rest].concat();
             let stat = Stat::parse(&line);
-            assert_eq!(stat, Some(Stat { parent: 7, started: 4_242 }), "{name:?}");
+            assert_eq!(stat, Some(Stat { parent: 7, session: 9, started: 4_242 }), "{name:?}");
         }
         for broken in [&b""[..], b"55", b"55 (x)", b"55 (x) S", b"55 (x) S y", b"55 (x) S -1 2"] {
             assert_eq!(Stat::parse(broken), None);

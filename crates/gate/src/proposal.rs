@@ -12,7 +12,7 @@ use crate::bytes::Hash;
 use crate::clock::Timestamp;
 use crate::id::{ApprovalId, SessionId};
 use crate::permit::Permit;
-use crate::session::{End, Violation};
+use crate::session::{End, Hit, Violation};
 
 /// What an agent proposes.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,23 @@ pub struct Proposal {
     pub model: Option<String>,
     /// Why, in the agent's own words.
     pub reasoning: Option<String>,
+    /// How the asker waits for a person's answer, where it does.
+    pub waits: Option<Waits>,
+    /// Whether the caller only answers for a host and runs nothing itself, as hooks do. The proxy
+    /// that sees the same call next may then go on with the same yes, once.
+    pub relays: bool,
+    /// What the host calls this call, where it has a name for it.
+    pub call_id: Option<String>,
+}
+
+/// How an asker waits: one request of its waits at every moment, and a question nobody waits for
+/// any more is withdrawn within seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Waits {
+    /// Seconds until the asker gives up; the question waits no longer.
+    pub seconds: Option<u32>,
 }
 
 impl Proposal {
@@ -42,6 +59,9 @@ impl Proposal {
             scripts: Vec::new(),
             model: None,
             reasoning: None,
+            waits: None,
+            relays: false,
+            call_id: None,
         }
     }
 
@@ -102,6 +122,17 @@ pub struct Refusal {
     pub judgement: Option<Judgement>,
     /// How long to wait before trying again.
     pub retry_after: Option<Duration>,
+    /// Which limit was hit, and how much of it is used.
+    pub hit: Option<Hit>,
+}
+
+impl Refusal {
+    /// One line for a person, or for the agent.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let line = self.why.line();
+        self.hit.map_or_else(|| line.clone(), |hit| format!("{line}: {hit}"))
+    }
 }
 
 /// Why an action may not run.
@@ -125,6 +156,8 @@ pub enum Why {
     TooManyPending(u64),
     /// There is nobody who could be asked.
     NobodyToAsk,
+    /// A sign-in for which the session was given no credential.
+    NoCredential,
     /// A person has said no to this very action in this session.
     Declined(Option<String>),
     /// It never runs.
@@ -150,6 +183,10 @@ impl Why {
                 "a person must agree, and there is nobody to ask: sign in, or run `countersign watch`"
                     .to_owned()
             }
+            Self::NoCredential => {
+                "the session has no credential for this site: a person gives it one as it begins"
+                    .to_owned()
+            }
             Self::Declined(Some(feedback)) => format!("a person said no: {feedback}"),
             Self::Declined(None) => "a person said no to this".to_owned(),
             Self::Blocked => "this never runs".to_owned(),
@@ -162,7 +199,7 @@ impl Why {
 pub struct Waiting {
     /// Which approval.
     pub approval: ApprovalId,
-    /// From when on silence is a refusal.
+    /// From when on silence is a refusal, as the system's clock shows it.
     pub expires_at: Timestamp,
     /// What was found.
     pub judgement: Judgement,

@@ -7,6 +7,7 @@
 //! | `email.send` | that name alone |
 //! | `shell.*` | every name that starts with `shell.` |
 //! | `*` | everything |
+//! | `sessions.consent` | to agree for a person that a session begins; no pattern includes it |
 //!
 //! Names an agent chooses (a tool, a server, a channel) become one part each: whatever in them is
 //! not a letter, a digit, `_` or `-` is written as `%2E`, so that no dot, star or space in a name
@@ -47,6 +48,10 @@ pub const NAMES: &[&str] = &[
     "web.request",
 ];
 
+/// What a program's key needs to agree, for its person, that a session begins, and to hand
+/// credentials to it. No pattern includes it: it must be named.
+pub const CONSENT: &str = "sessions.consent";
+
 /// Groups whose names nobody can list: whatever stands after the dot is somebody else's.
 const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
 
@@ -72,7 +77,7 @@ impl schemars::JsonSchema for Scope {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "What a key may propose: a name like `email.send`, a group like `shell.*`, or `*`.",
+            "description": "What a key may propose: a name like `shell.run` or `email.send`, a group like `shell.*`, or `*`.",
         })
     }
 }
@@ -110,7 +115,9 @@ impl Scope {
         let names = || NAMES.iter().copied().chain(skills.iter().map(String::as_str));
         let known = match &scope.0 {
             Pattern::All => true,
-            Pattern::Exact(name) => can_be(name) || names().any(|known| known == name),
+            Pattern::Exact(name) => {
+                name == CONSENT || can_be(name) || names().any(|known| known == name)
+            }
             Pattern::Group(group) => {
                 can_hold(group) || names().any(|known| known.starts_with(group.as_str()))
             }
@@ -119,6 +126,12 @@ impl Scope {
             return Ok(scope);
         }
         Err(ScopeError::Unknown { scope: shown(text), near: meant(&scope, names) })
+    }
+
+    /// Whether it is [`CONSENT`] itself.
+    #[must_use]
+    pub fn is_consent(&self) -> bool {
+        matches!(&self.0, Pattern::Exact(name) if name == CONSENT)
     }
 
     /// Whether a key with this scope may do what needs this name.
@@ -232,7 +245,7 @@ const fn ui_name(op: UiOp) -> &'static str {
 /// `shell.run` needs `skill.shell%2Erun`.
 fn skill_name(id: &str) -> String {
     let plain = id.split_once('.').is_some_and(|(app, skill)| is_word(app) && is_word(skill));
-    if plain && !is_open(id) && !NAMES.contains(&id) {
+    if plain && !is_open(id) && !NAMES.contains(&id) && id != CONSENT {
         return id.to_owned();
     }
     format!("skill.{}", part(id))
@@ -510,6 +523,16 @@ mod tests {
         let bank = scope("login.bank.example").unwrap();
         assert!(bank.allows(&login("https://bank.example/in")));
         assert!(!bank.allows(&login("https://bank.example.evil.example")));
+    }
+
+    #[test]
+    fn consent_must_be_named_and_is_no_action() {
+        assert!(scope(CONSENT).unwrap().is_consent());
+        for text in ["*", "shell.run", "email.*"] {
+            assert!(!scope(text).unwrap().is_consent(), "{text}");
+        }
+        assert!(scope("sessions.*").is_err());
+        assert_eq!(skill(CONSENT), "skill.sessions%2Econsent");
     }
 
     #[test]

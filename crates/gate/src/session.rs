@@ -22,6 +22,10 @@ use crate::process::Process;
 use crate::rate::Rate;
 use crate::store::{Count, CountStep, Kind, Pace};
 
+mod hit;
+
+pub use hit::Hit;
+
 /// A bounded run of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -151,6 +155,8 @@ pub enum Violation {
     MaxFiles,
     /// More questions than a person can answer: the session pauses.
     PromptFlood,
+    /// An action that took longer than it may: it is taken for over, and the session goes on.
+    StepTimeout,
 }
 
 impl Violation {
@@ -164,6 +170,7 @@ impl Violation {
         Self::MaxScreenshots,
         Self::MaxFiles,
         Self::PromptFlood,
+        Self::StepTimeout,
     ];
 
     /// The word for it.
@@ -178,6 +185,7 @@ impl Violation {
             Self::MaxScreenshots => "max_screenshots",
             Self::MaxFiles => "max_files",
             Self::PromptFlood => "prompt_flood",
+            Self::StepTimeout => "step_timeout",
         }
     }
 
@@ -186,9 +194,11 @@ impl Violation {
     pub const fn response(self) -> Response {
         match self {
             Self::RateLimit => Response::Wait,
-            Self::BlockedAction | Self::BlockedOrigin | Self::MaxScreenshots | Self::MaxFiles => {
-                Response::Skip
-            }
+            Self::BlockedAction
+            | Self::BlockedOrigin
+            | Self::MaxScreenshots
+            | Self::MaxFiles
+            | Self::StepTimeout => Response::Skip,
             Self::MaxSteps => Response::End(End::MaxSteps),
             Self::Timeout => Response::End(End::Timeout),
             Self::PromptFlood => Response::Pause,
@@ -229,14 +239,34 @@ impl Session {
         }
     }
 
+    /// The name of the limit on its steps.
+    #[must_use]
+    pub const fn steps_limit(&self) -> &'static str {
+        match self.plan.mode {
+            Some(Mode::Explore) => "steps_exploring",
+            Some(Mode::Task) | None => "steps",
+        }
+    }
+
     /// How long one action may take before nobody knows how it went.
     #[must_use]
     pub fn patience(&self, action: &Action) -> Option<Duration> {
-        let seconds = match action {
-            Action::Download { .. } => self.limits.download_seconds.or(self.limits.step_seconds),
-            _ => self.limits.step_seconds,
-        };
-        seconds.map(|seconds| Duration::from_secs(seconds.into()))
+        let (_, seconds) = self.time_limit(action.kind())?;
+        Some(Duration::from_secs(seconds.into()))
+    }
+
+    /// The name of the limit on the time of an action of this kind, and what it is set to.
+    pub(crate) fn time_limit(&self, kind: &str) -> Option<(&'static str, u32)> {
+        let step = self.limits.step_seconds.map(|seconds| ("step_seconds", seconds));
+        let download = self.limits.download_seconds.map(|seconds| ("download_seconds", seconds));
+        if kind == "download" { download.or(step) } else { step }
+    }
+
+    /// How much of its time is used, where that is bounded.
+    #[must_use]
+    pub fn time_used(&self, now: Timestamp) -> Option<Hit> {
+        let seconds = self.limits.session_seconds?;
+        Some(Hit::used("session_seconds", seconds.into(), now.since(self.started_at).as_secs()))
     }
 
     /// The key of one of its counters.
@@ -324,38 +354,9 @@ impl Document for Session {
     }
 }
 
-/// A session may ask for less than the profile gives, never for more.
-pub(crate) fn tightest(profile: Limits, asked: Limits) -> Limits {
-    let least = |a: Option<u32>, b: Option<u32>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) => one.or(other),
-    };
-    Limits {
-        steps_exploring: least(profile.steps_exploring, asked.steps_exploring),
-        steps: least(profile.steps, asked.steps),
-        screenshots: least(profile.screenshots, asked.screenshots),
-        files: least(profile.files, asked.files),
-        errors: least(profile.errors, asked.errors),
-        step_seconds: least(profile.step_seconds, asked.step_seconds),
-        download_seconds: least(profile.download_seconds, asked.download_seconds),
-        session_seconds: least(profile.session_seconds, asked.session_seconds),
-        actions_per_minute: least(profile.actions_per_minute, asked.actions_per_minute),
-        sessions_per_hour: least(profile.sessions_per_hour, asked.sessions_per_hour),
-        sessions_at_once: least(profile.sessions_at_once, asked.sessions_at_once),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_session_may_ask_for_less_and_never_for_more() {
-        let profile = Limits { steps: Some(50), errors: Some(5), ..Limits::default() };
-        let asked = Limits { steps: Some(500), errors: Some(2), files: Some(3), ..profile };
-        let limits = tightest(profile, asked);
-        assert_eq!((limits.steps, limits.errors, limits.files), (Some(50), Some(2), Some(3)));
-    }
 
     #[test]
     fn every_violation_has_its_response() {

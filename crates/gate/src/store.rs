@@ -21,7 +21,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::audit::{Draft, Head, Mark, Record};
+use crate::audit::{Draft, Head, Mark, Numbers, Record, erasure_records};
 use crate::clock::Timestamp;
 use crate::rate::Rate;
 
@@ -50,6 +50,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What a counter stands at; 0 when nobody has counted.
     fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>>;
 
+    /// The bytes that are free where it is kept, if that is bounded.
+    ///
+    /// # Errors
+    /// It cannot be written at all.
+    fn room(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
     /// Does all of a batch, durably, or nothing.
     fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
 
@@ -58,6 +66,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Where the chain begins, where it ends, and the signed marks between.
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>>;
+
+    /// What was noted outside of the store about the length of the chain.
+    fn noted(&self) -> Noted {
+        Noted::NotKept
+    }
 
     /// One document, perhaps from memory. Only for a batch that names the [`epoch`](Self::epoch)
     /// from before: others who use the same store may have changed the document since, and their
@@ -140,6 +153,22 @@ pub struct Chain {
     pub marks: Vec<Mark>,
     /// The last record; none before the first.
     pub head: Option<Mark>,
+    /// How many records have a number below 1, which no record can have.
+    pub stray: u64,
+}
+
+/// What the server has noted outside of its store: a record that the chain has reached. Whoever
+/// can only write into the store cannot make the chain shorter than that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Noted {
+    /// Nobody else can get at the store, and nothing is noted.
+    NotKept,
+    /// There should be a note, and is none.
+    Missing,
+    /// What is there is not a note.
+    Unreadable,
+    /// The chain has reached this record; number 0 means that it had not begun.
+    At(Mark),
 }
 
 impl Chain {
@@ -168,6 +197,7 @@ pub enum Kind {
     FileName,
     Control,
     Idempotency,
+    Running,
 }
 
 impl Kind {
@@ -187,6 +217,7 @@ impl Kind {
         Self::FileName,
         Self::Control,
         Self::Idempotency,
+        Self::Running,
     ];
 
     /// The name in the store.
@@ -207,6 +238,7 @@ impl Kind {
             Self::FileName => "file_name",
             Self::Control => "control",
             Self::Idempotency => "idempotency",
+            Self::Running => "running",
         }
     }
 }
@@ -294,8 +326,9 @@ impl Query {
 
 /// What happens as a whole or not at all.
 ///
-/// It happens in the order of its fields, except that its own records come last: erasing and
-/// cutting do not touch them. A condition that fails first is the one that is told.
+/// It happens in the order of its fields, except that its own records come after erasing and
+/// cutting, which do not touch them. Last come the records that name what was erased. A condition
+/// that fails first is the one that is told.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// Documents that must still be as they were read.
@@ -310,7 +343,8 @@ pub struct Batch {
     pub records: Vec<Draft>,
     /// Whose records lose their payload.
     pub erase: Option<Erase>,
-    /// The chain loses its records from before this moment, down to the first that is not.
+    /// The chain loses its records from before this moment, down to the first that is not. If one
+    /// of them does not hold, the batch fails.
     pub cut: Option<Timestamp>,
     /// What was [recalled](Store::recall) for it was recalled in this epoch, which must not be over.
     /// Of all conditions this is the first.
@@ -385,13 +419,28 @@ pub struct Pace {
     pub now: Timestamp,
 }
 
-/// Whose records lose their payload.
+/// Whose records lose their payload. Records about erasures never do.
+///
+/// A record whose content is not what was recorded is not erased: the batch fails.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Erase {
     /// This user's; everybody's, if none is named.
     pub owner: Option<String>,
     /// Those from before this moment; all, if none is named.
     pub before: Option<Timestamp>,
+    /// What asked for it, as the record that names the erased ones says.
+    pub by: &'static str,
+    /// The time of that record.
+    pub at: Timestamp,
+    /// Its salt.
+    pub salt: [u8; 16],
+}
+
+impl Erase {
+    /// What goes on record when the content of these was taken away.
+    pub(crate) fn records(&self, erased: &Numbers) -> Vec<Draft> {
+        erasure_records(self.by, self.at, self.salt, erased)
+    }
 }
 
 /// Which records. What is `None` does not matter.

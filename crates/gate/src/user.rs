@@ -22,6 +22,9 @@ pub struct User {
     pub super_admin: bool,
     /// Where they belong.
     pub workspaces: BTreeMap<WorkspaceId, Membership>,
+    /// Where an admin wants them, who have not said yes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub invited: BTreeMap<WorkspaceId, Membership>,
     /// Since when.
     pub created_at: Timestamp,
     /// Since when they can no longer sign in.
@@ -66,6 +69,14 @@ impl User {
             Some(Membership::Member) => Role::User,
             None => Role::Stranger,
         }
+    }
+}
+
+impl User {
+    /// Whether they can sign in, and belong to a workspace.
+    #[must_use]
+    pub fn works_in(&self, workspace: &WorkspaceId) -> bool {
+        self.disabled_at.is_none() && self.role_in(workspace) > Role::Stranger
     }
 }
 
@@ -160,6 +171,12 @@ impl Device {
     #[must_use]
     pub const fn is_console(&self) -> bool {
         matches!(self.state, DeviceState::Approved { role: DeviceRole::Console, .. })
+    }
+
+    /// Whether keys may be used there.
+    #[must_use]
+    pub const fn is_machine(&self) -> bool {
+        matches!(self.state, DeviceState::Approved { role: DeviceRole::Machine, .. })
     }
 
     /// The id of the device with this secret.

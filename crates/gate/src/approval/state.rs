@@ -80,8 +80,10 @@ pub enum Scope {
     Once,
     /// For this very action, for the rest of the session.
     Session,
-    /// For this very action, for some days.
+    /// For this very action by this agent in this workspace, for some days.
     Always,
+    /// For this very action by every agent of the person in every workspace, for some days.
+    Everywhere,
 }
 
 /// One person's word.

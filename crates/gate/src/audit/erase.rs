@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::approval::OVER as APPROVALS_OVER;
-use crate::audit::{Draft, Event, Subject};
-use crate::clock::{Clock, random};
+use crate::audit::{Draft, Event, Numbers, Subject};
+use crate::clock::{Clock, Timestamp, random};
 use crate::gate::GateError;
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError, Unchanged, Write};
@@ -13,21 +13,29 @@ use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError, Un
 /// sessions with what those were about. Says how many records lost their content.
 ///
 /// # Errors
-/// The store failed; what was done until then stays done.
+/// One of the records does not hold, or the store failed; what was done until then stays done.
 pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Result<u64, GateError> {
     forget(store, user, Kind::Approval, APPROVALS_OVER).await?;
     forget(store, user, Kind::Session, &["ended"]).await?;
-    // On record without a name: that something was erased, not whose it was.
-    let payload = json!({"by": "request"}).to_string();
     let (at, salt) = (clock.now(), random(clock)?);
-    let record = Draft::new(at, Event::Erased, Subject::default(), payload, salt);
     let owner = Some(user.to_string());
-    let batch = Batch {
-        records: vec![record],
-        erase: Some(Erase { owner, before: None }),
-        ..Batch::default()
-    };
+    let erase = Some(Erase { owner, before: None, by: "request", at, salt });
+    let batch = Batch { erase, ..Batch::default() };
     Ok(store.commit(batch).await.map_err(failed)?.erased)
+}
+
+/// So many ranges of numbers are in one record at most.
+const RANGES: usize = 2_000;
+
+/// What a store puts on record about an erasure: the numbers of the records that lost their
+/// content, not whose they were. Without these records the missing content would be damage.
+#[must_use]
+pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {
+    let draft = |numbers: &Numbers| {
+        let payload = json!({"by": by, "records": numbers.to_string()}).to_string();
+        Draft::new(at, Event::Erased, Subject::default(), payload, salt)
+    };
+    erased.split(RANGES).iter().map(draft).collect()
 }
 
 async fn forget(

@@ -24,6 +24,8 @@ pub enum Event {
     Resumed,
     Erased,
     Cut,
+    BegunAnew,
+    ClockStepped,
 }
 
 impl Event {
@@ -49,6 +51,8 @@ impl Event {
         Self::Resumed,
         Self::Erased,
         Self::Cut,
+        Self::BegunAnew,
+        Self::ClockStepped,
     ];
 
     /// The word on record.
@@ -75,6 +79,8 @@ impl Event {
             Self::Resumed => "resumed",
             Self::Erased => "erased",
             Self::Cut => "cut",
+            Self::BegunAnew => "begun_anew",
+            Self::ClockStepped => "clock_stepped",
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Proves offline that the chain is whole.
+//! Proves that a chain is whole, record by record.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use crate::audit::{Head, Mark, Record};
+use serde_json::Value;
+
+use crate::audit::{CHECKPOINT_EVERY, Damage, Event, Head, Mark, Numbers, Record};
 use crate::keyring::{PublicKey, Purpose};
-use crate::store::{Chain, RecordQuery, Store, StoreError};
+use crate::store::{Chain, Noted};
 
 /// Walks the chain, record by record, and remembers what is wrong with it.
 #[derive(Debug)]
@@ -15,8 +16,18 @@ pub struct Verifier {
     head: Option<Mark>,
     /// Checkpoints that were not reached yet, by the number of their record.
     checkpoints: BTreeMap<u64, Mark>,
-    /// What somebody wrote down earlier and wants to find again.
+    /// What was noted down earlier and has to be found again.
     expected: BTreeMap<u64, [u8; 32]>,
+    /// Whether there are checkpoints; not where only some records are looked at.
+    wants_checkpoints: bool,
+    /// How far the chain had come at least.
+    noted: u64,
+    /// Records without content.
+    empty: Numbers,
+    /// Records with content.
+    full: Numbers,
+    /// Records that are said to be erased.
+    erased: Numbers,
     report: Report,
 }
 
@@ -29,67 +40,17 @@ pub struct Report {
     pub erased: u64,
     /// How many signed checkpoints hold.
     pub checkpoints: u64,
-    /// The number of the last record that retention cut off.
+    /// The number of the last record that is no longer there: cut off by retention, or left behind
+    /// when the chain was begun anew.
     pub cut: u64,
     /// Where the chain ends.
     pub end: u64,
     /// The hash of its last record.
     pub end_hash: [u8; 32],
+    /// Records that say that the chain was begun anew after damage.
+    pub begun_anew: Vec<u64>,
     /// What is wrong, in the order it was found.
     pub damage: Vec<Damage>,
-}
-
-/// Something wrong with the chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Damage {
-    /// Records are missing before this one.
-    Gap {
-        /// The record that should have been next.
-        missing: u64,
-        /// The one that came.
-        found: u64,
-    },
-    /// What this record says is not what was recorded.
-    Changed(u64),
-    /// This record does not follow from the one before.
-    Unlinked(u64),
-    /// A signature is not the server's, or signs something else.
-    Forged(&'static str, u64),
-    /// The chain ends before, or after, where the server signed its end.
-    End {
-        /// The last record.
-        found: u64,
-        /// Where the server signed the end.
-        signed: u64,
-    },
-    /// There is no signed end.
-    NoEnd,
-    /// What was written down earlier is no longer in the chain.
-    NotAsNoted(u64),
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gap { missing, found } => {
-                write!(f, "record {missing} is missing: {found} comes in its place")
-            }
-            Self::Changed(number) => write!(f, "record {number} was changed"),
-            Self::Unlinked(number) => {
-                write!(f, "record {number} does not follow from the one before it")
-            }
-            Self::Forged(what, number) => {
-                write!(f, "the {what} at record {number} is not signed by this server")
-            }
-            Self::End { found, signed } => {
-                write!(f, "the chain ends at record {found}, and was signed to end at {signed}")
-            }
-            Self::NoEnd => f.write_str("the end of the chain is not signed"),
-            Self::NotAsNoted(number) => {
-                write!(f, "record {number} is not the one that was noted down")
-            }
-        }
-    }
 }
 
 impl Verifier {
@@ -97,6 +58,9 @@ impl Verifier {
     #[must_use]
     pub fn new(chain: Chain, key: PublicKey) -> Self {
         let mut report = Report::default();
+        if chain.stray > 0 {
+            report.damage.push(Damage::Stray(chain.stray));
+        }
         let at = match &chain.anchor {
             Some(anchor) => {
                 if !anchor.is_signed(Purpose::Anchor, &key) {
@@ -115,7 +79,19 @@ impl Verifier {
                 checkpoints.insert(mark.number, mark);
             }
         }
-        Self { key, at, head: chain.head, checkpoints, expected: BTreeMap::new(), report }
+        Self {
+            key,
+            at,
+            head: chain.head,
+            checkpoints,
+            expected: BTreeMap::new(),
+            wants_checkpoints: true,
+            noted: 0,
+            empty: Numbers::default(),
+            full: Numbers::default(),
+            erased: Numbers::default(),
+            report,
+        }
     }
 
     /// Also expects a record that was noted down earlier, so that not even a whole older copy of
@@ -123,6 +99,28 @@ impl Verifier {
     #[must_use]
     pub fn expecting(mut self, number: u64, hash: [u8; 32]) -> Self {
         self.expected.insert(number, hash);
+        self
+    }
+
+    /// Also expects what the server has noted outside of the store.
+    #[must_use]
+    pub fn with_note(mut self, noted: &Noted) -> Self {
+        let damage = &mut self.report.damage;
+        match noted {
+            Noted::NotKept => {}
+            Noted::Missing => damage.push(Damage::NoteMissing),
+            Noted::Unreadable => damage.push(Damage::NoteUnreadable),
+            Noted::At(mark) if !mark.is_signed(Purpose::Noted, &self.key) => {
+                damage.push(Damage::Forged("noted end", mark.number));
+            }
+            Noted::At(mark) => {
+                self.noted = mark.number;
+                // What retention has cut off since cannot be found again.
+                if mark.number > self.at.number {
+                    self.expected.insert(mark.number, mark.hash);
+                }
+            }
+        }
         self
     }
 
@@ -135,8 +133,7 @@ impl Verifier {
         } else if record.previous != self.at.hash {
             damage.push(Damage::Unlinked(record.number));
         }
-        let content_holds =
-            record.content.as_ref().is_none_or(|content| content.digest() == record.digest);
+        let content_holds = record.content_holds();
         if !content_holds || record.computed_hash() != record.hash {
             damage.push(Damage::Changed(record.number));
         }
@@ -146,18 +143,55 @@ impl Verifier {
             } else {
                 damage.push(Damage::Forged("checkpoint", record.number));
             }
+        } else if record.number.is_multiple_of(CHECKPOINT_EVERY) && self.wants_checkpoints {
+            damage.push(Damage::NoCheckpoint(record.number));
         }
         if self.expected.get(&record.number).is_some_and(|hash| *hash == record.hash) {
             self.expected.remove(&record.number);
         }
+        if record.content.is_none() {
+            self.empty.add(record.number);
+        } else {
+            self.full.add(record.number);
+        }
+        self.heed(record);
         self.report.records += 1;
         self.report.erased += u64::from(record.content.is_none());
         self.at = record.head();
     }
 
+    /// Takes note of what a record says about others: that they were erased, or that the chain was
+    /// begun anew.
+    pub(crate) fn heed(&mut self, record: &Record) {
+        let Some(content) = record.content.as_ref().filter(|_| record.content_holds()) else {
+            return;
+        };
+        if record.event == Event::BegunAnew.as_str() {
+            self.report.begun_anew.push(record.number);
+        }
+        if record.event != Event::Erased.as_str() {
+            return;
+        }
+        let payload: Option<Value> = serde_json::from_str(&content.payload).ok();
+        let named = payload.as_ref().and_then(|payload| payload.get("records")?.as_str());
+        for (first, last) in named.and_then(Numbers::parse).unwrap_or_default().ranges() {
+            // A record can only speak of what was before it.
+            self.erased.add_range(first, last.min(record.number.saturating_sub(1)));
+        }
+    }
+
+    /// Walks only the beginning of a chain, without its checkpoints. These records count as erased,
+    /// though no record names them yet.
+    pub(crate) fn for_beginning(mut self, erased: &Numbers) -> Self {
+        self.wants_checkpoints = false;
+        erased.ranges().for_each(|(first, last)| self.erased.add_range(first, last));
+        self
+    }
+
     /// Ends: was that all?
     #[must_use]
     pub fn finish(mut self) -> Report {
+        self.check_erasures();
         let damage = &mut self.report.damage;
         match &self.head {
             Some(head) if !head.is_signed(Purpose::Head, &self.key) => {
@@ -172,40 +206,30 @@ impl Verifier {
         for number in self.checkpoints.keys() {
             damage.push(Damage::End { found: self.at.number, signed: *number });
         }
+        if self.noted > self.at.number {
+            damage.push(Damage::Shortened { found: self.at.number, noted: self.noted });
+            self.expected.remove(&self.noted);
+        }
         for number in self.expected.keys() {
             damage.push(Damage::NotAsNoted(*number));
         }
         (self.report.end, self.report.end_hash) = (self.at.number, self.at.hash);
         self.report
     }
-}
 
-/// Walks the chain of a store up to where it was signed to end when the verifier was made.
-///
-/// # Errors
-/// The store failed.
-pub async fn verify(store: &dyn Store, mut verifier: Verifier) -> Result<Report, StoreError> {
-    // What is recorded while we walk is not part of what we verify.
-    let end = verifier.head.as_ref().map_or(u64::MAX, |head| head.number);
-    let mut query = RecordQuery::default();
-    loop {
-        let records = store.records(&query).await?;
-        records.iter().filter(|record| record.number <= end).for_each(|it| verifier.next(it));
-        match records.last() {
-            Some(last) if last.number < end => query.after = last.number,
-            Some(_) | None => break,
-        }
+    /// What is wrong with the records that were looked at, when there are more of them.
+    pub(crate) fn so_far(mut self) -> Vec<Damage> {
+        self.check_erasures();
+        self.report.damage
     }
-    let mut report = verifier.finish();
-    // What came meanwhile is signed by now; a record past the signed end is none of ours.
-    let after = RecordQuery { after: end, limit: 1, ..RecordQuery::default() };
-    if let Some(record) = store.records(&after).await?.first() {
-        let signed = store.chain().await?.end().number;
-        if record.number > signed {
-            report.damage.push(Damage::End { found: record.number, signed });
-        }
+
+    fn check_erasures(&mut self) {
+        let emptied = self.empty.without(&self.erased);
+        let restored = self.full.common(&self.erased);
+        let damage = &mut self.report.damage;
+        damage.extend(emptied.ranges().map(|(first, last)| Damage::Emptied { first, last }));
+        damage.extend(restored.ranges().map(|(first, last)| Damage::Restored { first, last }));
     }
-    Ok(report)
 }
 
 #[cfg(test)]
@@ -213,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::{Draft, Event, Subject};
+    use crate::audit::{Draft, Subject, erasure_records};
     use crate::clock::Timestamp;
     use crate::keyring::Keyring;
 
@@ -241,7 +265,7 @@ mod tests {
             records.push(record);
         }
         let head = Some(head.sign(Purpose::Head, &keyring()));
-        (records, Chain { anchor: None, marks, head })
+        (records, Chain { marks, head, ..Chain::default() })
     }
 
     fn verify(records: &[Record], chain: &Chain) -> Report {
@@ -259,9 +283,82 @@ mod tests {
         for record in records.iter_mut().skip(3).step_by(4) {
             record.content = None;
         }
+        let emptied = |number| Damage::Emptied { first: number, last: number };
+        let unnamed: Vec<_> = [4, 8, 12, 16, 20].map(emptied).into();
+        assert_eq!(verify(&records, &chain).damage, unnamed);
+        let chain = name_erased(&mut records, "4,8,12,16,20");
         let report = verify(&records, &chain);
         assert_eq!(report.damage, []);
-        assert_eq!((report.records, report.erased, report.checkpoints), (20, 5, 1));
+        assert_eq!((report.records, report.erased, report.checkpoints), (21, 5, 0));
+    }
+
+    /// Appends a record that names others as erased, and signs the new end.
+    fn name_erased(records: &mut Vec<Record>, numbers: &str) -> Chain {
+        let head = records.last().unwrap().head();
+        let numbers = Numbers::parse(numbers).unwrap();
+        let draft = erasure_records("request", Timestamp(99), [1; 16], &numbers).remove(0);
+        let record = head.link(draft);
+        let head = Some(record.head().sign(Purpose::Head, &keyring()));
+        records.push(record);
+        Chain { head, ..Chain::default() }
+    }
+
+    #[test]
+    fn erasure_is_believed_only_from_a_record_that_holds_and_comes_later() {
+        let (mut records, _) = chain(5);
+        records[1].content = None;
+        let whole = name_erased(&mut records, "2,6-9");
+        assert_eq!(verify(&records, &whole).damage, []);
+        // Content that is back.
+        let (untouched, _) = chain(5);
+        let mut restored = records.clone();
+        restored[1].content = untouched[1].content.clone();
+        let damage = verify(&restored, &whole).damage;
+        assert_eq!(damage, [Damage::Restored { first: 2, last: 2 }]);
+        // The record that names them, widened or emptied itself.
+        let mut widened = records.clone();
+        widened[2].content = None;
+        let content = widened[5].content.as_mut().unwrap();
+        content.payload = content.payload.replace('2', "2-3");
+        let damage = verify(&widened, &whole).damage;
+        assert!(damage.contains(&Damage::Emptied { first: 2, last: 3 }), "{damage:?}");
+        records[5].content = None;
+        let damage = verify(&records, &whole).damage;
+        let emptied = |number| Damage::Emptied { first: number, last: number };
+        assert_eq!(damage, [emptied(2), emptied(6)]);
+    }
+
+    #[test]
+    fn what_was_noted_beside_the_key_is_the_least_there_is() {
+        let (records, whole) = chain(20);
+        let note = |number: u64, purpose| {
+            let head = match number {
+                0 => Head::genesis(),
+                _ => records[usize::try_from(number).unwrap() - 1].head(),
+            };
+            Noted::At(head.sign(purpose, &keyring()))
+        };
+        let damage = |records: &[Record], chain: &Chain, noted: &Noted| {
+            let verifier = Verifier::new(chain.clone(), keyring().public());
+            let mut verifier = verifier.with_note(noted);
+            for record in records {
+                verifier.next(record);
+            }
+            verifier.finish().damage
+        };
+        for number in [0, 1, 10, 20] {
+            assert_eq!(damage(&records, &whole, &note(number, Purpose::Noted)), []);
+        }
+        assert_eq!(damage(&[], &Chain::default(), &note(0, Purpose::Noted)), []);
+        let gone = damage(&[], &Chain::default(), &note(7, Purpose::Noted));
+        assert_eq!(gone, [Damage::Shortened { found: 0, noted: 7 }]);
+        assert_eq!(damage(&records, &whole, &Noted::Missing), [Damage::NoteMissing]);
+        assert_eq!(damage(&records, &whole, &Noted::Unreadable), [Damage::NoteUnreadable]);
+        let forged = damage(&records, &whole, &note(20, Purpose::Head));
+        assert_eq!(forged, [Damage::Forged("noted end", 20)]);
+        let other = Head { hash: [9; 32], ..records[4].head() };
+        let other = Noted::At(other.sign(Purpose::Noted, &keyring()));
+        assert_eq!(damage(&records, &whole, &other), [Damage::NotAsNoted(5)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::channel::http::{self, Reach};
 use crate::channel::{Settings, ntfy, telegram, terminal, webhook};
 use crate::id::UserId;
 
@@ -52,10 +53,29 @@ impl TryFrom<Row> for Configured {
         .into_iter()
         .flatten();
         match (all.next(), all.next()) {
-            (Some(settings), None) => Ok(Self { user: row.user, settings }),
+            (Some(settings), None) => {
+                check(&settings)?;
+                Ok(Self { user: row.user, settings })
+            }
             _ => Err("each channel is one of terminal, webhook, telegram, ntfy"),
         }
     }
+}
+
+/// Refuses what could never be reached, before anybody waits for a message.
+fn check(settings: &Settings) -> Result<(), &'static str> {
+    let (url, reach) = match settings {
+        Settings::Terminal(_) => return Ok(()),
+        Settings::Webhook(webhook) => {
+            (webhook.url.expose(), Reach::danger(webhook.danger_any_address))
+        }
+        Settings::Telegram(telegram) => match &telegram.danger_api {
+            Some(api) => (api.expose(), Reach::danger(true)),
+            None => return Ok(()),
+        },
+        Settings::Ntfy(ntfy) => (ntfy.server.as_str(), Reach::danger(ntfy.danger_any_address)),
+    };
+    http::check(url, reach)
 }
 
 #[cfg(feature = "schema")]
@@ -89,5 +109,38 @@ mod tests {
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_address_that_may_not_be_reached_is_refused_when_it_is_read() {
+        let secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        let read = |url: &str, more: &str| {
+            let row = format!(r#"{{"webhook":{{"url":"{url}","secret":"{secret}"{more}}}}}"#);
+            serde_json::from_str::<Configured>(&row).map(drop).map_err(|error| error.to_string())
+        };
+        for inside in [
+            "https://10.0.0.7/hook",
+            "https://192.168.1.1",
+            "https://127.0.0.1:8443/hook",
+            "https://localhost/hook",
+            "https://169.254.169.254/latest",
+            "https://[::1]/",
+            "https://[fd00::1]/hook",
+            "https://[::ffff:10.0.0.7]/",
+            "https://0x7f000001/",
+            "http://hooks.example/",
+            "ftp://hooks.example/",
+            "nonsense",
+        ] {
+            let error = read(inside, "").unwrap_err();
+            assert!(!error.contains(inside), "it may hold a secret: {error}");
+        }
+        assert_eq!(read("https://hooks.example/approvals", ""), Ok(()));
+        let danger = r#","danger_any_address":true"#;
+        assert_eq!(read("http://10.0.0.7/hook", danger), Ok(()));
+        // A cloud's metadata service is out of reach whatever the settings say.
+        assert!(read("http://169.254.169.254/latest", danger).is_err());
+        let ntfy = r#"{"ntfy":{"topic":"t","server":"https://192.168.1.1"}}"#;
+        assert!(serde_json::from_str::<Configured>(ntfy).is_err());
     }
 }

@@ -121,6 +121,71 @@ impl Response {
     }
 }
 
+/// Looks at a URL without reaching for anything: what its text alone says must not be reached is
+/// refused. What a name resolves to is judged with every request.
+///
+/// # Errors
+/// It cannot be read, or may not be reached.
+pub(super) fn check(url: &str, reach: Reach) -> Result<(), &'static str> {
+    let base = readable(url, reach)?;
+    match base.host() {
+        Some(Host::Domain(name)) if reach == Reach::Public && is_local(name) => Err(OUT_OF_REACH),
+        Some(Host::Domain(_)) => Ok(()),
+        // An address is judged as it stands: there is nothing to resolve.
+        _ => destination(&base, reach, &Unasked).map(drop).map_err(|_| OUT_OF_REACH),
+    }
+}
+
+/// Resolves nothing.
+struct Unasked;
+
+impl Resolve for Unasked {
+    fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Names that never lead out of the machine or its network.
+fn is_local(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let below = |top: &str| name == top || name.ends_with(&format!(".{top}"));
+    ["localhost", "local", "internal", "home.arpa"].into_iter().any(below)
+}
+
+/// A URL that names a server, by a scheme that may be spoken.
+fn readable(url: &str, reach: Reach) -> Result<Url, &'static str> {
+    let base = Url::parse(url).map_err(|_| "its URL cannot be read")?;
+    match (base.scheme(), reach) {
+        ("https", _) | ("http", Reach::DangerAnywhere) => {}
+        _ => return Err("its URL must begin with https"),
+    }
+    if base.host().is_none() || !base.username().is_empty() || base.password().is_some() {
+        return Err("its URL must name a server, and no user");
+    }
+    Ok(base)
+}
+
+/// Resolved and judged by its place alone: what comes after the place can be a secret, and is not
+/// the judge's business.
+fn destination(
+    base: &Url,
+    reach: Reach,
+    resolver: &dyn Resolver,
+) -> Result<Destination, RefusedError> {
+    let mut place = base.clone();
+    place.set_path("/");
+    place.set_query(None);
+    place.set_fragment(None);
+    let allowed_origins = match reach {
+        Reach::Public => None,
+        Reach::DangerAnywhere => Some(base.host_str().map(str::to_owned).into_iter().collect()),
+    };
+    let context = Context { allowed_origins, ..Context::default() };
+    let policy = Policy::default();
+    let terms = Terms { policy: &policy, context: &context, agreed: Verdict::Warn };
+    Destination::new(place.as_str(), terms, &Asking(resolver))
+}
+
 impl Client {
     /// Speaks to the server of a URL.
     ///
@@ -136,14 +201,7 @@ impl Client {
         resolver: Box<dyn Resolver>,
         roots: RootCertStore,
     ) -> Result<Self, &'static str> {
-        let base = Url::parse(base).map_err(|_| "its URL cannot be read")?;
-        match (base.scheme(), reach) {
-            ("https", _) | ("http", Reach::DangerAnywhere) => {}
-            _ => return Err("its URL must begin with https"),
-        }
-        if base.host().is_none() || !base.username().is_empty() || base.password().is_some() {
-            return Err("its URL must name a server, and no user");
-        }
+        let base = readable(base, reach)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -171,28 +229,12 @@ impl Client {
         })
     }
 
-    /// Resolved and judged anew for every request, by its place alone: what comes after the place
-    /// can be a secret, and is not the judge's business.
+    /// Resolved and judged anew for every request.
     fn destination(&self) -> Result<Destination, SendError> {
-        let mut place = self.base.clone();
-        place.set_path("/");
-        place.set_query(None);
-        place.set_fragment(None);
-        let allowed_origins = match self.reach {
-            Reach::Public => None,
-            Reach::DangerAnywhere => {
-                Some(self.base.host_str().map(str::to_owned).into_iter().collect())
-            }
-        };
-        let context = Context { allowed_origins, ..Context::default() };
-        let policy = Policy::default();
-        let terms = Terms { policy: &policy, context: &context, agreed: Verdict::Warn };
-        Destination::new(place.as_str(), terms, &Asking(&*self.resolver)).map_err(|refused| {
-            match refused {
-                RefusedError::Unresolved { .. } => SendError::Later(None),
-                RefusedError::Judged(_) | RefusedError::Unreadable(_) | RefusedError::Redirects => {
-                    SendError::Never(OUT_OF_REACH.to_owned())
-                }
+        destination(&self.base, self.reach, &*self.resolver).map_err(|refused| match refused {
+            RefusedError::Unresolved { .. } => SendError::Later(None),
+            RefusedError::Judged(_) | RefusedError::Unreadable(_) | RefusedError::Redirects => {
+                SendError::Never(OUT_OF_REACH.to_owned())
             }
         })
     }

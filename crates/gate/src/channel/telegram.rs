@@ -233,9 +233,10 @@ impl Shared {
 fn card(notice: &Notice, now: Timestamp) -> String {
     let mut lines = vec![
         format!("Approval needed ({} risk)", notice.risk.as_str()),
-        format!("{}: {}", text::line(&notice.action), text::line(&notice.description)),
+        format!("{}: {}", text::line(&notice.action), text::line_to_decide_on(&notice.description)),
     ];
-    lines.extend(notice.details.iter().take(50).map(|detail| format!("- {}", text::line(detail))));
+    let details = notice.details.iter().take(50);
+    lines.extend(details.map(|detail| format!("- {}", text::line_to_decide_on(detail))));
     let mut card = cut_units(&lines.join("\n"), MOST_UNITS);
     let minutes = notice.expires_at.since(now).as_secs().div_ceil(60);
     card.extend(["\n\nRefused in ", &minutes.to_string(), " min if nobody answers."]);

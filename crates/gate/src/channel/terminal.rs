@@ -236,6 +236,7 @@ impl Shared {
 
     fn card(&self, screen: &mut Screen, notice: &Notice) -> io::Result<()> {
         let bounded = |text: &str| text::cut(&text::line(text), MOST_LINE);
+        let decided_on = |text: &str| text::cut(&text::line_to_decide_on(text), MOST_LINE);
         let (before, after) = match self.paint {
             Paint::Plain => ("", ""),
             Paint::Colour if notice.risk >= RiskLevel::High => ("\x1b[1;31m", "\x1b[0m"),
@@ -244,9 +245,9 @@ impl Shared {
         let left = notice.expires_at.since(self.clock.now()).as_secs();
         let out = &mut screen.out;
         writeln!(out, "\n{before}Approval needed{after} ({} risk)", notice.risk.as_str())?;
-        writeln!(out, "  {}: {}", bounded(&notice.action), bounded(&notice.description))?;
+        writeln!(out, "  {}: {}", bounded(&notice.action), decided_on(&notice.description))?;
         for detail in notice.details.iter().take(MOST_DETAILS) {
-            writeln!(out, "  - {}", bounded(detail))?;
+            writeln!(out, "  - {}", decided_on(detail))?;
         }
         if let Some(more @ 1..) = notice.details.len().checked_sub(MOST_DETAILS) {
             writeln!(out, "  - … and {more} more")?;

@@ -22,6 +22,12 @@ pub(super) fn line(text: &str) -> String {
     one_line(&clean(text)).into_owned()
 }
 
+/// The text for a person who decides on it: as [`line`], but with addresses, since whom something
+/// goes to is what they decide on.
+pub(super) fn line_to_decide_on(text: &str) -> String {
+    one_line(&redacted::shown(text)).into_owned()
+}
+
 /// The text, cut off visibly after so many characters.
 ///
 /// Cut what is clean already: half a secret is not recognised.

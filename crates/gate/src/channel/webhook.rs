@@ -122,7 +122,7 @@ impl Channel for Webhook {
 
     fn send(&mut self, message: &Message) -> Result<(), SendError> {
         let id = self.id(message)?;
-        let now = self.clock.now();
+        let now = self.clock.wall();
         let body = body(message, now).to_string();
         // The time of this attempt, not of the event: receivers refuse what is five minutes old.
         let seconds = now.0.div_euclid(1_000).to_string();

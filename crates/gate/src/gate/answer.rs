@@ -18,6 +18,7 @@ use crate::document::Held;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::join::join;
+use crate::gate::rights::{Counting, is_called};
 use crate::gate::submit::{answers_key, pending_key};
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
 use crate::id::ApprovalId;
@@ -26,7 +27,6 @@ use crate::redacted;
 use crate::secret::Secret;
 use crate::session::Session;
 use crate::store::{Batch, Count, CountStep, Unchanged};
-use crate::user::Role;
 
 mod edit;
 
@@ -89,6 +89,12 @@ pub enum AnswerError {
     /// The answer comes from the agent itself.
     #[error("the agent that asks cannot answer")]
     FromTheAgent,
+    /// The person has a device to say yes on.
+    #[error(
+        "you have a signed-in device: say yes there, or with its secret; over the socket alone you \
+         can look and say no"
+    )]
+    NeedsDevice,
     /// This may not be remembered.
     #[error("a yes to this cannot be remembered: answer it each time")]
     NotForAlways,
@@ -163,6 +169,10 @@ impl Gate {
             if control.value.halted {
                 return Err(AnswerError::Halted);
             }
+            // They may have come days ago: only what they may do now counts.
+            let (person, mut rests_on) = self.person_now(person).await?;
+            rests_on.push(control.unchanged());
+            let person = &person;
             let held: Held<Approval> =
                 self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
             self.may_answer(person, &held.value, reply).await?;
@@ -173,10 +183,10 @@ impl Gate {
             }
             let answered = match (&reply.edited, reply.say) {
                 (Some(edited), Say::Approve) => {
-                    self.edit(person, reply, &held, &details, edited, control.unchanged()).await?
+                    self.edit(person, reply, &held, &details, edited, rests_on).await?
                 }
                 (_, Say::Approve | Say::Reject) => {
-                    self.settle(person, reply, &held, &details, control.unchanged()).await?
+                    self.settle(person, reply, &held, &details, rests_on).await?
                 }
             };
             if let Some(answered) = answered {
@@ -195,15 +205,8 @@ impl Gate {
     ) -> Result<(), AnswerError> {
         let request = &approval.request;
         let mine = request.user == person.user().id;
-        let role = person.role_in(&request.workspace);
         let others = request.quorum.requester == Requester::Excluded;
-        let called = match role {
-            Role::SuperAdmin => true,
-            Role::WorkspaceAdmin => others || approval.escalated,
-            Role::User => others,
-            Role::Stranger => false,
-        };
-        if !mine && !called {
+        if !is_called(person.user(), approval) {
             return Err(AnswerError::NotFound);
         }
         if reply.token.as_ref().is_some_and(|token| !token.matches(&request.token)) {
@@ -213,6 +216,9 @@ impl Gate {
         if mine && others && reply.say == Say::Approve {
             return Err(AnswerError::OthersMustAgree);
         }
+        if reply.say == Say::Approve && self.needs_device(person).await? {
+            return Err(AnswerError::NeedsDevice);
+        }
         self.not_from_the_agent(person, approval).await
     }
 
@@ -221,6 +227,9 @@ impl Gate {
         person: &Person,
         approval: &Approval,
     ) -> Result<(), AnswerError> {
+        if self.is_an_agents(person.peer) {
+            return Err(AnswerError::FromTheAgent);
+        }
         let (Some(peer), Some(session)) = (&person.peer, &approval.request.session) else {
             return Ok(());
         };
@@ -247,10 +256,12 @@ impl Gate {
         reply: &Reply,
         held: &Held<Approval>,
         details: &Details,
-        control: Unchanged,
+        rests_on: Vec<Unchanged>,
     ) -> Result<Option<Answered>, AnswerError> {
         let approval = &held.value;
         let now = self.now();
+        let mut batch = Batch { unchanged: rests_on, ..Batch::default() };
+        let standing = self.with_counting_votes(approval, &mut batch).await?;
         let word = Word {
             say: reply.say,
             vote: Vote::sign(
@@ -264,13 +275,10 @@ impl Gate {
             feedback: reply.feedback.as_deref().map(redacted::text),
             until: now.after(self.config.spend_within()),
         };
-        let state = approval
-            .state
-            .clone()
+        let state = standing
             .answer(&approval.request, approval.signature(), word, &self.keyring)
             .map_err(|_| late(approval, now))?;
         let next = approval.with(state);
-        let mut batch = Batch { unchanged: vec![control], ..Batch::default() };
         batch.writes.push(held.replace(&next)?);
         batch.records.push(self.answer_record(person, &next, reply)?);
         if let Some(decision) = next.state.decision() {
@@ -279,7 +287,8 @@ impl Gate {
                 Say::Approve => "approved",
                 Say::Reject => "rejected",
             };
-            let key = answers_key(&next.request.user, what);
+            let agent = self.line_of(next.request.key.as_ref()).await?;
+            let key = answers_key(&next.request.user, agent.as_ref(), what);
             batch.counts.push(Count { key, step: CountStep::Up { most: u64::MAX } });
             batch.writes.extend(match decision.say {
                 Say::Approve => self.remember(&next, details, decision).await?,
@@ -291,6 +300,19 @@ impl Gate {
             Err(error) if is_conflict(&error) => Ok(None),
             Err(error) => Err(failed(error).into()),
         }
+    }
+
+    /// The state with the votes of those who may still answer. Whoever was disabled, or has left
+    /// the workspace, no longer agrees.
+    async fn with_counting_votes(
+        &self,
+        approval: &Approval,
+        batch: &mut Batch,
+    ) -> Result<State, AnswerError> {
+        let State::Pending { votes } = &approval.state else { return Ok(approval.state.clone()) };
+        let Counting { votes, unchanged } = self.counting(approval, votes).await?;
+        batch.unchanged.extend(unchanged);
+        Ok(State::Pending { votes })
     }
 
     fn tell_answer(&self, person: &Person, approval: &Approval) -> Answered {
@@ -351,12 +373,14 @@ impl Gate {
 }
 
 /// Whether a yes may reach so far. What takes several people, or others than the one for whom the
-/// agent works, takes them each time: the last of them cannot speak for all.
+/// agent works, takes them each time: the last of them cannot speak for all. What is critical or
+/// always asks is asked each time too.
 fn may_reach(scope: Scope, approval: &Approval, details: &Details) -> bool {
     match scope {
         Scope::Once => true,
-        Scope::Session => approval.request.quorum == Quorum::default(),
-        Scope::Always => approval.request.quorum == Quorum::default() && details.may_remember,
+        Scope::Session | Scope::Always | Scope::Everywhere => {
+            approval.request.quorum == Quorum::default() && details.may_remember
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::channel::Notice;
 use crate::clock::Timestamp;
 use crate::document::{self, Held};
 use crate::gate::Gate;
+use crate::gate::join::either;
 use crate::gate::people::PeopleError;
 use crate::id::{ApprovalId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::proposal::Script;
@@ -62,9 +63,9 @@ pub struct Card {
     pub effects: Vec<Effect>,
     /// Whether a yes may be remembered for good.
     pub may_remember: bool,
-    /// When it was asked.
+    /// When it was asked, as the system's clock shows it.
     pub created_at: Timestamp,
-    /// From when on silence is a refusal.
+    /// From when on silence is a refusal, as the system's clock shows it.
     pub expires_at: Timestamp,
     /// How it stands.
     pub state: State,
@@ -95,6 +96,16 @@ pub struct WaitingFirst {
     pub cards: Vec<Card>,
     /// How many wait in all.
     pub all: usize,
+    /// Questions that were changed in the database: they cannot be shown or answered.
+    pub damaged: Vec<String>,
+}
+
+/// The questions that can still be answered.
+#[derive(Debug, Default)]
+struct Open {
+    approvals: Vec<Approval>,
+    /// The ids of those that cannot be read.
+    damaged: Vec<String>,
 }
 
 /// Whether somebody who may see a question is also asked it.
@@ -117,14 +128,40 @@ impl Gate {
         self.card_of(&held.value)
     }
 
+    /// Waits until a question is settled that a person may see. Over the local socket that is the
+    /// person's own assistant, whose question stays while it waits.
+    ///
+    /// # Errors
+    /// There is none for them, or the store failed.
+    pub async fn settled_for(&self, person: &Person, id: &ApprovalId) -> Result<(), PeopleError> {
+        let mut attending = None;
+        loop {
+            let mut rights = self.bus.rights_changed();
+            let (person, _) = self.person_now(person).await?;
+            let mut settled = self.bus.settled(id);
+            let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            may_see(&person, &held.value)?;
+            if person.peer.is_some() {
+                attending.get_or_insert_with(|| self.attend(id));
+            }
+            if !held.value.state.is_pending() {
+                drop(settled);
+                self.bus.forget(id);
+                return Ok(());
+            }
+            // The sender is dropped when it has told, which wakes us as well.
+            either(settled.changed(), rights.changed()).await;
+        }
+    }
+
     /// The questions that wait for a person, oldest id first. Also what a device is told again
     /// when it comes back.
     ///
     /// # Errors
     /// The store failed.
     pub async fn waiting(&self, person: &Person) -> Result<Vec<Card>, PeopleError> {
-        let open = self.open_to(person).await?;
-        open.iter().map(|approval| self.card_of(approval)).collect()
+        let Open { approvals, .. } = self.open_to(person).await?;
+        Ok(self.cards_of(&approvals).0)
     }
 
     /// The first so many questions that are put to a person, and how many there are: thousands may
@@ -137,15 +174,31 @@ impl Gate {
         person: &Person,
         most: usize,
     ) -> Result<WaitingFirst, PeopleError> {
-        let mut open = self.open_to(person).await?;
-        open.retain(|approval| asks(approval, &person.user().id));
-        let cards = open.iter().take(most).map(|approval| self.card_of(approval));
-        Ok(WaitingFirst { cards: cards.collect::<Result<_, _>>()?, all: open.len() })
+        let Open { mut approvals, mut damaged } = self.open_to(person).await?;
+        approvals.retain(|approval| asks(approval, &person.user().id));
+        let all = approvals.len();
+        approvals.truncate(most);
+        let (cards, tampered) = self.cards_of(&approvals);
+        let all = all.saturating_sub(tampered.len());
+        damaged.extend(tampered);
+        Ok(WaitingFirst { cards, all, damaged })
+    }
+
+    /// What people are shown of these questions, and which of them were changed in the database.
+    pub(super) fn cards_of(&self, approvals: &[Approval]) -> (Vec<Card>, Vec<String>) {
+        let (mut cards, mut damaged) = (Vec::new(), Vec::new());
+        for approval in approvals {
+            match self.card_of(approval) {
+                Ok(card) => cards.push(card),
+                Err(_) => damaged.push(approval.request.id.to_string()),
+            }
+        }
+        (cards, damaged)
     }
 
     /// The questions that can still be answered and that a person may see.
-    async fn open_to(&self, person: &Person) -> Result<Vec<Approval>, PeopleError> {
-        let mut open: Vec<Approval> = Vec::new();
+    async fn open_to(&self, person: &Person) -> Result<Open, PeopleError> {
+        let mut open = Open::default();
         let mut known = HashSet::new();
         let owner = Some(person.user().id.to_string());
         let mut queries = vec![Query { owner, ..Query::of(Kind::Approval) }];
@@ -156,14 +209,16 @@ impl Gate {
         let now = self.now();
         for query in queries {
             let query = Query { states: vec!["pending"], ..query };
-            for held in document::find::<Approval>(&*self.store, &query).await? {
+            let found = self.all_found::<Approval>(query).await?;
+            open.damaged.extend(found.damaged.into_iter().filter(|id| known.insert(id.clone())));
+            for held in found.held {
                 let approval = held.value;
                 let in_time = now < approval.request.expires_at;
                 if in_time
                     && may_see(person, &approval).is_ok()
-                    && known.insert(approval.request.id.clone())
+                    && known.insert(approval.request.id.to_string())
                 {
-                    open.push(approval);
+                    open.approvals.push(approval);
                 }
             }
         }
@@ -200,8 +255,8 @@ impl Gate {
             description: card.description,
             details: card.details,
             risk: card.risk,
-            created_at: card.created_at,
-            expires_at: card.expires_at,
+            created_at: held.value.request.created_at,
+            expires_at: held.value.request.expires_at,
             link,
         })
     }
@@ -257,8 +312,8 @@ impl Gate {
             findings: details.findings,
             effects: details.effects,
             may_remember: details.may_remember,
-            created_at: request.created_at,
-            expires_at: request.expires_at,
+            created_at: self.shown(request.created_at),
+            expires_at: self.shown(request.expires_at),
             state: approval.state.clone(),
             need: request.quorum.need,
             have: agreed(&approval.state),

@@ -1,18 +1,19 @@
 //! The kill switch.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::json;
 
 use crate::approval::Cancel;
 use crate::approval::OPEN;
-use crate::audit;
+use crate::audit::{self, Draft};
 use crate::caller::Person;
 use crate::document::{self, Held, Shared};
 use crate::event::{Event, What};
 use crate::gate::people::PeopleError;
 use crate::gate::{Control, Gate, GateError, Look, TRIES, is_conflict};
-use crate::store::{Batch, CommitError, Kind, Query, StoreError};
+use crate::id::UserId;
+use crate::store::{Batch, CommitError, Kind, Query, StoreError, Unchanged};
 
 impl Gate {
     /// Whether everything is halted.
@@ -27,13 +28,54 @@ impl Gate {
     ///
     /// Anybody who can sign in may stop everything; only a super admin may let it go on.
     ///
+    /// Takes effect also where the store cannot be written: then in memory, until it can be.
+    ///
     /// # Errors
-    /// The store failed.
-    pub async fn halt(&self, person: &Person) -> Result<(), GateError> {
-        self.switch(person, true).await?;
+    /// Nothing: everything is halted. What comes back says whether it is kept.
+    pub async fn halt(&self, person: &Person) -> Result<Kept, GateError> {
+        let by = &person.user().id;
+        *self.halted_by() = Some(by.clone());
+        let kept = self.keep_halt(by).await;
+        // Also when it is not kept: whoever listens must know, above all the hooks.
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });
+        if let Err(error) = kept {
+            return Ok(Kept::InMemory(error.to_string()));
+        }
         let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
-        self.cancel_all(open, Cancel::Halted).await
+        match self.cancel_all(open, Cancel::Halted).await {
+            Ok(()) => Ok(Kept::InStore),
+            // Halted all the same: what waits is cancelled when the gate is next opened.
+            Err(error) => Ok(Kept::InMemory(error.to_string())),
+        }
+    }
+
+    /// Writes down a halt that the store could not take at the time.
+    pub(super) async fn keep_pending_halt(&self) {
+        let by = self.halted_by().clone();
+        if let Some(by) = by {
+            // It stays in memory until this works.
+            let _ = self.keep_halt(&by).await;
+        }
+    }
+
+    async fn keep_halt(&self, by: &UserId) -> Result<(), GateError> {
+        self.switch(by, true).await?;
+        *self.halted_by() = None;
+        Ok(())
+    }
+
+    fn halted_by(&self) -> MutexGuard<'_, Option<UserId>> {
+        self.halted_by.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a batch that relies on the kill switch does not happen: it is thrown, and only memory
+    /// knows.
+    pub(super) fn halted_against(&self, batch: &Batch) -> Option<CommitError> {
+        let relies = |unchanged: &Unchanged| unchanged.kind == Kind::Control;
+        if !batch.unchanged.iter().any(relies) || self.halted_by().is_none() {
+            return None;
+        }
+        Some(CommitError::Conflict { kind: Kind::Control, id: Control::ID.to_owned() })
     }
 
     /// Lets things go on.
@@ -47,7 +89,8 @@ impl Gate {
         if !self.config.enabled {
             return Err(PeopleError::SwitchedOff);
         }
-        self.switch(person, false).await?;
+        self.switch(&person.user().id, false).await?;
+        *self.halted_by() = None;
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Resumed });
         Ok(())
     }
@@ -61,36 +104,50 @@ impl Gate {
         let Held { value, version } =
             control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
         let mut value = Arc::unwrap_or_clone(value);
+        // What somebody else wrote there halts everything, until a super admin resumes.
+        value.halted |= !value.holds(&self.keyring);
         // Switched off by configuration, until it says otherwise.
         value.halted |= !self.config.enabled;
+        // Or halted while the store could not take it.
+        value.halted |= self.halted_by().is_some();
         Ok(Held { value, version })
     }
 
     /// Makes the kill switch on the first start, and records that the configuration has thrown it.
     pub(super) async fn set_up_control(&self) -> Result<(), GateError> {
-        let control = Control { halted: false, by: None, at: self.now() };
-        let batch = Batch { writes: vec![document::insert(&control)?], ..Batch::default() };
-        match self.commit(batch).await {
-            // It was there.
-            Ok(_) | Err(CommitError::Conflict { .. }) => {}
-            Err(error) => return Err(failed(error)),
+        if self.get::<Control>(Control::ID).await?.is_none() {
+            self.make_control().await?;
         }
         if self.config.enabled {
             return Ok(());
         }
-        let payload = json!({"by": "configuration"});
-        let record = self.record(audit::Event::Halted, audit::Subject::default(), &payload)?;
-        let batch = Batch { records: vec![record], ..Batch::default() };
-        self.commit(batch).await.map(drop).map_err(failed)
+        let records = vec![self.halt_record("configuration")?];
+        self.commit(Batch { records, ..Batch::default() }).await.map(drop).map_err(failed)
     }
 
-    async fn switch(&self, person: &Person, halted: bool) -> Result<(), GateError> {
+    async fn make_control(&self) -> Result<(), GateError> {
+        // Where there are records it was made before: somebody has taken it away.
+        let missing = self.store.chain().await?.end().number > 0;
+        let control = Control::new(missing, None, self.now(), &self.keyring);
+        let records = if missing { vec![self.halt_record("missing")?] } else { Vec::new() };
+        let writes = vec![document::insert(&control)?];
+        match self.commit(Batch { writes, records, ..Batch::default() }).await {
+            // Another process was faster.
+            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn halt_record(&self, what: &str) -> Result<Draft, GateError> {
+        self.record(audit::Event::Halted, audit::Subject::default(), &json!({"by": what}))
+    }
+
+    async fn switch(&self, by: &UserId, halted: bool) -> Result<(), GateError> {
         let event = if halted { audit::Event::Halted } else { audit::Event::Resumed };
         for _ in 0..TRIES {
             let control = self.control().await?;
-            let by = person.user().id.clone();
             let payload = json!({"by": by});
-            let next = Control { halted, by: Some(by), at: self.now() };
+            let next = Control::new(halted, Some(by.clone()), self.now(), &self.keyring);
             let batch = Batch {
                 writes: vec![control.replace(&next)?],
                 records: vec![self.record(event, audit::Subject::default(), &payload)?],
@@ -104,6 +161,15 @@ impl Gate {
         }
         Err(GateError::Busy)
     }
+}
+
+/// Whether a halt outlives the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is in the store.
+    InStore,
+    /// Only in memory: the store could not be written, and why.
+    InMemory(String),
 }
 
 /// A commit that had no limit to hit.

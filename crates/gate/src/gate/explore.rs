@@ -104,7 +104,8 @@ impl World {
     }
 
     fn session(&self) -> SessionId {
-        let started = self.gate.start(&self.agent, Plan::default(), Consent::Given, Vec::new());
+        let assistant = self.owner.assistant(self.agent.workspace()).unwrap();
+        let started = self.gate.start(&assistant, Plan::default(), Consent::Given, Vec::new());
         ready(started).unwrap().id
     }
 
@@ -285,7 +286,9 @@ fn nothing_is_spent_once_the_halt_is_confirmed() {
     explore(|| {
         let world = World::new();
         let approval = world.approved(None);
-        spend_against(&approval, &world, |world| ready(world.gate.halt(&world.owner)).unwrap());
+        spend_against(&approval, &world, |world| {
+            ready(world.gate.halt(&world.owner)).unwrap();
+        });
     });
 }
 

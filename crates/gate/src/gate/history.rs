@@ -1,6 +1,6 @@
 //! Reading the record, each as far as their role allows; and erasing what is theirs.
 
-use crate::audit::{self, Record, Report, Verifier};
+use crate::audit::{self, Record, Report};
 use crate::caller::Person;
 use crate::gate::{Gate, GateError};
 use crate::id::UserId;
@@ -66,7 +66,6 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn verify(&self) -> Result<Report, GateError> {
-        let verifier = Verifier::new(self.store.chain().await?, self.keyring.public());
-        Ok(audit::verify(&*self.store, verifier).await?)
+        Ok(audit::check(&*self.store, &self.keyring.public(), &[], &mut |_| {}).await?)
     }
 }

@@ -20,8 +20,12 @@ use crate::bytes::Hash;
 use crate::clock::{ChanceError, Timestamp, random};
 use crate::document::{self, Document, Held, Marks};
 use crate::gate::control::failed;
+use crate::gate::session::not_running;
 use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::id::SessionId;
 use crate::keyring::Purpose;
+use crate::proposal::Why;
+use crate::session::Session;
 use crate::store::{Batch, Kind, StoreError, Write};
 
 /// How long an answer is kept.
@@ -46,6 +50,8 @@ pub enum Begun {
         /// The status that was answered.
         status: u16,
     },
+    /// It was done and let something run, which may not run any more.
+    NoLonger(Why),
     /// It is being done right now.
     InProgress,
     /// The key was used for another request.
@@ -122,8 +128,27 @@ pub(super) struct Idempotency {
 enum Progress {
     /// Somebody works on it: the one with this mark.
     Begun { mark: Hash },
-    /// It was answered so; the body is sealed.
-    Finished { status: u16, body: Option<String> },
+    /// It was answered so; the body is sealed. Of answers from before it was noted, what they let
+    /// run is not known: they are taken to let something run.
+    Finished {
+        status: u16,
+        body: Option<String>,
+        #[serde(default)]
+        allows: Option<Allows>,
+    },
+}
+
+/// What an answer lets run, so that saying it again can be refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allows {
+    /// Nothing.
+    Nothing,
+    /// Something, in these sessions or in none.
+    Something {
+        /// In which sessions.
+        sessions: Vec<SessionId>,
+    },
 }
 
 impl Document for Idempotency {
@@ -163,7 +188,7 @@ impl Gate {
             let held: Option<Held<Idempotency>> = self.get(&id).await?;
             match held {
                 Some(held) if now < held.value.expires_at => {
-                    return self.seen_before(&held.value, request);
+                    return self.seen_before(&held.value, request).await;
                 }
                 held => {
                     if let Some(claim) = self.claim(&id, request, now, held).await? {
@@ -175,7 +200,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Says how a write was answered. Without a body, because it held a secret, only that.
+    /// Says how a write was answered, and what that lets run. Without a body, because it held a
+    /// secret, only that.
     ///
     /// # Errors
     /// The store failed.
@@ -184,11 +210,13 @@ impl Gate {
         claim: Claim,
         status: u16,
         body: Option<&str>,
+        allows: Allows,
     ) -> Result<(), GateError> {
         let began = &claim.held.value;
         let seal = |body: &str| self.keyring.seal(&began.id, body.as_bytes(), &self.clock);
         let body = body.map(seal).transpose()?;
-        let next = Idempotency { progress: Progress::Finished { status, body }, ..began.clone() };
+        let progress = Progress::Finished { status, body, allows: Some(allows) };
+        let next = Idempotency { progress, ..began.clone() };
         self.settle_claim(claim.held.replace(&next)?).await
     }
 
@@ -209,23 +237,52 @@ impl Gate {
         }
     }
 
-    fn seen_before(&self, kept: &Idempotency, request: Hash) -> Result<Begun, IdempotencyError> {
+    async fn seen_before(
+        &self,
+        kept: &Idempotency,
+        request: Hash,
+    ) -> Result<Begun, IdempotencyError> {
         if kept.request != request {
             return Ok(Begun::Other);
+        }
+        if let Some(why) = self.no_longer(&kept.progress).await? {
+            return Ok(Begun::NoLonger(why));
         }
         Ok(match &kept.progress {
             Progress::Begun { mark } => {
                 let open = self.claims.lock(|open| open.contains(mark));
                 if open { Begun::InProgress } else { Begun::Lost }
             }
-            Progress::Finished { status, body: None } => Begun::Shown { status: *status },
-            Progress::Finished { status, body: Some(sealed) } => {
+            Progress::Finished { status, body: None, .. } => Begun::Shown { status: *status },
+            Progress::Finished { status, body: Some(sealed), .. } => {
                 let body = self.keyring.unseal(&kept.id, sealed);
                 let body = body.map_err(|error| StoreError(error.to_string()))?;
                 let body = String::from_utf8_lossy(&body).into_owned();
                 Begun::Replay { status: *status, body }
             }
         })
+    }
+
+    /// Why an answer that let something run is not said again: what would refuse it now.
+    async fn no_longer(&self, progress: &Progress) -> Result<Option<Why>, GateError> {
+        let sessions = match progress {
+            Progress::Begun { .. } | Progress::Finished { allows: Some(Allows::Nothing), .. } => {
+                return Ok(None);
+            }
+            Progress::Finished { allows: Some(Allows::Something { sessions }), .. } => sessions,
+            Progress::Finished { allows: None, .. } => &Vec::new(),
+        };
+        if self.control().await?.value.halted {
+            return Ok(Some(Why::Halted));
+        }
+        for id in sessions {
+            let held: Option<Held<Session>> = self.get(id.as_str()).await?;
+            let Some(held) = held else { return Ok(Some(Why::NoSession)) };
+            if let Some(why) = not_running(&held.value, self.now()) {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes the claim; nothing when somebody else was faster.

@@ -1,7 +1,7 @@
 //! Waiting for several things at once, so that one flush of the disk serves them all.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// Waits for all, and gives their results in order.
@@ -21,4 +21,14 @@ pub(super) async fn join<T>(futures: impl IntoIterator<Item = impl Future<Output
     })
     .await;
     running.into_iter().filter_map(|(_, result)| result).collect()
+}
+
+/// Waits for the first of two.
+pub(super) async fn either<A, B>(one: impl Future<Output = A>, other: impl Future<Output = B>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| {
+        let done = one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready();
+        if done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }

@@ -7,15 +7,17 @@ use serde_json::json;
 
 use crate::approval::Request;
 use crate::audit;
-use crate::caller::{Caller, Person};
+use crate::caller::{Caller, Origin, Person};
 use crate::document::{self, Held, Shared};
 use crate::gate::people::{MOST_WAITING, PeopleError};
 use crate::gate::{Gate, GateError, Look, TRIES};
 use crate::id::{DeviceId, KeyId};
-use crate::key::{ApiKey, Devices, NewKey};
+use crate::key::{Access, ApiKey, Devices, NewKey};
+use crate::scope::Scope;
 use crate::secret::{Secret, SecretKind};
+use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
-use crate::user::{Device, DeviceRole, DeviceState, Role, User};
+use crate::user::{Device, Role, User};
 
 /// A key with its secret, which is shown this once.
 #[derive(Debug)]
@@ -90,14 +92,17 @@ impl Gate {
         look: Look,
     ) -> Result<Caller, AuthError> {
         let key = self.working_key(secret, look).await?;
-        match key.devices {
-            Devices::Any => {}
+        let device = match key.devices {
+            Devices::Any => None,
             Devices::Approved => {
-                self.check_device(&key, device.ok_or(AuthError::NoDevice)?, look).await?;
+                let device = device.ok_or(AuthError::NoDevice)?;
+                self.check_device(&key, device, look).await?;
+                Some(Device::id_of(device))
             }
-        }
+        };
         let (user, workspace) = (key.user.clone(), key.workspace.clone());
-        Ok(Caller { user, workspace, key: Some(key), epoch: None })
+        let (key, origin) = (Some(key), Origin::Known);
+        Ok(Caller { user, workspace, key, device, epoch: None, origin })
     }
 
     /// The machine that holds this key asks to be let in. Gives what it proves itself by once a
@@ -122,7 +127,7 @@ impl Gate {
             return Err(AuthError::Key);
         }
         let user: Option<Shared<User>> = self.look(key.user.as_str(), look).await?;
-        if user.is_none_or(|user| user.value.disabled_at.is_some()) {
+        if !user.is_some_and(|user| user.value.works_in(&key.workspace)) {
             return Err(AuthError::Key);
         }
         Ok(key)
@@ -136,13 +141,8 @@ impl Gate {
     ) -> Result<(), AuthError> {
         let known: Option<Shared<Device>> = self.look(Device::id_of(device).as_str(), look).await?;
         let known = known.filter(|held| device.matches(&held.value.secret));
-        let approved = known.is_some_and(|held| {
-            held.value.user == key.user
-                && matches!(
-                    held.value.state,
-                    DeviceState::Approved { role: DeviceRole::Machine, .. }
-                )
-        });
+        let approved =
+            known.is_some_and(|held| held.value.user == key.user && held.value.is_machine());
         let id = Device::id_of(device);
         if approved { Ok(()) } else { Err(AuthError::Device(id)) }
     }
@@ -158,7 +158,7 @@ impl Gate {
             return Ok(false);
         }
         let (asked, key) = match (&request.key, &caller.key) {
-            (None, None) => return Ok(true),
+            (None, None) => return self.is_in_own_session(caller, request).await,
             (Some(asked), Some(key)) => (asked, key),
             (Some(_), None) | (None, Some(_)) => return Ok(false),
         };
@@ -172,6 +172,21 @@ impl Gate {
         Ok(true)
     }
 
+    /// Whether a question was put in a session that this caller works in; an agent of this machine
+    /// must not see, use or take back what another has asked.
+    async fn is_in_own_session(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<bool, StoreError> {
+        if caller.local_agents().is_none() {
+            return Ok(true);
+        }
+        let Some(id) = &request.session else { return Ok(false) };
+        let session: Option<Held<Session>> = self.get(id.as_str()).await?;
+        Ok(session.is_some_and(|session| caller.may_enter(&session.value)))
+    }
+
     /// Makes a key for a person's agent or program.
     ///
     /// # Errors
@@ -179,6 +194,9 @@ impl Gate {
     pub async fn create_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
         if person.role_in(&new.workspace) == Role::Stranger {
             return Err(PeopleError::NotAllowed);
+        }
+        if new.access == Access::Agent && new.scopes.iter().any(Scope::is_consent) {
+            return Err(PeopleError::NotForModels);
         }
         let made = self.make_key(person, new)?;
         let payload = json!({
@@ -213,7 +231,7 @@ impl Gate {
             if !old.works_at(now) || old.rotated_to.is_some() {
                 return Err(PeopleError::NotFound);
             }
-            let made = self.make_key(
+            let mut made = self.make_key(
                 person,
                 NewKey {
                     name: old.name.clone(),
@@ -225,6 +243,7 @@ impl Gate {
                     expires_at: old.expires_at,
                 },
             )?;
+            made.key.first_of_line = Some(old.line().clone());
             let until = now.after(overlap);
             let expires_at = Some(old.expires_at.map_or(until, |at| at.min(until)));
             let rotated_to = Some(made.key.id.clone());
@@ -252,7 +271,10 @@ impl Gate {
             let payload = json!({"revoked": id});
             let writes = vec![held.replace(&next)?];
             match self.change_people(writes, audit::Event::KeyChanged, &next.user, payload).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.tell_rights_changed(&next.user);
+                    return Ok(());
+                }
                 Err(GateError::Busy) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -268,11 +290,10 @@ impl Gate {
         let owner = Some(person.user().id.to_string());
         let query = Query { owner, ..Query::of(Kind::Key) };
         let mut keys = Vec::new();
-        for held in document::find::<ApiKey>(&*self.store, &query).await? {
-            let count =
-                async |what| self.store.counter(&ApiKey::counter(&held.value.id, what)).await;
+        for key in self.all::<ApiKey>(query).await? {
+            let count = async |what| self.store.counter(&ApiKey::counter(&key.id, what)).await;
             let usage = Usage { uses: count("uses").await?, refused: count("refused").await? };
-            keys.push((held.value, usage));
+            keys.push((key, usage));
         }
         Ok(keys)
     }
@@ -302,6 +323,7 @@ impl Gate {
             expires_at: new.expires_at,
             revoked_at: None,
             rotated_to: None,
+            first_of_line: None,
         };
         Ok(NewSecret { key, secret })
     }

@@ -7,11 +7,11 @@
 use crate::approval::Approval;
 use crate::caller::{Caller, Person};
 use crate::clock::Timestamp;
-use crate::document::{self, Document, Held};
+use crate::document::{self, Document, Found, Held};
 use crate::gate::card::Card;
 use crate::gate::people::PeopleError;
 use crate::gate::session::works_in;
-use crate::gate::{Gate, GateError};
+use crate::gate::{Gate, GateError, Look};
 use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
 use crate::session::Session;
 use crate::store::{Kind, Order, Query};
@@ -48,6 +48,8 @@ pub struct Paged<T> {
     pub items: Vec<T>,
     /// What the next page begins after, if there is one.
     pub next: Option<String>,
+    /// The ids of items on this page that were changed in the database and cannot be shown.
+    pub damaged: Vec<String>,
 }
 
 /// Whose things a person wants to see.
@@ -122,9 +124,10 @@ impl Gate {
             session: session.map(ToString::to_string),
             ..newest(person, whose, Kind::Approval)?
         };
-        let Paged { items, next } = self.page::<Approval>(query, page).await?;
-        let items = items.iter().map(|approval| self.card_of(approval)).collect::<Result<_, _>>();
-        Ok(Paged { items: items?, next })
+        let Paged { items, next, mut damaged } = self.page::<Approval>(query, page).await?;
+        let (items, tampered) = self.cards_of(&items);
+        damaged.extend(tampered);
+        Ok(Paged { items, next, damaged })
     }
 
     /// Users, those who were added first first: the person themselves, those of a workspace they
@@ -210,6 +213,63 @@ impl Gate {
         if works_in(caller, &held.value) { Ok(held.value) } else { Err(PeopleError::NotFound) }
     }
 
+    /// The sessions in one of these states (any, if none is named) that a caller works in, newest
+    /// first.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn sessions_of_caller(
+        &self,
+        caller: &Caller,
+        states: &[&'static str],
+        page: &Page,
+    ) -> Result<Paged<Session>, PeopleError> {
+        let mut query = Query {
+            owner: Some(caller.user.to_string()),
+            states: states.to_vec(),
+            after: page.after.clone(),
+            order: Order::Newest,
+            ..Query::of(Kind::Session)
+        };
+        let mut items = Vec::new();
+        while let Some(sessions) = self.more::<Session>(&mut query).await? {
+            items.extend(sessions.into_iter().filter(|session| works_in(caller, session)));
+            if items.len() > page.limit() {
+                break;
+            }
+        }
+        Ok(paged(items, page))
+    }
+
+    /// The questions in one of these states (any, if none is named) that a caller put in one of
+    /// its sessions, newest first. Never with what they could be answered with.
+    ///
+    /// # Errors
+    /// There is no such session of theirs, or the store failed.
+    pub async fn approvals_of_caller(
+        &self,
+        caller: &Caller,
+        states: &[&'static str],
+        session: &SessionId,
+        page: &Page,
+    ) -> Result<Paged<Card>, PeopleError> {
+        self.session_of_caller(caller, session).await?;
+        let query = Query {
+            session: Some(session.to_string()),
+            states: states.to_vec(),
+            order: Order::Newest,
+            ..Query::of(Kind::Approval)
+        };
+        let Paged { items, next, damaged } = self.page::<Approval>(query, page).await?;
+        let mut cards = Vec::new();
+        for approval in items {
+            if self.is_theirs(caller, &approval.request).await? {
+                cards.push(Card { token: None, ..self.card_of(&approval)? });
+            }
+        }
+        Ok(Paged { items: cards, next, damaged })
+    }
+
     /// A question that a caller put itself. Never with what it could be answered with.
     ///
     /// # Errors
@@ -219,6 +279,7 @@ impl Gate {
         caller: &Caller,
         id: &ApprovalId,
     ) -> Result<Card, PeopleError> {
+        self.rights_of(caller, Look::Anew).await?;
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         if !self.is_theirs(caller, &held.value.request).await? {
             return Err(PeopleError::NotFound);
@@ -268,8 +329,47 @@ impl Gate {
     async fn page<T: Document>(&self, query: Query, page: &Page) -> Result<Paged<T>, PeopleError> {
         let limit = page.limit().saturating_add(1);
         let query = Query { after: page.after.clone(), limit, ..query };
-        let held = document::find::<T>(&*self.store, &query).await?;
-        Ok(paged(held.into_iter().map(|held| held.value).collect(), page))
+        let document::Found { held, mut damaged, last } =
+            document::find_all::<T>(&*self.store, &query).await?;
+        let mut items: Vec<T> = held.into_iter().map(|held| held.value).collect();
+        if items.len() + damaged.len() <= page.limit() {
+            return Ok(Paged { items, next: None, damaged });
+        }
+        // The last one found, read or not, is the first of the next page.
+        let beyond = |id: &str| Some(id) == last.as_deref();
+        items.retain(|item| !beyond(item.id()));
+        damaged.retain(|id| !beyond(id));
+        let ids = items.last().map(|item| item.id().to_owned()).into_iter();
+        let ids = ids.chain(damaged.last().cloned());
+        let next = match query.order {
+            Order::Oldest => ids.max(),
+            Order::Newest => ids.min(),
+        };
+        Ok(Paged { items, next, damaged })
+    }
+
+    /// Everything a query finds and that can be read, over as many pages as it takes.
+    pub(super) async fn all<T: Document>(&self, query: Query) -> Result<Vec<T>, GateError> {
+        let found = self.all_found(query).await?;
+        Ok(found.held.into_iter().map(|held| held.value).collect())
+    }
+
+    /// The same, with the ids of what cannot be read.
+    pub(super) async fn all_found<T: Document>(
+        &self,
+        mut query: Query,
+    ) -> Result<Found<T>, GateError> {
+        let mut all = Found { held: Vec::new(), damaged: Vec::new(), last: None };
+        loop {
+            let found = document::find_all::<T>(&*self.store, &query).await?;
+            let count = found.held.len() + found.damaged.len();
+            all.held.extend(found.held);
+            all.damaged.extend(found.damaged);
+            if count < query.limit || found.last.is_none() {
+                return Ok(all);
+            }
+            query.after = found.last;
+        }
     }
 
     /// What a query finds next; nothing when that was all.
@@ -309,5 +409,5 @@ fn paged<T: Document>(mut items: Vec<T>, page: &Page) -> Paged<T> {
     let more = items.len() > page.limit();
     items.truncate(page.limit());
     let next = items.last().filter(|_| more).map(|item| item.id().to_owned());
-    Paged { items, next }
+    Paged { items, next, damaged: Vec::new() }
 }

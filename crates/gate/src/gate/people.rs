@@ -41,6 +41,9 @@ pub enum PeopleError {
     /// Too many devices of theirs wait already.
     #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
     TooManyWaiting,
+    /// A model's key cannot agree for a person.
+    #[error("a model's key cannot have `{}`: make it a program's", crate::scope::CONSENT)]
+    NotForModels,
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -56,6 +59,15 @@ impl From<crate::clock::ChanceError> for PeopleError {
     fn from(error: crate::clock::ChanceError) -> Self {
         Self::Gate(error.into())
     }
+}
+
+/// What became of a change of membership.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joined {
+    /// It holds.
+    Now,
+    /// The user was invited, and must agree.
+    Invited,
 }
 
 /// How long a link works.
@@ -88,6 +100,7 @@ impl Gate {
             name: name.to_owned(),
             super_admin: true,
             workspaces: BTreeMap::from([(workspace.id.clone(), Membership::Admin)]),
+            invited: BTreeMap::new(),
             created_at: now,
             disabled_at: None,
         };
@@ -121,6 +134,7 @@ impl Gate {
             name: name.to_owned(),
             super_admin: false,
             workspaces: BTreeMap::from([(workspace.clone(), membership)]),
+            invited: BTreeMap::new(),
             created_at: self.now(),
             disabled_at: None,
         };
@@ -154,7 +168,8 @@ impl Gate {
         Ok(workspace.id)
     }
 
-    /// Makes somebody a member or an admin of a workspace, or neither.
+    /// Makes somebody a member or an admin of a workspace, or neither. Whom a workspace admin
+    /// brings in from outside is invited, and joins by their own yes.
     ///
     /// # Errors
     /// The person may not, there is no such user, or the store failed.
@@ -164,17 +179,73 @@ impl Gate {
         user: &UserId,
         workspace: &WorkspaceId,
         membership: Option<Membership>,
-    ) -> Result<(), PeopleError> {
-        if person.role_in(workspace) < Role::WorkspaceAdmin {
+    ) -> Result<Joined, PeopleError> {
+        let (person, _) = self.person_now(person).await?;
+        let role = person.role_in(workspace);
+        if role < Role::WorkspaceAdmin {
             return Err(PeopleError::NotAllowed);
         }
-        self.change_user(person, user, |user| {
-            match membership {
-                Some(membership) => user.workspaces.insert(workspace.clone(), membership),
-                None => user.workspaces.remove(workspace),
-            };
+        let invites =
+            |user: &User| role < Role::SuperAdmin && user.role_in(workspace) == Role::Stranger;
+        let changed = self
+            .change_user(&person, user, |user| {
+                let invites = invites(user);
+                user.invited.remove(workspace);
+                match membership {
+                    Some(as_what) if invites => user.invited.insert(workspace.clone(), as_what),
+                    Some(as_what) => user.workspaces.insert(workspace.clone(), as_what),
+                    None => user.workspaces.remove(workspace),
+                };
+            })
+            .await?;
+        let waits = changed.invited.contains_key(workspace);
+        Ok(if waits { Joined::Invited } else { Joined::Now })
+    }
+
+    /// Joins a workspace that the person was invited to.
+    ///
+    /// # Errors
+    /// They were not, or the store failed.
+    pub async fn join_workspace(
+        &self,
+        person: &Person,
+        workspace: &WorkspaceId,
+    ) -> Result<(), PeopleError> {
+        self.answer_invitation(person, workspace, |user, as_what| {
+            user.workspaces.insert(workspace.clone(), as_what);
         })
         .await
+    }
+
+    /// Turns an invitation to a workspace down.
+    ///
+    /// # Errors
+    /// There is none, or the store failed.
+    pub async fn decline_workspace(
+        &self,
+        person: &Person,
+        workspace: &WorkspaceId,
+    ) -> Result<(), PeopleError> {
+        self.answer_invitation(person, workspace, |_, _| {}).await
+    }
+
+    async fn answer_invitation(
+        &self,
+        person: &Person,
+        workspace: &WorkspaceId,
+        accept: impl Fn(&mut User, Membership),
+    ) -> Result<(), PeopleError> {
+        let id = &person.user().id;
+        if !self.active_user(id).await?.value.invited.contains_key(workspace) {
+            return Err(PeopleError::NotFound);
+        }
+        let answer = |user: &mut User| {
+            // Taken back meanwhile: there is nothing to join.
+            if let Some(as_what) = user.invited.remove(workspace) {
+                accept(user, as_what);
+            }
+        };
+        self.change_user(person, id, answer).await.map(drop)
     }
 
     /// Lets somebody no longer in: their devices and keys stop working at once.
@@ -197,7 +268,7 @@ impl Gate {
         person: &Person,
         id: &UserId,
         change: impl Fn(&mut User),
-    ) -> Result<(), PeopleError> {
+    ) -> Result<User, PeopleError> {
         for _ in 0..TRIES {
             let held = self.active_user(id).await?;
             let mut next = held.value.clone();
@@ -206,12 +277,17 @@ impl Gate {
                 "changed": id,
                 "by": person.user().id,
                 "workspaces": next.workspaces,
+                "invited": next.invited,
                 "disabled": next.disabled_at.is_some(),
             });
             let writes = vec![held.replace(&next)?];
             match self.change_people(writes, audit::Event::UserChanged, id, payload).await {
+                Ok(()) => {
+                    self.tell_rights_changed(id);
+                    return Ok(next);
+                }
                 Err(GateError::Busy) => {}
-                other => return Ok(other?),
+                Err(error) => return Err(error.into()),
             }
         }
         Err(GateError::Busy.into())
@@ -265,7 +341,7 @@ impl Gate {
             return Err(PeopleError::NotSignedIn);
         };
         let user = self.active_user(&held.value.user).await?.value;
-        Ok(Person { user, device: Some(held.value.id), peer: None })
+        Ok(Person { user, device: Some(held.value.id), peer: None, unproven: false })
     }
 
     /// Who answers through a channel whose settings bind an account to this user.
@@ -274,7 +350,7 @@ impl Gate {
     /// There is no such user.
     pub async fn by_channel(&self, user: &UserId) -> Result<Person, PeopleError> {
         let user = self.active_user(user).await?.value;
-        Ok(Person { user, device: None, peer: None })
+        Ok(Person { user, device: None, peer: None, unproven: false })
     }
 
     /// A new device asks to be let in.
@@ -340,16 +416,19 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a person who was let in still would be.
+    /// The person who was let in, with the rights of this moment.
     ///
     /// # Errors
     /// Their device was revoked or they were, or the store failed.
-    pub async fn still_signed_in(&self, person: &Person) -> Result<(), PeopleError> {
-        self.active_user(&person.user().id).await?;
-        let Some(id) = &person.device else { return Ok(()) };
-        let held: Option<Held<Device>> = self.get(id.as_str()).await?;
-        let works = held.is_some_and(|held| held.value.is_console());
-        if works { Ok(()) } else { Err(PeopleError::NotSignedIn) }
+    pub async fn still_signed_in(&self, person: &Person) -> Result<Person, PeopleError> {
+        if self.is_an_agents(person.peer) {
+            return Err(PeopleError::NotSignedIn);
+        }
+        match self.person_now(person).await {
+            Ok((person, _)) => Ok(person),
+            Err(GateError::Revoked(_)) => Err(PeopleError::NotSignedIn),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn tell_signed_out(&self, user: &UserId, device: Option<DeviceId>) {
@@ -373,8 +452,7 @@ impl Gate {
     pub async fn devices(&self, person: &Person) -> Result<Vec<Device>, PeopleError> {
         let owner = Some(person.user().id.to_string());
         let query = Query { owner, ..Query::of(Kind::Device) };
-        let held = document::find::<Device>(&*self.store, &query).await?;
-        Ok(held.into_iter().map(|held| held.value).collect())
+        Ok(self.all(query).await?)
     }
 
     pub(super) async fn device_by(

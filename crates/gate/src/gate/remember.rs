@@ -1,14 +1,17 @@
 //! Answers that reach further than once: a yes to this very action, for a session or some days; a
 //! no that is not asked about again in the same session.
 //!
-//! Narrow on purpose: the same action in the same place, found to do the same things. What always
-//! asks, and what is critical, is never remembered.
+//! Narrow on purpose: the same action in the same place, found to do the same things, by the agent
+//! that asked. Only a person who says so lets it hold for all of their agents. What always asks,
+//! and what is critical, is never remembered.
 
 use countersign_core::policy;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::approval::{Approval, Decision, Details, OPEN, Scope, canonical, fingerprint};
+use crate::approval::{
+    Approval, Decision, Details, OPEN, Request, Scope, State, canonical, fingerprint,
+};
 use crate::audit::{self, Subject};
 use crate::bytes::{Hash, Sign};
 use crate::caller::Person;
@@ -19,7 +22,8 @@ use crate::gate::control::failed;
 use crate::gate::people::PeopleError;
 use crate::gate::submit::Case;
 use crate::gate::{Gate, GateError};
-use crate::id::{ApprovalId, RememberedId, SessionId, UserId};
+use crate::id::{ApprovalId, KeyId, RememberedId, SessionId, UserId, WorkspaceId};
+use crate::key::ApiKey;
 use crate::keyring::{Keyring, Purpose};
 use crate::store::{Batch, Kind, Query, Write};
 
@@ -31,8 +35,17 @@ pub struct Remembered {
     pub id: RememberedId,
     /// Whose agent may do it again.
     pub user: UserId,
-    /// Only in this session; in every one, if none is named.
+    /// Whose actions it lets through.
+    #[serde(default)]
+    pub reach: Reach,
+    /// The session, where it reaches no further.
     pub session: Option<SessionId>,
+    /// The workspace, where it is for one agent.
+    #[serde(default)]
+    pub workspace: Option<WorkspaceId>,
+    /// The agent's key, by the first of its line; none for a person's own assistant.
+    #[serde(default)]
+    pub key: Option<KeyId>,
     /// What kind of action, or which skill or tool.
     pub action: String,
     /// Names the action for those who have the server's key.
@@ -48,6 +61,77 @@ pub struct Remembered {
     /// The server's signature over all of it: a yes must not be one that somebody wrote into the
     /// database, where fingerprints can be copied from.
     signature: Sign,
+}
+
+/// How far a remembered yes reaches.
+///
+/// A yes from before this was written down is signed without it, and no longer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RememberedReach"))]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// One session.
+    Session,
+    /// One agent, in one workspace.
+    #[default]
+    Agent,
+    /// Every agent of the person, in every workspace.
+    Everywhere,
+}
+
+impl Reach {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Agent => "agent",
+            Self::Everywhere => "everywhere",
+        }
+    }
+}
+
+/// Where a remembered yes holds.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    reach: Reach,
+    session: Option<SessionId>,
+    workspace: Option<WorkspaceId>,
+    key: Option<KeyId>,
+}
+
+impl Place {
+    /// The id of a yes to an action there. It follows from all of it, so that a row under another
+    /// id is not found.
+    fn id(&self, user: &UserId, print: Hash) -> RememberedId {
+        use sha2::{Digest as _, Sha256};
+        let reach = self.reach.as_str();
+        let session = self.session.as_ref().map_or("", SessionId::as_str);
+        let workspace = self.workspace.as_ref().map_or("", WorkspaceId::as_str);
+        let key = self.key.as_ref().map_or("", KeyId::as_str);
+        let about = [user.as_str(), reach, session, workspace, key, &print.to_string()].join("\0");
+        let hash: [u8; 32] = Sha256::digest(about).into();
+        let mut short = [0; 16];
+        short.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+        RememberedId::from_bytes(short)
+    }
+
+    /// Every place whose remembered answers are about a proposal.
+    fn all_of(case: &Case<'_>) -> Vec<Self> {
+        let session = case.proposal.session.clone().map(|session| Self {
+            reach: Reach::Session,
+            session: Some(session),
+            ..Self::default()
+        });
+        let agent = Self {
+            workspace: Some(case.caller.workspace.clone()),
+            key: case.caller.key.as_ref().map(|key| key.line().clone()),
+            ..Self::default()
+        };
+        let everywhere = Self { reach: Reach::Everywhere, ..Self::default() };
+        session.into_iter().chain([agent, everywhere]).collect()
+    }
 }
 
 impl Remembered {
@@ -146,10 +230,10 @@ impl Gate {
     pub async fn remembered_answers(&self, person: &Person) -> Result<Vec<Remembered>, GateError> {
         let owner = Some(person.user().id.to_string());
         let query = Query { owner, ..Query::of(Kind::Remembered) };
-        let held = document::find::<Remembered>(&*self.store, &query).await?;
+        let mut answers = self.all::<Remembered>(query).await?;
         let now = self.now();
-        let answers = held.into_iter().map(|held| held.value);
-        Ok(answers.filter(|answer| answer.holds(now, &self.keyring)).collect())
+        answers.retain(|answer| answer.holds(now, &self.keyring));
+        Ok(answers)
     }
 
     /// What is remembered about this very action, for the core to weigh.
@@ -160,12 +244,12 @@ impl Gate {
         bound: &str,
     ) -> Result<Vec<policy::Remembered>, GateError> {
         let print = fingerprint(&self.keyring, bound);
-        let user = &case.caller.user;
-        let session = case.proposal.session.as_ref();
         let mut answers = Vec::new();
-        for session in [None, session].into_iter().take(1 + usize::from(session.is_some())) {
-            let id = remembered_id(user, session, print);
+        for place in Place::all_of(case) {
+            let id = place.id(&case.caller.user, print);
             let held: Option<Held<Remembered>> = self.get(id.as_str()).await?;
+            // One that was copied to another id is signed for its own.
+            let held = held.filter(|held| held.value.id == id);
             answers.extend(held.filter(|held| held.value.holds(case.now, &self.keyring)).map(
                 |held| policy::Remembered { digest: digest.to_owned(), rules: held.value.rules },
             ));
@@ -181,22 +265,26 @@ impl Gate {
         decision: &Decision,
     ) -> Result<Option<Write>, GateError> {
         let request = &approval.request;
-        let (session, expires_at) = match (decision.scope, &request.session) {
-            (Scope::Once, _) | (Scope::Session, None) => return Ok(None),
-            (Scope::Session, Some(session)) => (Some(session.clone()), decision.at.after(days(1))),
-            (Scope::Always, _) => (None, decision.at.after(self.config.remember_for())),
+        let Some(place) = self.place_of(request, decision.scope).await? else { return Ok(None) };
+        let lasts = match place.reach {
+            Reach::Session => days(1),
+            Reach::Agent | Reach::Everywhere => self.config.remember_for(),
         };
-        let id = remembered_id(&request.user, session.as_ref(), request.fingerprint);
+        let id = place.id(&request.user, request.fingerprint);
+        let Place { reach, session, workspace, key } = place;
         let answer = Remembered {
             id,
             user: request.user.clone(),
+            reach,
             session,
+            workspace,
+            key,
             action: request.action.clone(),
             fingerprint: request.fingerprint,
             rules: details.rules.clone(),
             approval: request.id.clone(),
             created_at: decision.at,
-            expires_at,
+            expires_at: decision.at.after(lasts),
             signature: Sign([0; 64]),
         }
         .signed(&self.keyring);
@@ -205,6 +293,28 @@ impl Gate {
             Some(held) => held.replace(&answer)?,
             None => document::insert(&answer)?,
         }))
+    }
+
+    /// Where a yes of this scope holds; nowhere but here, if it is for once.
+    async fn place_of(&self, request: &Request, scope: Scope) -> Result<Option<Place>, GateError> {
+        let place = Place::default();
+        Ok(match (scope, &request.session) {
+            (Scope::Once, _) | (Scope::Session, None) => None,
+            (Scope::Session, session) => {
+                Some(Place { reach: Reach::Session, session: session.clone(), ..place })
+            }
+            (Scope::Always, _) => {
+                let workspace = Some(request.workspace.clone());
+                Some(Place { workspace, key: self.line_of(request.key.as_ref()).await?, ..place })
+            }
+            (Scope::Everywhere, _) => Some(Place { reach: Reach::Everywhere, ..place }),
+        })
+    }
+
+    pub(super) async fn line_of(&self, key: Option<&KeyId>) -> Result<Option<KeyId>, GateError> {
+        let Some(id) = key else { return Ok(None) };
+        let held: Option<Held<ApiKey>> = self.get(id.as_str()).await?;
+        Ok(Some(held.map_or_else(|| id.clone(), |held| held.value.line().clone())))
     }
 
     /// The write that keeps a no from being asked about again.
@@ -241,42 +351,55 @@ impl Gate {
         Ok(valid.map(|held| held.value.feedback))
     }
 
-    /// The question about this very action that waits already, so that an agent which lost its
-    /// thread does not ask twice.
+    /// The question about this very action that waits already, or that was agreed to and not used
+    /// yet, so that an agent which lost its thread does not ask twice.
     pub(super) async fn already_asked(
         &self,
         case: &Case<'_>,
         bound: &str,
     ) -> Result<Option<Approval>, GateError> {
-        let Some(session) = &case.proposal.session else { return Ok(None) };
-        let query = Query {
-            session: Some(session.to_string()),
-            states: OPEN.to_vec(),
-            ..Query::of(Kind::Approval)
+        let session = case.proposal.session.as_ref();
+        let query = match session {
+            Some(session) => Query {
+                session: Some(session.to_string()),
+                states: OPEN.to_vec(),
+                ..Query::of(Kind::Approval)
+            },
+            None => Query {
+                owner: Some(case.caller.user.to_string()),
+                states: vec!["approved"],
+                ..Query::of(Kind::Approval)
+            },
         };
         let open = document::find::<Approval>(&*self.store, &query).await?;
         let same = |held: &Held<Approval>| {
-            held.value.state.is_pending()
-                && case.now < held.value.request.expires_at
-                && held.value.is_about(&self.keyring, bound)
+            self.is_open(&held.value, case) && held.value.is_about(&self.keyring, bound)
         };
         for held in open.into_iter().filter(same) {
+            // Without a session only an action that a person has changed is told apart from the
+            // same action once more.
+            let fits = session.is_some() || {
+                let details = held.value.open(&self.keyring);
+                held.value.request.session.is_none() && details.is_ok_and(|d| d.replaces.is_some())
+            };
             // Another agent could not use the answer.
-            if self.is_theirs(case.caller, &held.value.request).await? {
+            if fits && self.is_theirs(case.caller, &held.value.request).await? {
                 return Ok(Some(held.value));
             }
         }
         Ok(None)
     }
-}
 
-fn remembered_id(user: &UserId, session: Option<&SessionId>, print: Hash) -> RememberedId {
-    use sha2::{Digest as _, Sha256};
-    let session = session.map_or("", SessionId::as_str);
-    let hash: [u8; 32] = Sha256::digest(format!("{user}\0{session}\0{print}")).into();
-    let mut short = [0; 16];
-    short.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
-    RememberedId::from_bytes(short)
+    /// Whether a question can still be answered, or its yes still be used.
+    fn is_open(&self, approval: &Approval, case: &Case<'_>) -> bool {
+        match &approval.state {
+            State::Pending { .. } => case.now < approval.request.expires_at,
+            State::Approved { decision, until } => {
+                case.now < *until && case.now < decision.at.after(self.config.spend_within())
+            }
+            _ => false,
+        }
+    }
 }
 
 fn declined_id(session: &SessionId, print: Hash) -> String {

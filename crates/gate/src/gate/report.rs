@@ -1,5 +1,6 @@
 //! How a permitted action went, as its agent says.
 
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::approval::{Approval, Outcome};
@@ -8,12 +9,81 @@ use crate::caller::Caller;
 use crate::document::Held;
 use crate::event::{Event, What};
 use crate::gate::control::failed;
+use crate::gate::running::Running;
 use crate::gate::session::works_in;
-use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
 use crate::id::{ActionId, SessionId};
 use crate::redacted;
 use crate::session::{End, Session};
 use crate::store::{Batch, Count, CountStep};
+
+/// What went wrong, as the agent says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "Written")]
+#[cfg_attr(feature = "schema", schemars(with = "Written"))]
+pub struct ReportedError {
+    /// What kind of error it is: `TypeError`, `TimeoutError`.
+    pub name: String,
+    /// What it says.
+    pub message: String,
+    /// Where it happened.
+    pub stack: Option<String>,
+}
+
+/// An error as written: a text, or with its parts apart.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Parts(Parts),
+}
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ErrorParts"))]
+#[serde(deny_unknown_fields)]
+struct Parts {
+    /// What kind of error it is.
+    name: Option<String>,
+    /// What it says.
+    message: String,
+    /// Where it happened.
+    stack: Option<String>,
+}
+
+impl From<Written> for ReportedError {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Text(text) => Self::from(text.as_str()),
+            Written::Parts(Parts { name, message, stack }) => {
+                let name = name.unwrap_or_else(|| UNNAMED.to_owned());
+                Self { name, message, stack }
+            }
+        }
+    }
+}
+
+/// A text such as `TypeError: x is undefined` names its error.
+impl From<&str> for ReportedError {
+    fn from(text: &str) -> Self {
+        let letter = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.');
+        let is_name = |name: &str| {
+            name.chars().all(letter) && (name.ends_with("Error") || name.ends_with("Exception"))
+        };
+        let (name, message) = match text.split_once(": ") {
+            Some((name, message)) if is_name(name) => (name, message),
+            _ => (UNNAMED, text),
+        };
+        Self { name: name.to_owned(), message: message.to_owned(), stack: None }
+    }
+}
+
+/// The name of an error that has none.
+const UNNAMED: &str = "Error";
+/// The most characters of a stack that go on record.
+const MOST_OF_STACK: usize = 8_000;
 
 /// Why a report changes nothing.
 #[derive(Debug, thiserror::Error)]
@@ -46,11 +116,12 @@ impl Gate {
         action: &ActionId,
         session: Option<&SessionId>,
         outcome: Outcome,
-        error: Option<&str>,
+        error: Option<&ReportedError>,
     ) -> Result<(), ReportError> {
         for _ in 0..TRIES {
+            let unchanged = self.rights_of(caller, Look::Anew).await?;
             let held: Option<Held<Approval>> = self.get(action.approval().as_str()).await?;
-            let mut batch = Batch::default();
+            let mut batch = Batch { unchanged, ..Batch::default() };
             let mut of = session.cloned();
             if let Some(held) = held {
                 if !self.is_theirs(caller, &held.value.request).await? {
@@ -60,7 +131,10 @@ impl Gate {
                 let state = held.value.state.clone().report(outcome, self.now());
                 let state = state.map_err(|_| ReportError::NotRunning(standing))?;
                 of.clone_from(&held.value.request.session);
+                batch.records.extend(self.overdue_if_late(&held.value).await?);
                 batch.writes.push(held.replace(&held.value.with(state))?);
+            } else if let Some(held) = self.get::<Running>(action.as_str()).await? {
+                of = Some(self.finish(caller, &held, &mut batch)?);
             }
             let session = self.session_of(caller, of.as_ref()).await?;
             batch.records.extend(self.report_records(caller, action, of, outcome, error)?);
@@ -109,7 +183,7 @@ impl Gate {
         action: &ActionId,
         session: Option<SessionId>,
         outcome: Outcome,
-        error: Option<&str>,
+        error: Option<&ReportedError>,
     ) -> Result<Vec<Draft>, GateError> {
         let subject = audit::Subject {
             owner: Some(caller.user.to_string()),
@@ -120,7 +194,15 @@ impl Gate {
         let mut records =
             vec![self.record(audit::Event::ActionExecuted, subject.clone(), &payload)?];
         if let Some(error) = error {
-            let payload = json!({"id": action, "message": redacted::text(error)});
+            let stack = error.stack.as_deref().map(redacted::text);
+            let stack: Option<String> =
+                stack.map(|stack| stack.chars().take(MOST_OF_STACK).collect());
+            let payload = json!({
+                "id": action,
+                "name": redacted::text(&error.name),
+                "message": redacted::text(&error.message),
+                "stack": stack,
+            });
             records.push(self.record(audit::Event::Error, subject, &payload)?);
         }
         Ok(records)

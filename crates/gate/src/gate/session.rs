@@ -5,16 +5,19 @@ use serde_json::json;
 use crate::approval::{Approval, Cancel, OPEN};
 use crate::audit::{self, Subject};
 use crate::caller::{Caller, Person};
+use crate::clock::Timestamp;
 use crate::document::{self, Held};
 use crate::event::{Event, What};
 use crate::gate::control::failed;
 use crate::gate::join::join;
 use crate::gate::people::PeopleError;
 use crate::gate::spend::Cancelled;
-use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
 use crate::id::SessionId;
-use crate::session::{End, Session, SessionState};
-use crate::store::{Batch, Count, CountStep, Kind, Query};
+use crate::proposal::Why;
+use crate::redacted;
+use crate::session::{End, Plan, Session, SessionState, Violation};
+use crate::store::{Batch, Count, CountStep, Kind, Order, Query};
 use crate::user::Role;
 
 mod start;
@@ -32,11 +35,40 @@ impl Gate {
         Ok(held.value)
     }
 
+    /// The running session of this caller that was begun by this very plan, if there is one: for
+    /// askers that keep nothing between two calls.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn session_like(
+        &self,
+        caller: &Caller,
+        plan: &Plan,
+    ) -> Result<Option<Session>, GateError> {
+        let task = plan.task.as_deref().map(redacted::text);
+        let same = |session: &Session| {
+            works_in(caller, session)
+                && session.key.as_ref() == caller.key_id()
+                && session.deadline.is_none_or(|deadline| self.now() < deadline)
+                && session.plan.task == task
+                && session.plan.process == plan.process
+                && session.plan.profile == plan.profile
+                && session.plan.mode == plan.mode
+                && session.plan.auto_confirm == plan.auto_confirm
+        };
+        let owner = Some(caller.user.to_string());
+        let query = Query { order: Order::Newest, ..Query::of(Kind::Session) };
+        let query = Query { owner, states: vec!["active"], ..query };
+        let found = document::find::<Session>(&*self.store, &query).await?;
+        Ok(found.into_iter().map(|held| held.value).find(same))
+    }
+
     /// Ends a session whose agent says that it is done.
     ///
     /// # Errors
     /// There is no such session of theirs, or the store failed.
     pub async fn complete(&self, caller: &Caller, id: &SessionId) -> Result<(), PeopleError> {
+        self.rights_of(caller, Look::Anew).await?;
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         if !works_in(caller, &held.value) {
             return Err(PeopleError::NotFound);
@@ -100,6 +132,7 @@ impl Gate {
             if session.has_credentials { Some(End::CredentialsGone) } else { self.is_gone(session) }
         })
         .await?;
+        self.note_agents().await?;
         self.finish_stops().await
     }
 
@@ -114,6 +147,7 @@ impl Gate {
             let Some(last) = open.last() else { return Ok(()) };
             query.after = Some(last.value.request.id.to_string());
             for held in open {
+                self.expect_asker(&held.value);
                 let Some(id) = &held.value.request.session else { continue };
                 let session = self.get::<Session>(id.as_str()).await?;
                 if !session.is_some_and(|session| session.value.is_alive()) {
@@ -220,6 +254,7 @@ impl Gate {
             if let SessionState::Ended { at, reason } = next.state {
                 batch.counts.extend(next.forgotten());
                 batch.counts.extend(running_count(&next, CountStep::Down));
+                batch.records.extend(self.timeout_record(&next, at, reason)?);
                 batch.records.push(self.end_record(&next, at, reason).await?);
             }
             match self.commit(batch).await {
@@ -231,10 +266,30 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    async fn end_record(
+    /// The violation of a session that has lasted as long as it may.
+    fn timeout_record(
         &self,
         session: &Session,
         at: crate::clock::Timestamp,
+        reason: End,
+    ) -> Result<Option<audit::Draft>, GateError> {
+        if reason != End::Timeout {
+            return Ok(None);
+        }
+        let hit = session.time_used(at);
+        let told = hit.map_or_else(String::new, |hit| format!(": {hit}"));
+        let payload = json!({
+            "type": Violation::Timeout.as_str(),
+            "message": format!("the session has lasted as long as it may{told}"),
+            "details": hit,
+        });
+        self.record(audit::Event::Violation, subject_of(session), &payload).map(Some)
+    }
+
+    async fn end_record(
+        &self,
+        session: &Session,
+        at: Timestamp,
         reason: End,
     ) -> Result<audit::Draft, GateError> {
         let steps = self.store.counter(&session.counter("steps")).await?;
@@ -287,5 +342,19 @@ pub(super) fn looks_after(person: &Person, session: &Session) -> Result<(), Peop
 /// Whether a session is for this caller to work in: its user's, in its workspace. All keys of one
 /// user there share it, because the person begins sessions for the agents that work in them.
 pub(super) fn works_in(caller: &Caller, session: &Session) -> bool {
-    session.user == caller.user && session.workspace == caller.workspace
+    session.user == caller.user
+        && session.workspace == caller.workspace
+        && caller.may_enter(session)
+}
+
+/// Why nothing runs in a session at a moment.
+pub(super) fn not_running(session: &Session, now: Timestamp) -> Option<Why> {
+    match session.state {
+        SessionState::Ended { reason, .. } => Some(Why::Ended(reason)),
+        SessionState::Paused { .. } => Some(Why::Paused),
+        SessionState::Active => {
+            let over = session.deadline.is_some_and(|deadline| now >= deadline);
+            over.then_some(Why::Violation(Violation::Timeout))
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A yes is used: once, by the agent that asked, on the very action that was agreed to.
 
-use countersign_core::Action;
 use countersign_core::digest::digest;
+use countersign_core::{Action, Context};
 use serde_json::json;
 
 use crate::approval::{Approval, Cancel, State, TamperedError};
@@ -11,12 +11,14 @@ use crate::document::Held;
 use crate::event::What;
 use crate::gate::answer::{event_of, settled_count, subject_of};
 use crate::gate::control::failed;
-use crate::gate::{Gate, GateError, TRIES, is_conflict};
+use crate::gate::join::either;
+use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
 use crate::id::ApprovalId;
-use crate::permit::Permit;
+use crate::judging::Lane;
+use crate::permit::{Basis, Permit};
 use crate::proposal::{Proposal, binding};
 use crate::session::{Session, SessionState};
-use crate::store::Batch;
+use crate::store::{Batch, Unchanged};
 
 /// Why a yes cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,9 @@ pub enum SpendError {
     /// The key may not do this.
     #[error("this key may not do `{0}`")]
     Scope(String),
+    /// Those who agreed are no longer enough, or more people must agree now than did.
+    #[error("too few of those who agreed may still say so: ask again")]
+    TooFewAgree,
     /// The session does not run.
     #[error("the session does not run any more")]
     Session,
@@ -68,34 +73,39 @@ impl Gate {
         proposal: &Proposal,
     ) -> Result<Permit, SpendError> {
         let spent = self.try_spend(caller, approval, proposal).await;
-        if let Err(error) = &spent {
-            // Waiting is not an attempt.
-            if !matches!(error, SpendError::Pending | SpendError::Gate(_)) {
-                self.record_spend_refusal(caller, approval, error).await?;
-            }
+        if let Err(error) = &spent
+            && is_attempt(error)
+        {
+            self.record_spend_refusal(caller, approval, error).await?;
         }
         spent
     }
 
-    /// Waits until an approval is settled, however long that takes: expiry settles it too.
+    /// Waits until an approval is settled, however long that takes: expiry settles it too. Ends
+    /// when the caller's rights do.
     ///
     /// # Errors
-    /// There is no such approval of theirs, or the store failed.
+    /// There is no such approval of theirs, they lost their rights, or the store failed.
     pub async fn settled(
         &self,
         caller: &Caller,
         approval: &ApprovalId,
     ) -> Result<State, SpendError> {
+        let mut attending = None;
         loop {
+            let mut rights = self.bus.rights_changed();
             let mut settled = self.bus.settled(approval);
-            let held = self.of_caller(caller, approval).await?;
-            if !held.value.state.is_pending() {
+            let state = self.of_caller(caller, approval).await.map(|held| held.value.state);
+            if state.is_ok() {
+                attending.get_or_insert_with(|| self.attend(approval));
+            }
+            if !state.as_ref().is_ok_and(State::is_pending) {
                 drop(settled);
                 self.bus.forget(approval);
-                return Ok(held.value.state);
+                return state;
             }
             // The sender is dropped when it has told, which wakes us as well.
-            let _ = settled.changed().await;
+            either(settled.changed(), rights.changed()).await;
         }
     }
 
@@ -111,6 +121,28 @@ impl Gate {
     ) -> Result<Option<Action>, SpendError> {
         let held = self.of_caller(caller, approval).await?;
         Ok(held.value.open(&self.keyring)?.edited())
+    }
+
+    /// The question that came in the place of one that a person wanted otherwise, and the action
+    /// as they want it; the last one, if they changed their mind again.
+    ///
+    /// # Errors
+    /// There is no such approval of theirs, or the store failed.
+    pub async fn replacement(
+        &self,
+        caller: &Caller,
+        approval: &ApprovalId,
+    ) -> Result<Option<(ApprovalId, Action)>, SpendError> {
+        let mut last = None;
+        let mut held = self.of_caller(caller, approval).await?;
+        // Each is newer than the one before, so this comes to an end.
+        while let State::Cancelled { why: Cancel::Replaced { by }, .. } = &held.value.state {
+            let next = self.of_caller(caller, by).await?;
+            let edited = next.value.open(&self.keyring)?.edited().ok_or(TamperedError)?;
+            last = Some((by.clone(), edited));
+            held = next;
+        }
+        Ok(last)
     }
 
     /// Takes a question back.
@@ -141,7 +173,7 @@ impl Gate {
             if control.value.halted {
                 return Err(SpendError::Halted);
             }
-            let held = self.of_caller(caller, id).await?;
+            let (held, rights) = self.own_approval(caller, id).await?;
             let approval = &held.value;
             let details = approval.open(&self.keyring)?;
             // The context is the one that was judged, except where the agent now stands.
@@ -155,7 +187,8 @@ impl Gate {
             if let Some(needed) = caller.missing_scope(&proposal.action) {
                 return Err(SpendError::Scope(needed));
             }
-            let mut batch = Batch { unchanged: vec![control.unchanged()], ..Batch::default() };
+            let mut batch = Batch { unchanged: rights, ..Batch::default() };
+            batch.unchanged.push(control.unchanged());
             let session = self.running_session(approval, &mut batch).await?;
             let now = self.now();
             let patience = session.as_ref().and_then(|session| session.patience(&proposal.action));
@@ -171,15 +204,19 @@ impl Gate {
                 }
                 Err(_) => return Err(SpendError::Settled(self.standing_of(approval))),
             };
+            batch.unchanged.extend(self.still_agreed(approval, proposal, &context).await?);
             batch.writes.push(held.replace(&next)?);
             batch.records.push(self.started_record(caller, &next)?);
             match self.commit(batch).await {
                 Ok(_) => {
+                    self.hand_over(caller, proposal, &next, &details, session.as_ref());
                     return Ok(Permit {
                         id: next.action_id(),
                         digest: bound,
                         approval: Some(id.clone()),
                         session: next.request.session.clone(),
+                        by: Basis::Person,
+                        report_by: Some(report_by),
                     });
                 }
                 Err(error) if is_conflict(&error) => {}
@@ -197,15 +234,44 @@ impl Gate {
         }
     }
 
-    /// Only the agent that asked may use the answer.
+    /// What the people's agreement was read from, if it still is one by the quorum of now.
+    async fn still_agreed(
+        &self,
+        approval: &Approval,
+        proposal: &Proposal,
+        context: &Context,
+    ) -> Result<Vec<Unchanged>, SpendError> {
+        let decision = approval.state.decision().ok_or(SpendError::Pending)?;
+        let lane = approval
+            .request
+            .key
+            .clone()
+            .map_or_else(|| Lane::Person(approval.request.user.clone()), Lane::Key);
+        let strict = self.strict_quorum(&lane, &proposal.action, context, self.now()).await;
+        let (strict, _) = strict.map_err(GateError::from)?;
+        let needed = approval.request.quorum.stricter(strict);
+        self.agreed(approval, decision, needed).await?.ok_or(SpendError::TooFewAgree)
+    }
+
+    /// Only the agent that asked may use the answer, and only while it may act at all.
     async fn of_caller(
         &self,
         caller: &Caller,
         id: &ApprovalId,
     ) -> Result<Held<Approval>, SpendError> {
+        Ok(self.own_approval(caller, id).await?.0)
+    }
+
+    /// The same, with what the caller's rights were read from.
+    async fn own_approval(
+        &self,
+        caller: &Caller,
+        id: &ApprovalId,
+    ) -> Result<(Held<Approval>, Vec<Unchanged>), SpendError> {
+        let rights = self.rights_of(caller, Look::Anew).await?;
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(SpendError::NotFound)?;
         let theirs = self.is_theirs(caller, &held.value.request).await?;
-        if theirs { Ok(held) } else { Err(SpendError::NotFound) }
+        if theirs { Ok((held, rights)) } else { Err(SpendError::NotFound) }
     }
 
     async fn running_session(
@@ -233,7 +299,7 @@ impl Gate {
         let Ok(state) = held.value.state.clone().cancel(why, self.now()) else {
             return Ok(Cancelled::TooLate);
         };
-        self.close(held, held.value.with(state), was_pending).await
+        self.close(held, held.value.with(state), was_pending, None).await
     }
 
     /// Commits an approval's end, which nobody decided.
@@ -242,6 +308,7 @@ impl Gate {
         held: &Held<Approval>,
         next: Approval,
         was_pending: bool,
+        also: Option<Draft>,
     ) -> Result<Cancelled, GateError> {
         let payload = json!({
             "approval": next.request.id,
@@ -249,8 +316,8 @@ impl Gate {
             "state": next.state.as_str(),
         });
         let record = self.record(audit::Event::Approval, subject_of(&next), &payload)?;
-        let mut batch =
-            Batch { writes: vec![held.replace(&next)?], records: vec![record], ..Batch::default() };
+        let records = std::iter::once(record).chain(also).collect();
+        let mut batch = Batch { writes: vec![held.replace(&next)?], records, ..Batch::default() };
         if was_pending {
             batch.counts.push(settled_count(&next));
         }
@@ -295,6 +362,22 @@ impl Gate {
         let batch = Batch { records: vec![record], ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())
+    }
+}
+
+/// Whether a yes was tried that may not be used: waiting is no attempt, nor is a store that fails.
+const fn is_attempt(error: &SpendError) -> bool {
+    match error {
+        SpendError::Gate(error) => matches!(error, GateError::Revoked(_)),
+        SpendError::Pending => false,
+        SpendError::NotFound
+        | SpendError::Settled(_)
+        | SpendError::OtherAction
+        | SpendError::Scope(_)
+        | SpendError::TooFewAgree
+        | SpendError::Session
+        | SpendError::Halted
+        | SpendError::Tampered(_) => true,
     }
 }
 

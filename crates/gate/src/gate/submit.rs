@@ -5,6 +5,7 @@
 //! 2 judged by core, as this user and session have it
 //! 3 may this key propose this?                      → refused
 //! 4 block → refused · allow, warn → permit · confirm, or a question → a person is asked
+//!   what needs other people is asked, whatever one person has relaxed
 //! 5 one batch: what it uses up, the record, the question; all or nothing
 //! ```
 
@@ -12,24 +13,27 @@ use std::sync::Arc;
 
 use countersign_core::context::History;
 use countersign_core::policy::Session as Relaxation;
-use countersign_core::{Context, Judgement, Policy, Verdict, judge};
+use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
 
 use crate::audit::Subject;
 use crate::caller::Caller;
 use crate::clock::Timestamp;
 use crate::document::{self, Held, Shared};
 use crate::event::{Event, What};
-use crate::gate::session::works_in;
+use crate::gate::running::Running;
+use crate::gate::session::{not_running, works_in};
 use crate::gate::{Control, Gate, GateError, Look, TRIES};
-use crate::id::{ActionId, UserId};
-use crate::permit::Permit;
+use crate::id::{ActionId, ApprovalId, KeyId, UserId};
+use crate::judging::{Lane, NotJudged};
+use crate::permit::{Basis, Permit};
 use crate::proposal::{Proposal, Submitted, Why, binding};
-use crate::session::{Session, SessionState, Violation};
+use crate::session::{Session, Violation};
 use crate::settings::Settings;
-use crate::store::Epoch;
+use crate::store::{Epoch, Kind, Unchanged};
 
 mod ask;
 mod conditions;
+mod others;
 mod record;
 mod refuse;
 
@@ -40,6 +44,8 @@ pub(super) struct Case<'a> {
     pub(super) control: Held<Control>,
     pub(super) session: Option<Shared<Session>>,
     pub(super) settings: Arc<Settings>,
+    /// What the caller's rights and settings were read from: every permit and question names it.
+    pub(super) rests_on: Vec<Unchanged>,
     /// What all of this was recalled in: every batch of the decision names it.
     pub(super) epoch: Epoch,
     pub(super) now: Timestamp,
@@ -80,10 +86,22 @@ impl Gate {
             Some(id) => self.recall::<Session>(id.as_str()).await?,
             None => None,
         };
+        let mut rests_on = self.rights_recalled(caller).await?;
         let settings: Option<Shared<Settings>> = self.recall(caller.user.as_str()).await?;
+        let version = settings.as_ref().map_or(0, |held| held.version);
+        let (kind, id) = (Kind::Settings, caller.user.to_string());
+        rests_on.push(Unchanged { kind, id, version });
         let settings =
             settings.map_or_else(|| Settings::of(caller.user.clone()).into(), |held| held.value);
-        Ok(Case { caller, proposal, control, session, settings, epoch, now: self.now() })
+        Ok(Case { caller, proposal, control, session, settings, rests_on, epoch, now: self.now() })
+    }
+
+    /// Nobody is turned away for what was true a moment ago.
+    async fn rights_recalled(&self, caller: &Caller) -> Result<Vec<Unchanged>, GateError> {
+        match self.rights_of(caller, Look::Recall).await {
+            Err(GateError::Revoked(_)) => self.rights_of(caller, Look::Anew).await,
+            rights => rights,
+        }
     }
 
     /// Nothing when the ground has shifted.
@@ -95,9 +113,18 @@ impl Gate {
         }
         let policy = self.policy_for(case);
         let context = self.context_for(case).await?;
-        let (judgement, digest) = self.judged(case, &policy, &context).await?;
+        let (judgement, digest) = match self.judged(case, &policy, &context).await {
+            Ok(judged) => judged,
+            Err(GateError::NotJudged(NotJudged::OverBudget(wait))) => {
+                return Box::pin(self.refuse_for_now(case, LARGE, None, Some(wait))).await;
+            }
+            Err(error) => return Err(error),
+        };
         if let Some(needed) = case.caller.missing_scope(&case.proposal.action) {
             return Box::pin(self.refuse(case, Why::Scope(needed), Some(judgement))).await;
+        }
+        if judgement.verdict != Verdict::Block && self.lacks_credential(case) {
+            return Box::pin(self.refuse(case, Why::NoCredential, Some(judgement))).await;
         }
         match judgement.verdict {
             Verdict::Block => {
@@ -109,9 +136,23 @@ impl Gate {
                 Box::pin(self.refuse(case, why, Some(judgement))).await
             }
             Verdict::Allow | Verdict::Warn if !is_left_open(case) => {
-                self.permit(case, &policy, judgement, digest).await
+                let lane = Lane::of_caller(case.caller);
+                match self.for_others(&lane, &case.proposal.action, &context, &judgement).await? {
+                    Some(strict) => {
+                        Box::pin(self.ask(case, &policy, context, strict, digest)).await
+                    }
+                    None => self.permit(case, &policy, judgement, digest).await,
+                }
             }
             Verdict::Allow | Verdict::Warn | Verdict::Confirm => {
+                let (action, lane) = (&case.proposal.action, Lane::of_caller(case.caller));
+                let needed = self.quorum_for(&lane, action, &context, &judgement, case.now);
+                let (needed, _) = Box::pin(needed).await?;
+                if let Some(approval) = self.take_over(case, &judgement, needed) {
+                    let given = Given { by: Basis::HandedOver, approval: Some(approval) };
+                    return Box::pin(self.let_through(case, &policy, judgement, digest, given))
+                        .await;
+                }
                 Box::pin(self.ask(case, &policy, context, judgement, digest)).await
             }
         }
@@ -126,10 +167,16 @@ impl Gate {
         context: &Context,
     ) -> Result<(Judgement, String), GateError> {
         let action = &case.proposal.action;
-        let mut judgement = judge(action, policy, context);
+        let lane = Lane::of_caller(case.caller);
+        let plain = Arc::clone(&self.plain);
+        let told = move |action: &_, policy: &_, context: &_| {
+            plain.judgement(judge(action, policy, context))
+        };
+        let mut judgement = self.apart(&lane, action, policy, context, told.clone()).await?;
         let digest = binding(&judgement.digest, &case.proposal.scripts);
-        // A no in this session outweighs a yes that was remembered elsewhere.
-        if judgement.verdict == Verdict::Confirm {
+        // A no in this session outweighs a yes that was remembered elsewhere. What may not be
+        // remembered is not, whatever the store says.
+        if policy.may_remember(&judgement, action, context) {
             let remembered = Box::pin(async {
                 if self.declined(case, &digest).await?.is_some() {
                     return Ok(Vec::new());
@@ -138,10 +185,11 @@ impl Gate {
             });
             let remembered = remembered.await?;
             if !remembered.is_empty() {
-                judgement = judge(action, &policy.clone().remembering(remembered), context);
+                let policy = policy.clone().remembering(remembered);
+                judgement = self.apart(&lane, action, &policy, context, told).await?;
             }
         }
-        Ok((self.plain.judgement(judgement), digest))
+        Ok((judgement, digest))
     }
 
     pub(super) fn policy_for(&self, case: &Case<'_>) -> Policy {
@@ -166,11 +214,19 @@ impl Gate {
 
     async fn history_of(&self, case: &Case<'_>) -> Result<History, GateError> {
         let read = async |what: &str| {
-            let key = answers_key(&case.caller.user, what);
+            let agent = case.caller.key.as_ref().map(|key| key.line());
+            let key = answers_key(&case.caller.user, agent, what);
             let count = document::recall_counter(&*self.store, &key).await?;
             Ok::<_, GateError>(u32::try_from(count).unwrap_or(u32::MAX))
         };
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
+    }
+
+    /// Whether this is a sign-in for which the session was given nothing.
+    fn lacks_credential(&self, case: &Case<'_>) -> bool {
+        let Action::Login { site } = &case.proposal.action else { return false };
+        let session = case.proposal.session.as_ref();
+        session.is_none_or(|session| self.vault.fields(session, site).is_empty())
     }
 
     /// Lets it through.
@@ -181,15 +237,33 @@ impl Gate {
         judgement: Judgement,
         digest: String,
     ) -> Result<Option<Submitted>, GateError> {
+        let given = Given { by: basis(case, &judgement), approval: None };
+        self.let_through(case, policy, judgement, digest, given).await
+    }
+
+    async fn let_through(
+        &self,
+        case: &Case<'_>,
+        policy: &Policy,
+        judgement: Judgement,
+        digest: String,
+        given: Given,
+    ) -> Result<Option<Submitted>, GateError> {
         let id = ActionId::draw(&self.clock)?;
         let mut conditions = self.conditions(case, policy, &judgement);
-        let status = status_of(&judgement);
+        let running = Running::of(case, &id);
+        let report_by = running.as_ref().map(|running| running.report_by);
+        if let Some(running) = &running {
+            conditions.batch.writes.push(document::insert(running)?);
+        }
+        let status = status_of(given.by);
         conditions.batch.records.push(self.planned(case, status, Some(&judgement), Some(&id))?);
         match self.commit(std::mem::take(&mut conditions.batch)).await {
             Ok(_) => {
                 self.tell(case, What::ActionAllowed { action: id.clone() });
                 let session = case.proposal.session.clone();
-                let permit = Permit { id, digest, approval: None, session };
+                let Given { by, approval } = given;
+                let permit = Permit { id, digest, approval, session, report_by, by };
                 Ok(Some(Submitted::Permitted(permit, Box::new(judgement))))
             }
             Err(error) => {
@@ -223,40 +297,69 @@ impl Case<'_> {
     }
 }
 
+/// More large actions than a key may have judged.
+pub(super) const LARGE: Why = Why::TooFast("judging of large actions");
+
 /// Why nothing at all may happen right now.
 fn standing(case: &Case<'_>) -> Option<Why> {
     if case.control.value.halted {
         return Some(Why::Halted);
     }
-    case.proposal.session.as_ref()?;
+    // An agent of this machine is told from others by its session alone.
+    if case.proposal.session.is_none() && case.caller.local_agents().is_none() {
+        return None;
+    }
     let Some(session) = case.own_session() else {
         return Some(Why::NoSession);
     };
-    match session.value.state {
-        SessionState::Ended { reason, .. } => Some(Why::Ended(reason)),
-        SessionState::Paused { .. } => Some(Why::Paused),
-        SessionState::Active => {
-            let over = session.value.deadline.is_some_and(|deadline| case.now >= deadline);
-            over.then_some(Why::Violation(Violation::Timeout))
-        }
+    not_running(&session.value, case.now)
+}
+
+/// What an action is let through by.
+struct Given {
+    by: Basis,
+    /// The question that was answered, if one was.
+    approval: Option<ApprovalId>,
+}
+
+/// The word on record for an action that was let through.
+const fn status_of(by: Basis) -> &'static str {
+    match by {
+        Basis::Rules => "allowed",
+        Basis::Person => "approved",
+        Basis::Remembered => "remembered",
+        Basis::AutoConfirm | Basis::Autonomous | Basis::Program => "auto_confirmed",
+        Basis::HandedOver => "handed_over",
     }
 }
 
-/// The word on record for an action that was let through: a person's confirmation may have been
-/// left out by the session or given earlier.
-fn status_of(judgement: &Judgement) -> &'static str {
+/// Why nobody is asked: a person's confirmation may have been left out by the session or given
+/// earlier.
+fn basis(case: &Case<'_>, judgement: &Judgement) -> Basis {
     let mut before = Verdict::Allow;
     for step in &judgement.trace {
         if before == Verdict::Confirm && step.said < Verdict::Confirm {
             match step.layer.as_str() {
-                "session" => return "auto_confirmed",
-                "remembered" => return "remembered",
+                "session" => return relaxed_by(case),
+                "remembered" => return Basis::Remembered,
                 _ => {}
             }
         }
         before = step.said;
     }
-    "allowed"
+    Basis::Rules
+}
+
+/// What relaxes the session: the widest counts, as in the core.
+fn relaxed_by(case: &Case<'_>) -> Basis {
+    let plan = case.session.as_ref().map(|session| &session.value.plan);
+    if plan.is_some_and(|plan| plan.auto_confirm) {
+        Basis::AutoConfirm
+    } else if case.settings.autonomous {
+        Basis::Autonomous
+    } else {
+        Basis::Program
+    }
 }
 
 /// Whether an agent asks a person and nobody has answered: rules that were lowered and an earlier
@@ -277,7 +380,11 @@ pub(super) fn pending_key(user: &UserId) -> String {
     ["user:", user.as_str(), ":pending"].concat()
 }
 
-/// Where one person's answers are counted.
-pub(super) fn answers_key(user: &UserId, what: &str) -> String {
-    ["user:", user.as_str(), ":", what].concat()
+/// Where one person's answers to one agent are counted, by the first of its key's line: what
+/// another agent was told says nothing about this one.
+pub(super) fn answers_key(user: &UserId, agent: Option<&KeyId>, what: &str) -> String {
+    match agent {
+        Some(key) => ["user:", user.as_str(), ":", key.as_str(), ":", what].concat(),
+        None => ["user:", user.as_str(), ":", what].concat(),
+    }
 }

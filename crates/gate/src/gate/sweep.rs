@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::approval::{Approval, OVER, State};
 use crate::audit::{self, Subject};
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, random};
 use crate::config::days;
 use crate::document::{self, Document, Held};
 use crate::event::What;
@@ -35,6 +35,10 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn sweep(&self) -> Result<Swept, GateError> {
+        self.record_step().await?;
+        self.withdraw_unattended().await?;
+        self.keep_pending_halt().await;
+        self.retry_writing().await;
         let swept = self.sweep_approvals().await?;
         let now = self.now();
         self.end_where(|session| {
@@ -42,11 +46,13 @@ impl Gate {
             if over { Some(End::Timeout) } else { self.is_gone(session) }
         })
         .await?;
+        self.sweep_running(now).await?;
         self.forget::<Remembered>(now).await?;
         self.forget::<Declined>(now).await?;
         self.forget::<Invitation>(now).await?;
         self.forget::<Idempotency>(now).await?;
         self.sweep_uploads(now).await?;
+        self.agents.sweep(now, &*self.processes);
         Ok(swept)
     }
 
@@ -56,7 +62,8 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn retain(&self) -> Result<(), GateError> {
-        let now = self.now();
+        // What is taken away is gone for good: a clock that was set forward is not heeded here.
+        let now = self.clock.without_steps();
         let cut = now.before(self.config.keep_for());
         let mut query = Query::of(Kind::Settings);
         loop {
@@ -68,7 +75,7 @@ impl Gate {
                 let before = now.before(days(sooner));
                 if before > cut {
                     let owner = Some(settings.user.to_string());
-                    self.erase_before(Erase { owner, before: Some(before) }).await?;
+                    self.erase_before(owner, before).await?;
                 }
             }
         }
@@ -78,8 +85,29 @@ impl Gate {
         self.retain_files(now, cut).await
     }
 
-    async fn erase_before(&self, erase: Erase) -> Result<(), GateError> {
-        let batch = Batch { erase: Some(erase), ..Batch::default() };
+    /// Puts on record that the system's clock was set, or runs at the wrong speed.
+    async fn record_step(&self) -> Result<(), GateError> {
+        let Some(step) = self.clock.step() else { return Ok(()) };
+        let payload = json!({
+            "by_seconds": step.by / 1_000,
+            "system_clock": step.wall.to_string(),
+            "gate_clock": step.gate.to_string(),
+        });
+        let record = self.record(audit::Event::ClockStepped, Subject::default(), &payload)?;
+        let batch = Batch { records: vec![record], ..Batch::default() };
+        self.commit(batch).await.map_err(failed)?;
+        self.clock.recorded(&step);
+        Ok(())
+    }
+
+    async fn erase_before(
+        &self,
+        owner: Option<String>,
+        before: Timestamp,
+    ) -> Result<(), GateError> {
+        let (before, at, salt) = (Some(before), self.now(), random(&self.clock)?);
+        let erase = Some(Erase { owner, before, by: "retention", at, salt });
+        let batch = Batch { erase, ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())
     }
@@ -135,7 +163,8 @@ impl Gate {
         let approval = &held.value;
         let was_pending = approval.state.is_pending();
         if let Ok(state) = approval.state.clone().expire(&approval.request, now) {
-            self.close(held, approval.with(state), was_pending).await?;
+            let overdue = self.overdue_approval(approval, now).await?;
+            self.close(held, approval.with(state), was_pending, overdue).await?;
             return Ok(Did::Expired);
         }
         let escalates = approval.request.escalate_at.is_some_and(|at| now >= at);

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::document::{self, Document, Held, Marks};
 use crate::gate::control::failed;
 use crate::gate::session::{looks_after, works_in};
-use crate::gate::{Gate, GateError, TRIES};
+use crate::gate::{Gate, GateError, Look, TRIES};
 use crate::id::{FileId, SessionId};
 use crate::session::{Session, SessionState};
 use crate::store::{Batch, CommitError, Count, CountStep, Kind, StoreError, Unchanged};
@@ -152,6 +152,7 @@ impl Gate {
 
     /// What must hold while something is handed in: theirs, running, not halted.
     async fn ground(&self, caller: &Caller, id: &SessionId) -> Result<Ground, TransferError> {
+        let mut unchanged = self.rights_of(caller, Look::Anew).await?;
         let control = self.control().await?;
         let session = self.seen(caller.into(), id).await?;
         if control.value.halted {
@@ -164,7 +165,7 @@ impl Gate {
             SessionState::Paused { .. } => return Err(TransferError::NotRunning("paused")),
             SessionState::Ended { .. } => return Err(TransferError::NotRunning("over")),
         }
-        let unchanged = vec![control.unchanged(), session.unchanged()];
+        unchanged.extend([control.unchanged(), session.unchanged()]);
         Ok(Ground { unchanged, session: session.value })
     }
 
@@ -187,6 +188,7 @@ impl Gate {
     async fn own(&self, caller: &Caller, id: &FileId) -> Result<Held<FileMeta>, TransferError> {
         let held: Option<Held<FileMeta>> = self.get(id.as_str()).await?;
         let held = held.ok_or(TransferError::NotFound)?;
+        self.rights_of(caller, Look::Anew).await?;
         self.seen(caller.into(), &held.value.session).await?;
         Ok(held)
     }

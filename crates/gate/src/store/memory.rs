@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::audit::{CHECKPOINT_EVERY, Draft, Head, Record};
+use crate::audit::{CHECKPOINT_EVERY, Draft, Event, Head, Numbers, Record};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::store::{
@@ -84,6 +84,7 @@ impl Store for Memory {
                 anchor: anchor.as_ref().map(|head| sign(head, Purpose::Anchor)),
                 marks: checkpoints.iter().map(|head| sign(head, Purpose::Checkpoint)).collect(),
                 head: head.as_ref().map(|head| sign(head, Purpose::Head)),
+                stray: 0,
             })
         })
     }
@@ -125,14 +126,17 @@ impl State {
             };
         }
         self.paces.extend(changes.paces);
-        let erased = batch.erase.map_or(0, |erase| self.erase(&erase));
+        let erased = batch.erase.as_ref().map_or_else(Numbers::default, |erase| self.erase(erase));
         let cut = batch.cut.map_or(0, |moment| self.cut(moment));
         let mut first_record = None;
         for draft in batch.records {
             let number = self.append(draft);
             first_record.get_or_insert(number);
         }
-        Ok(Committed { first_record, erased, cut })
+        for draft in batch.erase.iter().flat_map(|erase| erase.records(&erased)) {
+            self.append(draft);
+        }
+        Ok(Committed { first_record, erased: erased.count(), cut })
     }
 
     fn changes(&self, batch: &Batch) -> Result<Changes, CommitError> {
@@ -217,14 +221,17 @@ impl State {
         Ok(())
     }
 
-    fn erase(&mut self, erase: &Erase) -> u64 {
-        let mut erased = 0;
+    fn erase(&mut self, erase: &Erase) -> Numbers {
+        let mut erased = Numbers::default();
         for record in self.records.values_mut() {
             let Some(content) = &record.content else { continue };
+            if record.event == Event::Erased.as_str() {
+                continue;
+            }
             let theirs = erase.owner.is_none() || erase.owner == content.subject.owner;
             if theirs && erase.before.is_none_or(|before| record.at < before) {
                 record.content = None;
-                erased += 1;
+                erased.add(record.number);
             }
         }
         erased

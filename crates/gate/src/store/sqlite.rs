@@ -20,19 +20,22 @@ use tokio::sync::oneshot;
 use crate::audit::Record;
 use crate::keyring::Keyring;
 use crate::store::{
-    Batch, Chain, CommitError, Committed, Epoch, Kept, Kind, Query, RecordQuery, Soon, Store,
-    StoreError, Stored,
+    Batch, Chain, CommitError, Committed, Epoch, Kept, Kind, Noted, Query, RecordQuery, Soon,
+    Store, StoreError, Stored,
 };
 
+mod anew;
 mod apply;
 mod chain;
 mod counters;
 mod memo;
+mod noted;
 mod read;
 mod schema;
 mod writer;
 
 use memo::Memo;
+use noted::Note;
 use read::Readers;
 use writer::{Done, Job, Writer};
 
@@ -58,13 +61,16 @@ impl Sqlite {
     ///
     /// # Errors
     /// The file cannot be made or used, is not ours, was written by a newer version, or its audit
-    /// chain does not end where this keyring signed its end.
+    /// chain does not end where this keyring signed its end, or is shorter than was noted.
     pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
+        make_folder(path).map_err(|cause| unusable(&cause))?;
+        // Before the database is there: one that is there without a note has lost it.
+        let note = Note::open(path, &keyring)?;
         make_private(path).map_err(|cause| unusable(&cause))?;
         let memo = Arc::new(Memo::default());
         let mut writer = schema::writer(path)
-            .and_then(|connection| Writer::new(connection, keyring, Arc::clone(&memo)))
+            .and_then(|connection| Writer::new(connection, keyring, Arc::clone(&memo), note))
             .map_err(|error| unusable(&error.0))?;
         let (jobs, queue) = channel();
         let handle = thread::Builder::new()
@@ -87,6 +93,12 @@ impl Sqlite {
             .flatten()
             .map_err(|error| unusable(path, &error.0))?;
         Ok(Self { path: path.to_owned(), readers, memo: Arc::default(), writer: None })
+    }
+
+    /// Where it is noted how long the chain of a database is at least.
+    #[must_use]
+    pub fn note_of(path: &Path) -> PathBuf {
+        noted::path(path)
     }
 
     async fn submit(&self, batch: Batch) -> Result<Committed, CommitError> {
@@ -127,6 +139,16 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
+    #[cfg(unix)]
+    fn room(&self) -> Result<Option<u64>, StoreError> {
+        use rustix::fs::{StatVfsMountFlags, statvfs};
+        let disk = statvfs(&self.path).map_err(|cause| unusable(&self.path, &cause))?;
+        if disk.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Err(unusable(&self.path, &"the disk may only be read"));
+        }
+        Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
+    }
+
     fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
         Box::pin(async move { self.readers.read(|connection| read::get(connection, kind, id)) })
     }
@@ -153,6 +175,10 @@ impl Store for Sqlite {
 
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
         Box::pin(async move { self.readers.read(read::chain) })
+    }
+
+    fn noted(&self) -> Noted {
+        noted::read(&self.path)
     }
 
     fn recall<'a>(
@@ -229,28 +255,37 @@ fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
+/// A text in a row. Somebody else may have written bytes there that are not text.
+fn lossy(row: &rusqlite::Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+    let bytes = row.get_ref(name)?.as_bytes_or_null()?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// Makes the folder of a file, for its owner alone.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let mut folders = DirBuilder::new();
+    folders.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+    folder_of(path).map_or(Ok(()), |folder| folders.create(folder))
+}
+
+fn folder_of(path: &Path) -> Option<&Path> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty())
+}
+
 /// Makes the file before SQLite does, so that nobody else can ever read it. Its log gets the same
 /// mode from SQLite.
 fn make_private(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut folders = DirBuilder::new();
-    folders.recursive(true);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-        folders.mode(0o700);
-        options.mode(0o600);
-    }
-    if let Some(folder) = folder {
-        folders.create(folder)?;
-    }
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         // The name of the file has to survive a power failure too.
         Ok(file) => {
             file.sync_all()?;
-            sync_folder(folder.unwrap_or(Path::new(".")))
+            sync_folder(folder_of(path).unwrap_or(Path::new(".")))
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => close_to_others(path),
         Err(error) => Err(error),
@@ -292,12 +327,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::{Draft, Event, Subject, Verifier};
+    use crate::audit::{self, Draft, Event, Subject, Verifier};
     use crate::clock::Timestamp;
     use crate::store::{Doc, Erase, Write};
     use crate::testing::{Folder, folder};
 
     const NAME: &str = "store.db";
+    const NOTE: &str = "store.noted";
 
     fn keyring() -> Arc<Keyring> {
         Arc::new(Keyring::from_seed(&[5; 32]))
@@ -369,7 +405,7 @@ mod tests {
             assert_eq!(committed.first_record, Some(round + 1));
             assert_eq!(verify(&store), round + 1);
             drop(store);
-            assert_eq!(files(&folder), [NAME]);
+            assert_eq!(files(&folder), [NAME, NOTE]);
         }
     }
 
@@ -484,7 +520,7 @@ mod tests {
         assert!(found() >= 400);
         for number in 0..40 {
             let owner = Some(format!("canary owner {number}"));
-            let erase = Some(Erase { owner, before: None });
+            let erase = Some(Erase { owner, by: "test", ..Erase::default() });
             let done = commit(&store, Batch { erase, ..Batch::default() }).unwrap();
             assert_eq!(done.erased, 10);
         }
@@ -496,9 +532,55 @@ mod tests {
         let records = records.map(|draft| Draft { at: Timestamp(9), ..draft }).collect();
         commit(&store, Batch { records, ..Batch::default() }).unwrap();
         let cut = Some(Timestamp(9));
-        assert_eq!(commit(&store, Batch { cut, ..Batch::default() }).unwrap().cut, 800);
+        // With the records of forty erasures.
+        assert_eq!(commit(&store, Batch { cut, ..Batch::default() }).unwrap().cut, 840);
         assert_eq!(found(), 0);
-        assert_eq!(verify(&store), 801);
+        assert_eq!(verify(&store), 841);
+    }
+
+    #[test]
+    fn neither_erasure_nor_a_cut_takes_damage_away() {
+        for damage in [
+            "UPDATE records SET payload = payload || ' ' WHERE number = 2",
+            "UPDATE records SET workspace = 'x' WHERE number = 2",
+            "UPDATE records SET salt = x'00' WHERE number = 2",
+            "UPDATE records SET salt = NULL WHERE number = 2",
+            "UPDATE records SET owner = NULL, payload = NULL, salt = NULL WHERE number = 2",
+            "DELETE FROM records WHERE number = 2",
+        ] {
+            let folder = folder();
+            let store = open(&folder);
+            for number in 0..5 {
+                commit(&store, batch(&number.to_string(), "")).unwrap();
+            }
+            meddle(&folder, damage);
+            let owner = Some("ann".to_owned());
+            let erase = Some(Erase { owner, by: "test", ..Erase::default() });
+            let erased = commit(&store, Batch { erase, ..Batch::default() });
+            let cut = commit(&store, Batch { cut: Some(Timestamp(9)), ..Batch::default() });
+            assert!(matches!(cut, Err(CommitError::Store(_))), "{damage}: {cut:?}");
+            let key = keyring().public();
+            let report = block_on(audit::check(&store, &key, &[], &mut |_| {})).unwrap();
+            assert!(!report.damage.is_empty(), "{damage}: {erased:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_copy_is_refused_also_while_it_runs() {
+        let folder = folder();
+        let store = open(&folder);
+        commit(&store, batch("a", "")).unwrap();
+        let older = folder.path().join("older.db");
+        meddle(&folder, &format!("VACUUM INTO '{}'", older.display()));
+        commit(&store, batch("b", "")).unwrap();
+        let restore = format!(
+            "ATTACH '{}' AS older;
+             DELETE FROM main.records; INSERT INTO main.records SELECT * FROM older.records;
+             DELETE FROM main.ends; INSERT INTO main.ends SELECT * FROM older.ends;",
+            older.display()
+        );
+        meddle(&folder, &restore);
+        assert!(matches!(commit(&store, batch("c", "")), Err(CommitError::Store(_))));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use countersign_gate::approval::{Outcome, Say, Scope};
 use countersign_gate::audit::Record;
 use countersign_gate::channel::{Channel, Dispatcher, Message, SendError};
 use countersign_gate::config::Rates;
-use countersign_gate::gate::{Consent, Reply, SiteCredential};
+use countersign_gate::gate::{Consent, Reply, ReportedError, SiteCredential};
 use countersign_gate::id::{ApprovalId, SessionId};
 use countersign_gate::key::Access;
 use countersign_gate::proposal::Script;
@@ -338,8 +338,13 @@ fn push(
 }
 
 fn report(world: &World, permit: &countersign_gate::Permit, session: &SessionId, text: &str) {
+    let error = ReportedError {
+        name: text.to_owned(),
+        message: text.to_owned(),
+        stack: Some(format!("at step (main.js:7)\n{text}")),
+    };
     let report =
-        world.gate.report(&world.agent, permit.id(), Some(session), Outcome::Failed, Some(text));
+        world.gate.report(&world.agent, permit.id(), Some(session), Outcome::Failed, Some(&error));
     block_on(report).unwrap();
 }
 

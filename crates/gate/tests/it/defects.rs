@@ -796,6 +796,10 @@ impl Clock for NoChance {
         BEGIN
     }
 
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn fill(&self, _: &mut [u8]) -> Result<(), ChanceError> {
         Err(ChanceError)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign_gate::bytes::Hash;
-use countersign_gate::gate::{Begun, Claim, IdempotencyError};
+use countersign_gate::gate::{Allows, Begun, Claim, IdempotencyError};
 use countersign_gate::store::{Kind, Query};
 use pollster::block_on;
 
@@ -34,7 +34,8 @@ fn what_is_sent_again_is_answered_as_before() {
     let claim = first(&world, "ann", "k1", ONE);
     assert!(matches!(begin(&world, "ann", "k1", ONE), Begun::InProgress));
     assert!(matches!(begin(&world, "ann", "k1", OTHER), Begun::Other));
-    block_on(world.gate.idempotent_finish(claim, 201, Some("the answer"))).unwrap();
+    block_on(world.gate.idempotent_finish(claim, 201, Some("the answer"), Allows::Nothing))
+        .unwrap();
     match begin(&world, "ann", "k1", ONE) {
         Begun::Replay { status: 201, body } => assert_eq!(body, "the answer"),
         other => panic!("{other:?}"),
@@ -49,7 +50,7 @@ fn what_is_sent_again_is_answered_as_before() {
 fn an_answer_that_held_a_secret_is_not_kept() {
     let world = world();
     let claim = first(&world, "ann", "k1", ONE);
-    block_on(world.gate.idempotent_finish(claim, 201, None)).unwrap();
+    block_on(world.gate.idempotent_finish(claim, 201, None, Allows::Nothing)).unwrap();
     assert!(matches!(begin(&world, "ann", "k1", ONE), Begun::Shown { status: 201 }));
 }
 
@@ -57,7 +58,8 @@ fn an_answer_that_held_a_secret_is_not_kept() {
 fn neither_keys_nor_answers_stand_in_the_store() {
     let world = world();
     let claim = first(&world, "ann-who-sends", "key-that-she-chose", ONE);
-    block_on(world.gate.idempotent_finish(claim, 200, Some("answer-to-her"))).unwrap();
+    block_on(world.gate.idempotent_finish(claim, 200, Some("answer-to-her"), Allows::Nothing))
+        .unwrap();
     let kept = kept(&world).concat();
     for text in ["ann-who-sends", "key-that-she-chose", "answer-to-her"] {
         assert!(!kept.contains(text), "{kept}");
@@ -87,7 +89,7 @@ fn what_was_let_go_may_be_sent_again() {
 fn an_answer_is_forgotten_after_a_day() {
     let world = world();
     let claim = first(&world, "ann", "k1", ONE);
-    block_on(world.gate.idempotent_finish(claim, 200, Some("x"))).unwrap();
+    block_on(world.gate.idempotent_finish(claim, 200, Some("x"), Allows::Nothing)).unwrap();
     let slow = first(&world, "ann", "slow", ONE);
     world.clock.pass(Duration::from_hours(24));
     // Before the sweep comes, and after it.
@@ -95,7 +97,7 @@ fn an_answer_is_forgotten_after_a_day() {
     world.clock.pass(Duration::from_hours(24));
     world.sweep();
     assert_eq!(kept(&world), [""; 0]);
-    block_on(world.gate.idempotent_finish(slow, 200, Some("x"))).unwrap();
+    block_on(world.gate.idempotent_finish(slow, 200, Some("x"), Allows::Nothing)).unwrap();
     assert_eq!(kept(&world), [""; 0]);
 }
 

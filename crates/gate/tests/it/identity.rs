@@ -325,7 +325,7 @@ fn machine(world: &World, agent_user: u32) -> Process {
 fn answer_from(world: &World, agent: Process, pid: u32, uid: u32) -> Result<(), AnswerError> {
     let session = world.session(Plan { process: Some(agent), ..Plan::default() });
     let approval = world.ask(&shell(RISKY).within(&session));
-    let person: Person = world.owner.clone().at(Peer { pid, uid });
+    let person: Person = world.owner.clone().at(Peer::of(pid, uid, &*world.processes));
     world.say_as(&person, &approval, Say::Approve).map(drop)
 }
 

@@ -70,7 +70,7 @@ fn nobody_sees_more_sessions_and_approvals_than_their_role_allows() {
     let admin = world.person("admin", Membership::Admin);
     let stranger = world.person_in("stranger", &other, Membership::Admin);
     let agent = world.key(&member, Access::Agent, "*");
-    start(&world, &agent);
+    start(&world, &member.assistant(&world.workspace).unwrap());
     let _ = block_on(world.gate.submit(&agent, &shell(RISKY))).unwrap();
     world.session(Plan::default());
     world.ask(&shell(RISKY));
@@ -197,7 +197,7 @@ fn a_caller_sees_its_own_question_and_never_the_token() {
 #[test]
 fn the_progress_of_a_session_is_what_was_counted() {
     let world = world();
-    let session = start(&world, &world.agent).id;
+    let session = start(&world, &world.assistant()).id;
     for _ in 0..3 {
         let _ = world.submit(&Proposal { session: Some(session.clone()), ..shell(SAFE) });
     }
@@ -210,4 +210,13 @@ fn the_progress_of_a_session_is_what_was_counted() {
     let theirs = world.key(&member, Access::Agent, "*");
     not_found(&block_on(world.gate.progress_of_caller(&theirs, &session)));
     not_found(&block_on(world.gate.session_of_caller(&theirs, &session)));
+}
+
+#[test]
+fn keys_are_listed_beyond_the_first_thousand() {
+    let world = world();
+    for _ in 0..1_001 {
+        world.key(&world.owner, Access::Agent, "*");
+    }
+    assert!(block_on(world.gate.keys(&world.owner)).unwrap().len() > 1_000);
 }

@@ -4,15 +4,22 @@
 
 mod announce;
 mod approvals;
+mod asker;
 mod audit;
 mod canary;
 mod defects;
 mod files;
 mod found;
+#[cfg(unix)]
+mod full_disk;
 mod idempotency;
 mod identity;
 mod lists;
 mod model;
+mod quorum;
+mod rights;
 mod sessions;
 mod tamper;
+mod time;
+mod violations;
 mod world;

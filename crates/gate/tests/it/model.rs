@@ -74,4 +74,5 @@ fn run(place: Place, steps: u64, check_every: u64) {
     assert!(done.permits > 0 && done.asked > 0 && done.answered > 0 && done.refused > 0);
     assert!(done.answers_refused > 0 && done.spends_refused > 0);
     assert!(done.spent > 0 || steps < 1_000);
+    assert!(done.turned_away > 0 || steps < 3_000);
 }

@@ -1,6 +1,8 @@
 //! Somebody writes into the database behind the gate's back. They can lose an approval, but not
 //! make one: what they did is refused, and on record.
 
+mod matrix;
+
 use std::time::Duration;
 
 use countersign_gate::approval::{QuorumRow, Say, Scope};

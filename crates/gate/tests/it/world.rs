@@ -98,6 +98,15 @@ impl World {
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 
+    /// Ends the gate, and copies what it left on the disk.
+    pub(crate) fn close_into(self, to: &Path) {
+        let Self { gate, store, folder, .. } = self;
+        drop((gate, store));
+        for name in ["gate.db", "gate.noted"] {
+            std::fs::copy(folder.as_ref().unwrap().0.join(name), to.join(name)).unwrap();
+        }
+    }
+
     pub(crate) fn pass(&self, seconds: u64) {
         self.clock.pass(Duration::from_secs(seconds));
     }

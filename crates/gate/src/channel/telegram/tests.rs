@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::*;
 use crate::approval::Say;
 use crate::channel::testing::{
-    Noting, Seen, Server, clock, dead, notice, required, response, serve, settled,
+    NOW, Noting, Seen, Server, clock, dead, notice, required, response, serve, settled,
 };
 use crate::channel::{Answered, Reply, Sender};
 use crate::clock::Fake;
@@ -253,4 +253,16 @@ fn a_test_fails_while_no_button_is_heard() {
     while method(&server.next()) != "getUpdates" {}
     let failed = telegram.send(&Message::Test).unwrap_err().to_string();
     assert_eq!(failed, "not delivered: no button is heard: Conflict: another asks");
+}
+
+#[test]
+fn whom_something_goes_to_can_be_read_where_it_is_decided() {
+    let mut notice = notice();
+    let address = ["bob", "example.com"].join("@");
+    notice.description = format!("Send to {address}");
+    notice.details =
+        vec![format!("to: {address}"), format!("psql postgres://ann:{}@db", "hunter22")];
+    let shown = card(&notice, NOW);
+    assert_eq!(shown.matches(&address).count(), 2, "{shown}");
+    assert!(!shown.contains("hunter22"), "{shown}");
 }

@@ -1,9 +1,9 @@
 //! A person wants the action otherwise.
 
-use countersign_core::{Action, Judgement, Policy, Verdict, judge};
+use countersign_core::{Action, Context, Judgement, Verdict};
 use serde_json::json;
 
-use crate::approval::{self, Approval, Cancel, Details, Question, Say, Scope, Shown};
+use crate::approval::{Approval, Cancel, Details, Question, Quorum, Say, Scope, Shown};
 use crate::audit::{self, Draft};
 use crate::caller::Person;
 use crate::document::{self, Held};
@@ -12,6 +12,7 @@ use crate::gate::answer::{AnswerError, Answered, Reply, event_of, late, subject_
 use crate::gate::control::failed;
 use crate::gate::{Gate, GateError, is_conflict};
 use crate::id::ApprovalId;
+use crate::judging::Lane;
 use crate::proposal::binding;
 use crate::redacted;
 use crate::store::{Batch, Unchanged};
@@ -27,7 +28,7 @@ impl Gate {
         held: &Held<Approval>,
         details: &Details,
         edited: &Action,
-        control: Unchanged,
+        rests_on: Vec<Unchanged>,
     ) -> Result<Option<Answered>, AnswerError> {
         let old = &held.value;
         let now = self.now();
@@ -40,13 +41,21 @@ impl Gate {
             return Err(AnswerError::EditedHasSecrets);
         }
         let policy = self.policy();
-        let judgement = judge(edited, &policy, &details.context);
+        let lane = Lane::of_person(person);
+        let context = &details.context;
+        let judgement =
+            self.judge(&lane, edited, &policy, context).await.map_err(GateError::from)?;
         if judgement.verdict == Verdict::Block {
             return Err(AnswerError::EditedIsBlocked(redacted::text(&judgement.reason)));
         }
-        let new = self.ask_about(old, details, edited, &policy, &judgement)?;
-        let same_thing = new.request.action == old.request.action;
-        let fresh = !same_thing
+        let (told, reasoning) = (judgement.clone(), details.reasoning.clone());
+        let shown = move |edited: &_, policy: &_, context: &Context| {
+            Shown::of(edited, &told, policy, context.clone(), reasoning)
+        };
+        let shown =
+            self.apart(&lane, edited, &policy, context, shown).await.map_err(GateError::from)?;
+        let new = self.ask_about(old, details, edited, shown, &judgement).await?;
+        let fresh = new.request.action != old.request.action
             || new.request.risk > old.request.risk
             || new.request.quorum != old.request.quorum;
         let cancelled = old
@@ -57,7 +66,7 @@ impl Gate {
         let over = old.with(cancelled);
         // One question goes and one comes: as many wait as before.
         let batch = Batch {
-            unchanged: vec![control],
+            unchanged: rests_on,
             writes: vec![held.replace(&over)?, document::insert(&new)?],
             records: vec![self.edit_record(person, &over, &new)?],
             ..Batch::default()
@@ -67,6 +76,7 @@ impl Gate {
             Err(error) if is_conflict(&error) => return Ok(None),
             Err(error) => return Err(failed(error).into()),
         }
+        self.expect_asker(&new);
         let id = self.tell_edit(person, &over, &new);
         if fresh {
             return Ok(Some(Answered::AskedAgain(id)));
@@ -83,18 +93,21 @@ impl Gate {
     }
 
     /// The question about the edited action. It waits no longer than the old one would have.
-    fn ask_about(
+    async fn ask_about(
         &self,
         old: &Approval,
         details: &Details,
         edited: &Action,
-        policy: &Policy,
+        mut shown: Shown,
         judgement: &Judgement,
     ) -> Result<Approval, AnswerError> {
-        let (context, reasoning) = (details.context.clone(), details.reasoning.clone());
         let now = self.now();
         // Editing is no way around those who must agree to what it has become.
-        let (needed, _) = approval::quorum(&self.config.quorum, judgement, now);
+        let lane = Lane::Person(old.request.user.clone());
+        let needed = self.quorum_for(&lane, edited, &details.context, judgement, now).await;
+        let (needed, _) = needed.map_err(GateError::from)?;
+        let quorum = old.request.quorum.stricter(needed);
+        shown.may_remember &= quorum == Quorum::default();
         let question = Question {
             id: ApprovalId::draw(&self.clock)?,
             user: old.request.user.clone(),
@@ -110,8 +123,9 @@ impl Gate {
             created_at: now,
             expires_at: old.request.expires_at,
             escalate_at: old.request.escalate_at,
-            quorum: old.request.quorum.stricter(needed),
-            shown: Shown::of(edited, judgement, policy, context, reasoning),
+            quorum,
+            attended: old.request.attended,
+            shown,
         };
         let new = Approval::ask(question, &self.keyring, &self.clock)?;
         Ok(if old.escalated { new.escalate() } else { new })

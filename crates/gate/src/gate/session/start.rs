@@ -5,16 +5,18 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::audit;
-use crate::caller::Caller;
+use crate::caller::{Caller, Origin};
 use crate::document::{self, Held};
 use crate::event::What;
 use crate::gate::session::{running_count, subject_of};
-use crate::gate::{Gate, GateError};
+use crate::gate::{Gate, GateError, Look};
 use crate::id::{SessionId, UserId, WorkspaceId};
+use crate::key::Access;
 use crate::rate::Rate;
 use crate::redacted;
-use crate::session::{Plan, Session, SessionState, tightest};
-use crate::store::{Batch, CommitError, CountStep, Pace, StoreError};
+use crate::scope;
+use crate::session::{Plan, Session, SessionState};
+use crate::store::{Batch, CommitError, CountStep, Kind, Pace, StoreError};
 use crate::user::{Role, User, Workspace};
 use crate::vault::{Credential, SiteError, is_site};
 
@@ -37,8 +39,15 @@ pub enum StartError {
     #[error("the person has not agreed that an agent works for them")]
     NoConsent,
     /// A model's own key asks for what only people and their programs may choose.
-    #[error("an agent may not choose `{0}` for itself: a person starts such a session")]
+    #[error(
+        "an agent may not say `{0}` for itself: a person starts such a session, or a program whose \
+         key has the scope `{consent}`",
+        consent = scope::CONSENT
+    )]
     NotForAgents(&'static str),
+    /// A program's key was not made to agree for its person.
+    #[error("this key cannot agree for its person: it needs the scope `{}`", scope::CONSENT)]
+    ConsentScope,
     /// The workspace is not one of theirs.
     #[error("there is no such workspace of theirs")]
     Workspace,
@@ -97,22 +106,34 @@ impl Gate {
             return Err(StartError::NoConsent);
         }
         self.check_choices(caller, &plan)?;
+        if caller.is_agent() && !credentials.is_empty() {
+            return Err(StartError::NotForAgents("credentials"));
+        }
+        check_consent(caller, &plan)?;
         self.check_workspace(&caller.user, &caller.workspace).await?;
         if !credentials.iter().all(|credential| is_site(&credential.site)) {
             return Err(SiteError.into());
         }
         let session = self.planned_session(caller, plan, !credentials.is_empty())?;
+        let mut unchanged = self.rights_of(caller, Look::Anew).await?;
+        unchanged.push(control.unchanged());
+        if let Some(agent) = session.plan.process {
+            self.agents.note(agent, &*self.processes);
+        }
         let mut batch = Batch {
-            unchanged: vec![control.unchanged()],
+            unchanged,
             writes: vec![document::insert(&session)?],
-            records: vec![self.start_record(&session)?],
+            records: vec![self.start_record(caller, &session)?],
             ..Batch::default()
         };
         limit_sessions(&session, &mut batch);
         match self.commit(batch).await {
             Ok(_) => {}
-            Err(CommitError::Conflict { .. } | CommitError::Outdated) => {
+            Err(CommitError::Conflict { kind: Kind::Control, .. }) => {
                 return Err(StartError::Halted);
+            }
+            Err(CommitError::Conflict { .. } | CommitError::Outdated) => {
+                return Err(GateError::Busy.into());
             }
             Err(CommitError::TooFast { wait, .. }) => return Err(StartError::TooMany(wait)),
             Err(CommitError::Full { .. }) => return Err(StartError::Running),
@@ -134,7 +155,8 @@ impl Gate {
     ) -> Result<Session, StartError> {
         let name = plan.profile.as_deref();
         let unknown = || StartError::Profile(redacted::text(name.unwrap_or_default()));
-        let limits = tightest(self.policy().limits(name).ok_or_else(unknown)?, plan.limits);
+        // A session may ask for less than it would be given, never for more.
+        let limits = self.policy().limits(name).ok_or_else(unknown)?.lowest(plan.limits);
         plan.task = plan.task.as_deref().map(redacted::text);
         plan.flow = plan.flow.as_deref().map(redacted::text);
         for origin in plan.allowed_origins.iter_mut().flatten() {
@@ -192,7 +214,7 @@ impl Gate {
         if workspace.is_some() && belongs { Ok(()) } else { Err(StartError::Workspace) }
     }
 
-    fn start_record(&self, session: &Session) -> Result<audit::Draft, GateError> {
+    fn start_record(&self, caller: &Caller, session: &Session) -> Result<audit::Draft, GateError> {
         let plan = &session.plan;
         let payload = json!({
             "profile": plan.profile,
@@ -200,9 +222,28 @@ impl Gate {
             "auto_confirm": plan.auto_confirm,
             "flow_type": plan.flow,
             "task": plan.task,
-            "consent": "given",
+            "consent": if caller.is_agent() { "hook" } else { "given" },
         });
         self.record(audit::Event::SessionStart, subject_of(session), &payload)
+    }
+}
+
+/// Whether this caller can say that the person agreed: a person who is present, or a program that
+/// was made for it. An agent of this machine may only begin the session of its own process: whoever
+/// installed its hook has agreed to that, and to no more.
+fn check_consent(caller: &Caller, plan: &Plan) -> Result<(), StartError> {
+    let bound = match &caller.origin {
+        Origin::Known => false,
+        Origin::Socket => plan.process.is_some(),
+        Origin::Agents(own) => plan.process.is_some_and(|process| own.contains(&process)),
+    };
+    match &caller.key {
+        None if bound || caller.origin == Origin::Known => Ok(()),
+        Some(key) if key.access == Access::Program => {
+            let made_for_it = key.scopes.iter().any(scope::Scope::is_consent);
+            if made_for_it { Ok(()) } else { Err(StartError::ConsentScope) }
+        }
+        None | Some(_) => Err(StartError::NotForAgents("consent")),
     }
 }
 

@@ -1,21 +1,23 @@
 //! A person is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_core::{Context, Judgement, Policy};
+use countersign_core::{Action, Context, Judgement, Policy};
 
-use crate::approval::{self, Approval, Shown};
+use crate::approval::{self, Approval, Quorum, Shown};
+use crate::caller::Caller;
 use crate::document;
 use crate::event::What;
 use crate::gate::control::failed;
 use crate::gate::submit::conditions::Conditions;
-use crate::gate::submit::{Case, pending_key};
+use crate::gate::submit::{Case, LARGE, pending_key};
 use crate::gate::{Gate, GateError, is_conflict};
 use crate::id::ApprovalId;
+use crate::judging::{Lane, NotJudged};
 use crate::proposal::{Submitted, Waiting, Why};
 use crate::session::Violation;
-use crate::store::{Batch, CountStep, Kind, Pace, Query};
-use crate::user::Device;
+use crate::store::{Batch, CountStep, Pace};
 
 impl Gate {
     /// Asks a person.
@@ -32,10 +34,11 @@ impl Gate {
         }
         if let Some(waiting) = self.already_asked(case, &digest).await? {
             let approval = waiting.request;
-            let (id, expires_at) = (approval.id, approval.expires_at);
+            let (id, expires_at) = (approval.id, self.shown(approval.expires_at));
             let waiting = Waiting { approval: id, expires_at, judgement };
             // Nothing is written, but whoever asks must still be who they were taken for.
-            let batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
+            let unchanged = case.rests_on.clone();
+            let batch = Batch { epoch: Some(case.epoch), unchanged, ..Batch::default() };
             return match self.commit(batch).await {
                 Ok(_) => Ok(Some(Submitted::Waiting(Box::new(waiting)))),
                 Err(error) if is_conflict(&error) => Ok(None),
@@ -45,8 +48,16 @@ impl Gate {
         if !self.can_ask(case).await? {
             return self.refuse(case, Why::NobodyToAsk, Some(judgement)).await;
         }
-        let approval = self.question(case, policy, context, &judgement, &digest)?;
-        let (id, expires_at) = (approval.request.id.clone(), approval.request.expires_at);
+        let shown = match self.describe(case, policy, &context, &judgement).await {
+            Ok(shown) => shown,
+            Err(NotJudged::OverBudget(wait)) => {
+                return self.refuse_for_now(case, LARGE, Some(judgement), Some(wait)).await;
+            }
+            Err(error @ NotJudged::Full) => return Err(error.into()),
+        };
+        let approval = self.question(case, policy, shown, &judgement, &digest).await?;
+        let id = approval.request.id.clone();
+        let expires_at = self.shown(approval.request.expires_at);
         let mut conditions = self.conditions(case, policy, &judgement);
         self.add_question(case, &approval, &mut conditions)?;
         let status = "waiting";
@@ -56,6 +67,7 @@ impl Gate {
         batch.records.push(self.critical_point(case, &judgement, &id)?);
         match self.commit(std::mem::take(batch)).await {
             Ok(_) => {
+                self.expect_asker(&approval);
                 self.tell(case, What::ApprovalRequired { approval: id.clone() });
                 let waiting = Waiting { approval: id, expires_at, judgement };
                 Ok(Some(Submitted::Waiting(Box::new(waiting))))
@@ -70,43 +82,70 @@ impl Gate {
         if self.has_channel() || self.is_present(user) {
             return Ok(true);
         }
-        let query = Query {
-            owner: Some(user.to_string()),
-            states: vec!["approved"],
-            ..Query::of(Kind::Device)
-        };
-        let devices = document::find::<Device>(&*self.store, &query).await?;
-        Ok(devices.iter().any(|held| held.value.is_console()))
+        Ok(self.has_console(user).await?)
     }
 
-    fn question(
+    /// What a person is shown, which takes a second look at the action.
+    async fn describe(
         &self,
         case: &Case<'_>,
         policy: &Policy,
-        context: Context,
+        context: &Context,
+        judgement: &Judgement,
+    ) -> Result<Shown, NotJudged> {
+        let (judgement, reasoning) = (judgement.clone(), case.proposal.reasoning.clone());
+        let shown = move |action: &_, policy: &_, context: &Context| {
+            Shown::of(action, &judgement, policy, context.clone(), reasoning)
+        };
+        let lane = Lane::of_caller(case.caller);
+        self.apart(&lane, &case.proposal.action, policy, context, shown).await
+    }
+
+    async fn question(
+        &self,
+        case: &Case<'_>,
+        policy: &Policy,
+        mut shown: Shown,
         judgement: &Judgement,
         digest: &str,
     ) -> Result<Approval, GateError> {
-        let action = &case.proposal.action;
-        let (quorum, escalate_at) = approval::quorum(&self.config.quorum, judgement, case.now);
-        let question = approval::Question {
-            id: ApprovalId::draw(&self.clock)?,
-            user: case.caller.user.clone(),
-            workspace: case.caller.workspace.clone(),
-            session: case.proposal.session.clone(),
-            key: case.caller.key_id().cloned(),
-            action,
-            digest,
-            scripts: &case.proposal.scripts,
-            replaces: None,
-            risk: judgement.risk.level,
-            created_at: case.now,
-            expires_at: case.now.after(self.patience(case, policy, &context)),
-            escalate_at,
-            quorum,
-            shown: Shown::of(action, judgement, policy, context, case.proposal.reasoning.clone()),
+        let (action, lane) = (&case.proposal.action, Lane::of_caller(case.caller));
+        let needed = self.quorum_for(&lane, action, &shown.context, judgement, case.now).await?;
+        let (quorum, escalate_at) = needed;
+        // Others are asked each time.
+        shown.may_remember &= quorum == Quorum::default();
+        let id = ApprovalId::draw(&self.clock)?;
+        let Caller { user, workspace, .. } = case.caller.clone();
+        let (session, key) = (case.proposal.session.clone(), case.caller.key_id().cloned());
+        let (digest, scripts) = (digest.to_owned(), case.proposal.scripts.clone());
+        let (risk, created_at) = (judgement.risk.level, case.now);
+        let patience = self.patience(case, policy, &shown.context).min(askers(case));
+        let (expires_at, attended) = (case.now.after(patience), case.proposal.waits.is_some());
+        let (keyring, clock) = (Arc::clone(&self.keyring), self.judging.clock());
+        let context = Context::default();
+        // Everything in it is redacted, which takes its time where there is much.
+        let ask = move |action: &Action, _: &Policy, _: &Context| {
+            let question = approval::Question {
+                id,
+                user,
+                workspace,
+                session,
+                key,
+                action,
+                digest: &digest,
+                scripts: &scripts,
+                replaces: None,
+                risk,
+                created_at,
+                expires_at,
+                escalate_at,
+                quorum,
+                attended,
+                shown,
+            };
+            Approval::ask(question, &keyring, &*clock)
         };
-        Ok(Approval::ask(question, &self.keyring, &self.clock)?)
+        Ok(self.apart(&lane, action, policy, &context, ask).await??)
     }
 
     /// How long a person has: longer when they are away, unless somebody has set a time.
@@ -143,4 +182,10 @@ impl Gate {
         conditions.batch.writes.push(document::insert(approval)?);
         Ok(())
     }
+}
+
+/// How long the asker waits; as long as it takes, unless it says otherwise.
+fn askers(case: &Case<'_>) -> Duration {
+    let seconds = case.proposal.waits.and_then(|waits| waits.seconds);
+    seconds.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.max(1).into()))
 }

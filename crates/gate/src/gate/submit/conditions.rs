@@ -28,6 +28,7 @@ impl Gate {
         let mut conditions = Conditions::default();
         conditions.batch.epoch = Some(case.epoch);
         conditions.batch.unchanged.push(case.control.unchanged());
+        conditions.batch.unchanged.extend(case.rests_on.iter().cloned());
         if let Some(session) = &case.session {
             conditions.batch.unchanged.push(session.unchanged());
             let used = session.value.uses(&case.proposal.action, case.now);

@@ -11,7 +11,7 @@ use crate::gate::{Gate, GateError};
 use crate::id::{ActionId, ApprovalId, KeyId};
 use crate::proposal::Why;
 use crate::redacted;
-use crate::session::Violation;
+use crate::session::{Hit, Violation};
 use crate::settings::Logging;
 
 /// What is always on record.
@@ -51,10 +51,16 @@ impl Gate {
         approval: &ApprovalId,
     ) -> Result<Draft, GateError> {
         let category = judgement.findings.first().map(|finding| finding.category.as_str());
+        let mut context = surroundings(case, judgement);
+        if self.logging(case) == Logging::Minimal {
+            // It quotes what the action is given.
+            context.remove("reason");
+        }
         let payload = json!({
             "approval": approval,
             "category": category,
             "risk": judgement.risk.level.as_str(),
+            "context": context,
         });
         self.record(audit::Event::CriticalPoint, case.subject(), &payload)
     }
@@ -63,12 +69,25 @@ impl Gate {
         &self,
         case: &Case<'_>,
         violation: Violation,
+        why: &Why,
+        hit: Option<Hit>,
+        judgement: Option<&Judgement>,
     ) -> Result<Draft, GateError> {
-        let action = subject_of(&case.proposal.action);
+        let mut details = match serde_json::to_value(hit) {
+            Ok(Value::Object(details)) => details,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        details.insert("action".to_owned(), subject_of(&case.proposal.action).into());
+        let reason = judgement.filter(|_| hit.is_none()).map(|judgement| &judgement.reason);
+        if let Some(judgement) = judgement.filter(|_| hit.is_none()) {
+            details.extend(found(judgement));
+        }
+        let told = hit.map(|hit| hit.to_string()).or_else(|| reason.cloned());
+        let told = told.map_or_else(String::new, |told| format!(": {told}"));
         let payload = json!({
             "type": violation.as_str(),
-            "message": Why::Violation(violation).line(),
-            "details": {"action": action},
+            "message": format!("{}{told}", why.line()),
+            "details": details,
         });
         self.record(audit::Event::Violation, case.subject(), &payload)
     }
@@ -79,6 +98,17 @@ impl Gate {
             (Logging::Enhanced, _) | (_, Logging::Enhanced) => Logging::Enhanced,
         }
     }
+}
+
+/// What was found, in words that were redacted when it was judged.
+fn found(judgement: &Judgement) -> Map<String, Value> {
+    /// More rules than this say nothing more.
+    const MOST: usize = 20;
+    let rules: Vec<_> = judgement.findings.iter().take(MOST).map(|f| f.rule.clone()).collect();
+    let mut found = Map::new();
+    found.insert("reason".to_owned(), judgement.reason.clone().into());
+    found.insert("rules".to_owned(), rules.into());
+    found
 }
 
 fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value> {
@@ -100,4 +130,18 @@ fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value
         fields.insert("rules".to_owned(), rules.into());
     }
     fields
+}
+
+/// Where a critical point was met, redacted.
+fn surroundings(case: &Case<'_>, judgement: &Judgement) -> Map<String, Value> {
+    let plan = case.own_session().map(|session| &session.value.plan);
+    let page = case.proposal.context.base_url.as_deref().map(redacted::text);
+    let folder = case.proposal.context.cwd.as_deref().map(redacted::text);
+    let mut context = found(judgement);
+    context.insert("action".to_owned(), subject_of(&case.proposal.action).into());
+    context.insert("profile".to_owned(), json!(plan.and_then(|plan| plan.profile.as_ref())));
+    context.insert("mode".to_owned(), json!(plan.and_then(|plan| plan.mode)));
+    context.insert("page".to_owned(), page.into());
+    context.insert("folder".to_owned(), folder.into());
+    context
 }

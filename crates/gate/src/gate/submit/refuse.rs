@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use countersign_core::Judgement;
 
+use crate::clock::Timestamp;
 use crate::gate::control::failed;
-use crate::gate::submit::Case;
+use crate::gate::submit::{Case, pending_key};
 use crate::gate::{Gate, GateError};
 use crate::key::ApiKey;
 use crate::proposal::{Refusal, Submitted, Why};
-use crate::session::{Response, Violation};
+use crate::rate::Rate;
+use crate::session::{Hit, Response, Session, Violation};
 use crate::store::{Batch, CommitError, Count, CountStep};
 
 impl Gate {
@@ -41,12 +43,15 @@ impl Gate {
             | Why::Scope(_)
             | Why::TooManyPending(_)
             | Why::NobodyToAsk
+            | Why::NoCredential
             | Why::Declined(_) => None,
         };
+        let hit = self.hit(case, &why).await?;
         let mut batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
         batch.records.push(self.planned(case, status_of(&why), judgement.as_ref(), None)?);
-        if let Some(violation) = violation {
-            batch.records.push(self.violated(case, violation)?);
+        // A session that has lasted too long leaves its violation as it ends, once.
+        if let Some(violation) = violation.filter(|violation| *violation != Violation::Timeout) {
+            batch.records.push(self.violated(case, violation, &why, hit, judgement.as_ref())?);
         }
         if let Some(key) = case.caller.key_id() {
             let step = CountStep::Up { most: u64::MAX };
@@ -74,7 +79,62 @@ impl Gate {
         if let Some(violation) = violation {
             self.respond(case, violation).await?;
         }
-        Ok(Some(Submitted::Refused(Box::new(Refusal { why, judgement, retry_after }))))
+        Ok(Some(Submitted::Refused(Box::new(Refusal { why, judgement, retry_after, hit }))))
+    }
+
+    /// Which limit was hit, and how much of it is used.
+    async fn hit(&self, case: &Case<'_>, why: &Why) -> Result<Option<Hit>, GateError> {
+        let session = case.own_session().map(|session| &session.value);
+        Ok(match (why, session) {
+            (Why::Violation(violation), Some(session)) => {
+                self.session_hit(session, *violation, case.now).await?
+            }
+            (Why::TooFast(what), _) => self.rate_hit(case, what),
+            (Why::TooManyPending(most), _) => {
+                let used = self.store.counter(&pending_key(&case.caller.user)).await?;
+                Some(Hit::used("most_pending", *most, used))
+            }
+            _ => None,
+        })
+    }
+
+    async fn session_hit(
+        &self,
+        session: &Session,
+        violation: Violation,
+        now: Timestamp,
+    ) -> Result<Option<Hit>, GateError> {
+        let limits = &session.limits;
+        let (limit, value, counter) = match violation {
+            Violation::MaxSteps => (session.steps_limit(), session.most_steps(), "steps"),
+            Violation::MaxScreenshots => ("screenshots", limits.screenshots, "screenshots"),
+            Violation::MaxFiles => ("files", limits.files, "files"),
+            Violation::Timeout => return Ok(session.time_used(now)),
+            Violation::PromptFlood => return Ok(Some(Hit::rate("prompts", self.config.prompts))),
+            Violation::RateLimit => {
+                let rate = limits.actions_per_minute.map(Rate::per_minute);
+                return Ok(rate.map(|rate| Hit::rate("actions_per_minute", rate)));
+            }
+            Violation::BlockedAction | Violation::BlockedOrigin | Violation::StepTimeout => {
+                return Ok(None);
+            }
+        };
+        let Some(value) = value else { return Ok(None) };
+        let used = self.store.counter(&session.counter(counter)).await?;
+        Ok(Some(Hit::used(limit, value.into(), used)))
+    }
+
+    fn rate_hit(&self, case: &Case<'_>, what: &str) -> Option<Hit> {
+        let rates = &self.config.rates;
+        let (limit, rate) = match what {
+            "skill" => ("rates.skill", rates.skill?),
+            "provider" => ("rates.provider", rates.provider?),
+            "model" => ("rates.model", rates.model?),
+            "questions" => ("prompts", self.config.prompts),
+            "changes with this key" => ("writes", case.caller.key.as_ref()?.writes),
+            _ => return None,
+        };
+        Some(Hit::rate(limit, rate))
     }
 
     async fn respond(&self, case: &Case<'_>, violation: Violation) -> Result<(), GateError> {
@@ -97,6 +157,7 @@ const fn status_of(why: &Why) -> &'static str {
         Why::TooFast(_) => "refused_rate",
         Why::TooManyPending(_) => "refused_pending",
         Why::NobodyToAsk => "refused_nobody",
+        Why::NoCredential => "refused_no_credential",
         Why::Declined(_) => "refused_declined",
         Why::Blocked => "blocked",
     }

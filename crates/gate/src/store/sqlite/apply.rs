@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use crate::audit::Head;
+use crate::audit::{Head, Numbers};
 use crate::clock::Timestamp;
 use crate::keyring::Keyring;
 use crate::store::sqlite::counters::Counters;
@@ -97,16 +97,22 @@ impl<'c> Group<'c> {
             apply_pace(connection, pace)?;
         }
         let mut committed = Committed::default();
+        let mut erased = Numbers::default();
         if let Some(erase) = &batch.erase {
-            committed.erased = chain::erase(connection, erase)?;
+            erased = chain::erase(connection, erase)?;
+            committed.erased = erased.count();
         }
         if let Some(moment) = batch.cut {
-            committed.cut = chain::cut(connection, self.keyring, moment)?;
+            committed.cut = chain::cut(connection, self.keyring, moment, &erased)?;
         }
         for draft in &batch.records {
             self.head =
                 chain::append(connection, &mut self.appending, self.keyring, self.head, draft)?;
             committed.first_record.get_or_insert(self.head.number);
+        }
+        for draft in batch.erase.iter().flat_map(|erase| erase.records(&erased)) {
+            self.head =
+                chain::append(connection, &mut self.appending, self.keyring, self.head, &draft)?;
         }
         Ok(committed)
     }
@@ -121,7 +127,8 @@ impl<'c> Group<'c> {
 /// and what is counted is not written before the end.
 fn needs_savepoint(batch: &Batch) -> bool {
     let (writes, paces) = (batch.writes.len(), batch.paces.len());
-    writes > 1 || paces > 1 || writes == 1 && (paces == 1 || !batch.counts.is_empty())
+    let takes_away = batch.erase.is_some() || batch.cut.is_some();
+    takes_away || writes > 1 || paces > 1 || writes == 1 && (paces == 1 || !batch.counts.is_empty())
 }
 
 /// The versions that batches of one transaction asked for and none of them has changed. Nearly all of

@@ -2,11 +2,13 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
-use crate::audit::{CHECKPOINT_EVERY, Content, Draft, Head, Mark, Record, Subject};
+use crate::audit::{
+    CHECKPOINT_EVERY, Content, Draft, Event, Head, Mark, Numbers, Record, Subject, Verifier,
+};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
-use crate::store::sqlite::{signed, unsigned};
-use crate::store::{Erase, StoreError};
+use crate::store::sqlite::{lossy, signed, unsigned};
+use crate::store::{Chain, Erase, StoreError};
 
 /// The columns of a record, as [`record`] reads them.
 pub(super) const RECORD: &str =
@@ -27,7 +29,7 @@ impl End {
         }
     }
 
-    const fn purpose(self) -> Purpose {
+    pub(super) const fn purpose(self) -> Purpose {
         match self {
             Self::Head => Purpose::Head,
             Self::Anchor => Purpose::Anchor,
@@ -51,7 +53,16 @@ pub(super) fn checkpoints(connection: &Connection) -> rusqlite::Result<Vec<Mark>
         .collect()
 }
 
-/// The end that the next record is linked to, which must be as this server signed it.
+/// How many records have a number that no record can have.
+pub(super) fn stray(connection: &Connection) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached("SELECT count(*) FROM records WHERE number < 1")?
+        .query_row([], |row| row.get(0))
+        .map(unsigned)
+}
+
+/// The end that the next record is linked to, which must be as this server signed it, and no
+/// earlier than `least`.
 ///
 /// Whoever drops the last records from the file must not have the shorter chain signed for them
 /// with the next commit. What this process itself wrote (`known`) needs no second look.
@@ -59,22 +70,28 @@ pub(super) fn trusted_head(
     connection: &Connection,
     keyring: &Keyring,
     known: Option<&Mark>,
+    least: u64,
 ) -> Result<Option<Mark>, StoreError> {
     let head = end(connection, End::Head)?;
     if head.is_some() && head.as_ref() == known {
         return Ok(head);
     }
-    let last = last(connection)?;
+    let least = known.map_or(least, |known| known.number.max(least));
+    let newest = last(connection)?;
     let holds = match &head {
-        Some(mark) => last == Some(mark.head()) && mark.is_signed(Purpose::Head, &keyring.public()),
-        None => last.is_none() && known.is_none() && end(connection, End::Anchor)?.is_none(),
+        Some(mark) => {
+            newest == Some(mark.head())
+                && mark.number >= least
+                && mark.is_signed(Purpose::Head, &keyring.public())
+        }
+        None => newest.is_none() && least == 0 && end(connection, End::Anchor)?.is_none(),
     };
     if holds {
         Ok(head)
     } else {
         Err(StoreError(
-            "the audit chain does not end where this server's key signed its end: \
-             the database was changed, or belongs to another key"
+            "the record is damaged: the audit chain does not end where this server's key signed \
+             its end; the database was changed, or belongs to another key"
                 .to_owned(),
         ))
     }
@@ -142,30 +159,47 @@ pub(super) fn append(
     Ok(head)
 }
 
-/// Takes the payload and all names from records, and says from how many.
-pub(super) fn erase(connection: &Connection, erase: &Erase) -> rusqlite::Result<u64> {
-    const NOTHING: &str = "UPDATE records SET owner = NULL, workspace = NULL, session = NULL,
-                                              payload = NULL, salt = NULL
-                           WHERE (?1 IS NULL OR at < ?1)";
-    let before = erase.before.map(|before| before.0);
-    let erased = match &erase.owner {
-        Some(owner) => connection
-            .prepare_cached(&format!("{NOTHING} AND owner = ?2"))?
-            .execute(params![before, owner])?,
-        None => connection
-            .prepare_cached(&format!("{NOTHING} AND salt IS NOT NULL"))?
-            .execute(params![before])?,
+/// Takes the payload and all names from records, and says from which. Records that say what was
+/// erased keep theirs, and what does not hold is not taken away: that would hide it.
+pub(super) fn erase(connection: &Connection, erase: &Erase) -> Result<Numbers, StoreError> {
+    let (condition, owner) = match &erase.owner {
+        Some(owner) => ("owner = ?2", owner.as_str()),
+        None => ("?2 = ''", ""),
     };
-    Ok(erased as u64)
+    let wanted = format!(
+        "WHERE (?1 IS NULL OR at < ?1) AND {condition} AND salt IS NOT NULL AND event <> '{}'",
+        Event::Erased.as_str()
+    );
+    let before = erase.before.map(|before| before.0);
+    let mut erased = Numbers::default();
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT {RECORD} FROM records {wanted}"))?;
+    let mut rows = statement.query(params![before, owner])?;
+    while let Some(row) = rows.next()? {
+        let record = record(row)?;
+        if !record.content_holds() {
+            return Err(damaged(record.number, "nothing was erased"));
+        }
+        erased.add(record.number);
+    }
+    let update = "UPDATE records SET owner = NULL, workspace = NULL, session = NULL,
+                                     payload = NULL, salt = NULL";
+    connection.prepare_cached(&format!("{update} {wanted}"))?.execute(params![before, owner])?;
+    Ok(erased)
+}
+
+fn damaged(number: u64, so: &str) -> StoreError {
+    StoreError(format!("the record is damaged at number {number}, and {so}"))
 }
 
 /// Cuts off the oldest records, up to the first that is not from before the moment or is the last,
-/// and says how many.
+/// and says how many. `erased` are those that the same batch has erased, which no record says yet.
 pub(super) fn cut(
     connection: &Connection,
     keyring: &Keyring,
     moment: Timestamp,
-) -> rusqlite::Result<u64> {
+    erased: &Numbers,
+) -> Result<u64, StoreError> {
     let Some(last) = last(connection)? else { return Ok(0) };
     let first_kept = connection
         .prepare_cached("SELECT number FROM records WHERE at >= ?1 ORDER BY number LIMIT 1")?
@@ -178,31 +212,71 @@ pub(super) fn cut(
         .query_row([first_kept], head)
         .optional()?;
     let Some(anchor) = anchor else { return Ok(0) };
+    check_before(connection, keyring, first_kept, erased)?;
     sign(connection, keyring, End::Anchor, anchor)?;
     let delete = |sql| connection.prepare_cached(sql)?.execute([first_kept]);
     delete("DELETE FROM checkpoints WHERE number < ?1")?;
-    delete("DELETE FROM records WHERE number < ?1").map(|cut| cut as u64)
+    Ok(delete("DELETE FROM records WHERE number < ?1")? as u64)
 }
 
-/// Reads a record from a row of [`RECORD`].
-pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let content = match row.get::<_, Option<[u8; 16]>>("salt")? {
-        Some(salt) => {
-            let (owner, workspace) = (row.get("owner")?, row.get("workspace")?);
-            let subject = Subject { owner, workspace, session: row.get("session")? };
-            Some(Content { subject, payload: row.get("payload")?, salt })
+/// The records that are to be cut off must hold: once they are gone, nobody sees that they did not.
+fn check_before(
+    connection: &Connection,
+    keyring: &Keyring,
+    first_kept: i64,
+    erased: &Numbers,
+) -> Result<(), StoreError> {
+    let anchor = end(connection, End::Anchor)?;
+    let verifier = Verifier::new(Chain { anchor, ..Chain::default() }, keyring.public());
+    let mut verifier = verifier.for_beginning(erased);
+    let mut read = |condition: &str, look: &mut dyn FnMut(&mut Verifier, &Record)| {
+        let sql = format!("SELECT {RECORD} FROM records WHERE {condition} ORDER BY number");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([first_kept])?;
+        while let Some(row) = rows.next()? {
+            look(&mut verifier, &record(row)?);
         }
-        None => None,
+        Ok::<_, rusqlite::Error>(())
     };
+    read("number < ?1", &mut Verifier::next)?;
+    // What was erased of them may be named in a record that stays.
+    let named = format!("number >= ?1 AND event = '{}'", Event::Erased.as_str());
+    read(&named, &mut Verifier::heed)?;
+    match verifier.so_far().first() {
+        Some(damage) => Err(StoreError(format!(
+            "the record is damaged, and retention takes nothing away: {damage}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Reads a record from a row of [`RECORD`]. Somebody else may have written the row: what has the
+/// wrong shape is read as something that does not verify.
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let text = |name| lossy(row, name);
+    let subject =
+        Subject { owner: text("owner")?, workspace: text("workspace")?, session: text("session")? };
+    let (payload, salt) = (text("payload")?, row.get::<_, Option<Vec<u8>>>("salt")?);
+    let erased = payload.is_none() && salt.is_none() && subject == Subject::default();
+    let content = (!erased).then(|| Content {
+        subject,
+        payload: payload.unwrap_or_default(),
+        salt: fixed(&salt.unwrap_or_default()),
+    });
     Ok(Record {
         number: unsigned(row.get("number")?),
         at: Timestamp(row.get("at")?),
-        event: row.get("event")?,
-        digest: row.get("digest")?,
-        previous: row.get("previous")?,
-        hash: row.get("hash")?,
+        event: text("event")?.unwrap_or_default(),
+        digest: fixed(&row.get::<_, Vec<u8>>("digest")?),
+        previous: fixed(&row.get::<_, Vec<u8>>("previous")?),
+        hash: fixed(&row.get::<_, Vec<u8>>("hash")?),
         content,
     })
+}
+
+/// Bytes of a fixed number; something that nothing hashes to where there are more or fewer.
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0xff; N])
 }
 
 fn last(connection: &Connection) -> rusqlite::Result<Option<Head>> {
@@ -215,12 +289,12 @@ fn last(connection: &Connection) -> rusqlite::Result<Option<Head>> {
 fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     Ok(Head {
         number: unsigned(row.get("number")?),
-        hash: row.get("hash")?,
+        hash: fixed(&row.get::<_, Vec<u8>>("hash")?),
         at: Timestamp(row.get("at")?),
     })
 }
 
 fn mark(row: &Row<'_>) -> rusqlite::Result<Mark> {
     let Head { number, hash, at } = head(row)?;
-    Ok(Mark { number, hash, at, signature: row.get("signature")? })
+    Ok(Mark { number, hash, at, signature: fixed(&row.get::<_, Vec<u8>>("signature")?) })
 }

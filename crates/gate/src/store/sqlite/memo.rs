@@ -51,7 +51,8 @@ const fn is_hot(kind: Kind) -> bool {
         | Kind::Invitation
         | Kind::File
         | Kind::FileName
-        | Kind::Idempotency => false,
+        | Kind::Idempotency
+        | Kind::Running => false,
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row, params_from_iter
 use crate::audit::Record;
 use crate::clock::Timestamp;
 use crate::store::sqlite::chain::{self, End, RECORD};
-use crate::store::sqlite::{schema, signed, unsigned};
+use crate::store::sqlite::{lossy, schema, signed, unsigned};
 use crate::store::{Chain, Doc, Kind, Order, Query, RecordQuery, StoreError, Stored};
 
 /// How many read at the same time.
@@ -205,6 +205,7 @@ pub(super) fn chain(connection: &Connection) -> rusqlite::Result<Chain> {
         anchor: chain::end(&view, End::Anchor)?,
         marks: chain::checkpoints(&view)?,
         head: chain::end(&view, End::Head)?,
+        stray: chain::stray(&view)?,
     })
 }
 
@@ -344,13 +345,13 @@ fn moment(moment: Option<Timestamp>) -> Value {
 fn stored(kind: Kind, row: &Row<'_>) -> rusqlite::Result<Stored> {
     let doc = Doc {
         kind,
-        id: row.get("id")?,
-        owner: row.get("owner")?,
-        workspace: row.get("workspace")?,
-        session: row.get("session")?,
-        state: row.get("state")?,
+        id: lossy(row, "id")?.unwrap_or_default(),
+        owner: lossy(row, "owner")?,
+        workspace: lossy(row, "workspace")?,
+        session: lossy(row, "session")?,
+        state: lossy(row, "state")?.unwrap_or_default(),
         due: row.get::<_, Option<i64>>("due")?.map(Timestamp),
-        body: row.get("body")?,
+        body: lossy(row, "body")?.unwrap_or_default(),
     };
     Ok(Stored { doc, version: unsigned(row.get("version")?) })
 }

@@ -28,6 +28,7 @@ use crate::keyring::Keyring;
 use crate::store::sqlite::apply::Group;
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::memo::Memo;
+use crate::store::sqlite::noted::Note;
 use crate::store::sqlite::schema::PATIENCE;
 use crate::store::{Batch, CommitError, Committed, StoreError};
 
@@ -67,6 +68,8 @@ pub(super) struct Writer {
     memo: Arc<Memo>,
     /// Changes when another connection has committed, which none of this process does.
     others: i64,
+    /// What is noted beside the database.
+    note: Note,
 }
 
 impl Writer {
@@ -75,12 +78,14 @@ impl Writer {
         connection: Connection,
         keyring: Arc<Keyring>,
         memo: Arc<Memo>,
+        note: Note,
     ) -> Result<Self, StoreError> {
         let others = others(&connection)?;
-        let known = chain::trusted_head(&connection, &keyring, None)?;
+        let known = chain::trusted_head(&connection, &keyring, None, note.number())?;
         // Whoever was killed between an erasure and its scrub left that to us.
-        let mut writer = Self { connection, keyring, known, unscrubbed: true, memo, others };
+        let mut writer = Self { connection, keyring, known, unscrubbed: true, memo, others, note };
         writer.scrub();
+        writer.note_end()?;
         Ok(writer)
     }
 
@@ -99,6 +104,22 @@ impl Writer {
                 let _ = waiter.send(Done { outcome, _batch: batch });
             }
         }
+        // What cannot be noted now is noted at the next start.
+        let _ = self.note_end();
+    }
+
+    /// Notes where the chain ends, in a transaction, so that nobody else moves it meanwhile.
+    fn note_end(&mut self) -> Result<(), StoreError> {
+        self.execute("BEGIN IMMEDIATE")?;
+        let least = self.note.number();
+        let noted =
+            chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref(), least)
+                .and_then(|end| match end {
+                    Some(mark) => self.note.note(&mark.head(), &self.keyring),
+                    None => Ok(()),
+                });
+        self.execute("ROLLBACK")?;
+        noted
     }
 
     fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
@@ -144,8 +165,10 @@ impl Writer {
     fn transact(&mut self, batches: &[Batch]) -> Result<(Vec<Outcome>, Option<Mark>), StoreError> {
         self.notice_others()?;
         // Read again each time: another process may have written since.
-        let mark = chain::trusted_head(&self.connection, &self.keyring, self.known.as_ref())?;
+        let (known, least) = (self.known.as_ref(), self.note.number());
+        let mark = chain::trusted_head(&self.connection, &self.keyring, known, least)?;
         let before = mark.as_ref().map_or_else(Head::genesis, Mark::head);
+        self.note.keep_up(&before, &self.keyring)?;
         let mut group = Group::new(&self.connection, &self.keyring, before)?;
         let epoch = self.memo.epoch();
         let mut outcomes = Vec::with_capacity(batches.len());
@@ -221,7 +244,8 @@ mod tests {
         drop(Sqlite::open(&path, keyring()).unwrap());
         let connection = schema::writer(&path).unwrap();
         connection.execute_batch(tamper).unwrap();
-        Writer::new(connection, keyring(), Arc::default()).unwrap()
+        let note = Note::open(&path, &keyring()).unwrap();
+        Writer::new(connection, keyring(), Arc::default(), note).unwrap()
     }
 
     fn batch(id: &str, body: &str) -> Batch {

@@ -9,7 +9,7 @@ use countersign_gate::secret::{Secret, SecretKind};
 use pollster::block_on;
 
 use crate::model::brittle::Fate;
-use crate::model::reference::{Against, Came, Model, OWNER, PEOPLE, Said};
+use crate::model::reference::{Against, Came, OWNER, PEOPLE, Said};
 use crate::model::trace::Trace;
 
 impl Trace {
@@ -39,7 +39,7 @@ impl Trace {
         let approval = self.any_approval()?;
         // Mostly somebody who has something to do with it.
         let called: Vec<_> = (0..PEOPLE)
-            .filter(|person| Model::is_called(*person, &self.model.approvals[&approval]))
+            .filter(|person| self.model.is_called(*person, &self.model.approvals[&approval]))
             .collect();
         let person = if self.dice.once_in(4) { person } else { *self.dice.pick(&called) };
         Some(Said {
@@ -84,6 +84,7 @@ impl Trace {
         if let Some(fate) = fate {
             self.doom(fate);
         }
+        // As on a connection that was opened long ago.
         let person = &self.stage.people[said.person];
         let got = block_on(self.stage.gate().answer(person, reply));
         if self.stage.store.spare() {
@@ -181,6 +182,7 @@ pub(super) fn spend_reason(error: &SpendError) -> Against {
         SpendError::OtherAction => Against::OtherAction,
         SpendError::Scope(_) => Against::Scope,
         SpendError::Session => Against::Session,
+        SpendError::TooFewAgree => Against::TooFewAgree,
         SpendError::Halted => Against::Halted,
         other => panic!("{other}"),
     }

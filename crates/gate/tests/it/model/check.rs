@@ -9,7 +9,7 @@ use countersign_gate::store::{Kind, Query, RecordQuery, Store as _, Stored};
 use pollster::block_on;
 use serde_json::Value;
 
-use crate::model::reference::{Model, PEOPLE};
+use crate::model::reference::PEOPLE;
 use crate::model::stage::Stage;
 use crate::model::trace::Trace;
 
@@ -76,12 +76,12 @@ impl Trace {
             let counter = block_on(self.stage.store.counter(&key)).unwrap();
             assert_eq!(counter, self.model.pending(person), "what waits for {person}");
             assert!(counter <= self.model.config.most_pending);
-            let waiting = block_on(self.stage.gate().waiting(&self.stage.people[person])).unwrap();
+            let waiting = block_on(self.stage.gate().waiting(&self.stage.person(person))).unwrap();
             let waiting: BTreeSet<_> = waiting.into_iter().map(|card| card.approval).collect();
             for (id, approval) in &self.model.approvals {
                 let open = approval.state == "pending" && self.model.now < approval.expires_at;
                 let own = approval.agent.user == person;
-                let sees = Model::sees(person, approval);
+                let sees = self.model.sees(person, approval);
                 assert!(waiting.contains(id) || !(open && own), "{person} is not asked about {id}");
                 assert!(!waiting.contains(id) || (open && sees), "{person} is asked about {id}");
             }

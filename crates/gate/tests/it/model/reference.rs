@@ -40,6 +40,7 @@ pub(super) struct Agent {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent fact of the model")]
 pub(super) struct Approval {
     pub(super) agent: Agent,
     pub(super) session: Option<SessionId>,
@@ -59,6 +60,8 @@ pub(super) struct Approval {
     /// By when a yes is used, or a start reported.
     pub(super) until: Timestamp,
     pub(super) permits: u32,
+    /// Whether a person wanted the action like this.
+    pub(super) edited: bool,
 }
 
 impl Approval {
@@ -91,6 +94,14 @@ impl Session {
             (None, false) => "active",
         }
     }
+}
+
+/// Whose actions a remembered yes lets through.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    Session(SessionId),
+    Agent(u32),
+    Everywhere,
 }
 
 #[derive(Debug, Clone)]
@@ -136,6 +147,7 @@ pub(super) enum Against {
     Scope,
     Session,
     Pending,
+    TooFewAgree,
     Settled(&'static str),
 }
 
@@ -168,11 +180,14 @@ pub(super) struct Model {
     pub(super) alive: BTreeSet<u32>,
     pub(super) approvals: BTreeMap<ApprovalId, Approval>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
-    pub(super) remembered: BTreeMap<(usize, Option<SessionId>, usize), Remembered>,
+    /// Members of the workspace who were put out of it.
+    pub(super) away: BTreeSet<usize>,
+    pub(super) remembered: BTreeMap<(usize, Reach, usize), Remembered>,
     pub(super) declined: BTreeMap<(SessionId, usize), (Option<String>, Timestamp)>,
     /// Questions so far, by session or person.
     prompts: BTreeMap<String, Timestamp>,
-    history: [History; PEOPLE],
+    /// Answers so far, by the agent that asked.
+    history: BTreeMap<u32, History>,
     /// Proposals that must be on record.
     pub(super) planned: usize,
     /// Permits that must be on record.
@@ -190,10 +205,11 @@ impl Model {
             alive: BTreeSet::new(),
             approvals: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            away: BTreeSet::new(),
             remembered: BTreeMap::new(),
             declined: BTreeMap::new(),
             prompts: BTreeMap::new(),
-            history: [History { approved: 0, rejected: 0 }; PEOPLE],
+            history: BTreeMap::new(),
             planned: 0,
             permitted: 0,
             started: 0,
@@ -230,7 +246,7 @@ impl Model {
             }
         }
         let held = held.flatten();
-        let (judgement, context, policy) = self.judged(agent, action, session, held);
+        let (mut judgement, context, policy) = self.judged(agent, action, session, held);
         let act = &self.pool[action];
         if agent.only_shell && act.kind() != "shell" {
             return refuse(Why::Scope(scope::needed(act)));
@@ -238,8 +254,12 @@ impl Model {
         let mut limits = Self::limits_hit(held, act);
         match judgement.verdict {
             Verdict::Block => return refuse(Why::Blocked),
-            Verdict::Allow | Verdict::Warn if limits.is_empty() => return Expect::Permit,
-            Verdict::Allow | Verdict::Warn => return Expect::Refuse(limits),
+            // What others must agree to, no word of one person lets through.
+            Verdict::Allow | Verdict::Warn => match self.for_others(act, &context) {
+                Some(strict) => judgement = strict,
+                None if limits.is_empty() => return Expect::Permit,
+                None => return Expect::Refuse(limits),
+            },
             Verdict::Confirm => {}
         }
         if let Some(no) = self.said_no(action, session) {
@@ -260,10 +280,18 @@ impl Model {
         if !limits.is_empty() {
             return Expect::Refuse(limits);
         }
-        let may_remember = policy.may_remember(&judgement, act, &context);
+        let alone = !self.quorum(&judgement).1;
+        let may_remember = alone && policy.may_remember(&judgement, act, &context);
         let seconds = policy.approval_timeout_away(act, &context);
         let expires_at = self.now.after(Duration::from_secs(seconds.into()));
         Expect::Ask(Box::new(Asked { judgement, context, may_remember, expires_at }))
+    }
+
+    /// What the gate's own policy says, if it asks and others must agree.
+    fn for_others(&self, act: &Action, context: &Context) -> Option<Judgement> {
+        let strict = judge(act, &Policy::default(), context);
+        let others = strict.verdict >= Verdict::Confirm && self.quorum(&strict).1;
+        others.then_some(strict)
     }
 
     /// By the core, with what is remembered and not taken back by a no.
@@ -279,16 +307,17 @@ impl Model {
             autonomous: false,
             programmatic: false,
         });
-        let history = Some(self.history[agent.user]);
+        let none = History { approved: 0, rejected: 0 };
+        let history = Some(self.history.get(&agent.number).copied().unwrap_or(none));
         let context = Context { history, ..Context::default() };
         let act = &self.pool[action];
         let mut judgement = judge(act, &policy, &context);
-        if judgement.verdict == Verdict::Confirm && self.said_no(action, session).is_none() {
-            let places = [None, session.cloned()];
-            let places = &places[..=usize::from(session.is_some())];
-            let answers = places
-                .iter()
-                .filter_map(|place| self.remembered.get(&(agent.user, place.clone(), action)));
+        let may = policy.may_remember(&judgement, act, &context);
+        if may && self.said_no(action, session).is_none() {
+            let reaches = [Reach::Agent(agent.number), Reach::Everywhere];
+            let reaches = session.cloned().map(Reach::Session).into_iter().chain(reaches);
+            let answers =
+                reaches.filter_map(|reach| self.remembered.get(&(agent.user, reach, action)));
             let answers: Vec<_> = answers
                 .filter(|answer| self.now < answer.expires_at)
                 .map(|answer| policy::Remembered {
@@ -317,10 +346,12 @@ impl Model {
             one.session.as_ref() == session
                 && one.agent.number == agent.number
                 && one.action == action
-                && one.state == "pending"
-                && self.now < one.expires_at
+                && match one.state {
+                    "pending" => session.is_some() && self.now < one.expires_at,
+                    "approved" => (session.is_some() || one.edited) && self.now < one.until,
+                    _ => false,
+                }
         };
-        session?;
         self.approvals.iter().find(|(_, one)| same(one)).map(|(id, _)| id.clone())
     }
 
@@ -381,6 +412,7 @@ impl Model {
             state: "pending",
             until: expires_at,
             permits: 0,
+            edited: false,
         };
         assert!(self.approvals.insert(id, approval).is_none(), "an id was given twice");
     }
@@ -451,17 +483,26 @@ impl Model {
     // Answers.
 
     /// Whether they have anything to do with a question: to see it, or to answer it.
-    pub(super) fn is_called(person: usize, approval: &Approval) -> bool {
+    pub(super) fn is_called(&self, person: usize, approval: &Approval) -> bool {
         let here = lives_with(person, approval.agent.user);
-        person == approval.agent.user
-            || person == OWNER
-            || (here && approval.others)
-            || (here && person == ADMIN && approval.escalated)
+        !self.away.contains(&person)
+            && (person == approval.agent.user
+                || person == OWNER
+                || (here && approval.others)
+                || (here && person == ADMIN && approval.escalated))
     }
 
-    pub(super) fn sees(person: usize, approval: &Approval) -> bool {
-        let here = lives_with(person, approval.agent.user);
-        Self::is_called(person, approval) || (here && person == ADMIN)
+    pub(super) fn sees(&self, person: usize, approval: &Approval) -> bool {
+        let here = lives_with(person, approval.agent.user) && !self.away.contains(&person);
+        person == approval.agent.user
+            || self.is_called(person, approval)
+            || (here && person == ADMIN)
+    }
+
+    /// The votes of those who could still answer.
+    fn counting(&self, approval: &Approval) -> BTreeSet<usize> {
+        let votes = approval.votes.iter().copied();
+        votes.filter(|person| self.is_called(*person, approval)).collect()
     }
 
     pub(super) fn against_answer(&self, said: &Said) -> BTreeSet<Against> {
@@ -470,7 +511,7 @@ impl Model {
             against.insert(Against::Halted);
         }
         let approval = self.approvals.get(&said.approval);
-        let Some(approval) = approval.filter(|one| Self::is_called(said.person, one)) else {
+        let Some(approval) = approval.filter(|one| self.is_called(said.person, one)) else {
             against.insert(Against::NotFound);
             return against;
         };
@@ -484,8 +525,9 @@ impl Model {
             (
                 yes && match said.scope {
                     Scope::Once => false,
-                    Scope::Session => approval.others,
-                    Scope::Always => approval.others || !approval.may_remember,
+                    Scope::Session | Scope::Always | Scope::Everywhere => {
+                        approval.others || !approval.may_remember
+                    }
                 },
                 Against::NotForAlways,
             ),
@@ -536,10 +578,11 @@ impl Model {
             action: edited,
             rules: judgement.findings.iter().map(|finding| finding.rule.clone()).collect(),
             risk: judgement.risk.level,
-            may_remember: policy.may_remember(&judgement, act, &before.context),
+            may_remember: !others && policy.may_remember(&judgement, act, &before.context),
             need,
             others,
             votes: BTreeSet::new(),
+            edited: true,
             ..before.clone()
         };
         let anew = !same_thing(act, &self.pool[before.action])
@@ -554,31 +597,39 @@ impl Model {
         let now = self.now;
         let until = now.after(Duration::from_secs(self.config.spend_within.into()));
         let remember_for = DAY * self.config.remember_days;
+        let counting = self.counting(&self.approvals[&said.approval]);
         let approval = self.approvals.get_mut(&said.approval).unwrap();
-        let user = approval.agent.user;
+        let agent = approval.agent.number;
+        let none = History { approved: 0, rejected: 0 };
         if said.say == Say::Reject {
             approval.state = "rejected";
             if let Some(session) = &approval.session {
                 let no = (said.feedback.clone(), now.after(DAY));
                 self.declined.insert((session.clone(), approval.action), no);
             }
-            self.history[user].rejected += 1;
+            self.history.entry(agent).or_insert(none).rejected += 1;
             return Came::Settled("rejected");
         }
+        approval.votes = counting;
         approval.votes.insert(said.person);
         if approval.votes.len() < usize::from(approval.need) {
             return Came::Counted(approval.votes.len(), approval.need);
         }
         (approval.state, approval.until) = ("approved", until);
-        self.history[user].approved += 1;
+        self.history.entry(agent).or_insert(none).approved += 1;
         let reach = match (said.scope, &approval.session) {
             (Scope::Once, _) | (Scope::Session, None) => None,
-            (Scope::Session, session) => Some((session.clone(), now.after(DAY))),
-            (Scope::Always, _) => Some((None, now.after(remember_for))),
+            (Scope::Session, Some(session)) => {
+                Some((Reach::Session(session.clone()), now.after(DAY)))
+            }
+            (Scope::Always, _) => {
+                Some((Reach::Agent(approval.agent.number), now.after(remember_for)))
+            }
+            (Scope::Everywhere, _) => Some((Reach::Everywhere, now.after(remember_for))),
         };
-        if let Some((session, expires_at)) = reach {
+        if let Some((reach, expires_at)) = reach {
             let answer = Remembered { rules: approval.rules.clone(), expires_at };
-            self.remembered.insert((user, session, approval.action), answer);
+            self.remembered.insert((approval.agent.user, reach, approval.action), answer);
         }
         Came::Settled("approved")
     }
@@ -615,7 +666,11 @@ impl Model {
             against.insert(Against::Session);
         }
         match approval.state {
-            "approved" if self.now < approval.until => {}
+            "approved" if self.now < approval.until => {
+                if self.counting(approval).len() < usize::from(approval.need) {
+                    against.insert(Against::TooFewAgree);
+                }
+            }
             "pending" if self.now < approval.expires_at => {
                 against.insert(Against::Pending);
             }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use countersign_core::Policy;
+use countersign_core::{Action, Policy};
 use countersign_gate::approval::QuorumRow;
 use countersign_gate::clock::Fake;
+use countersign_gate::gate::Lost;
 use countersign_gate::id::{KeyId, WorkspaceId};
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::process;
@@ -15,7 +16,7 @@ use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
 use countersign_gate::store::{Memory, Sqlite, Store};
 use countersign_gate::user::Membership;
-use countersign_gate::{Caller, Config, Gate, Parts, Person};
+use countersign_gate::{Caller, Config, Gate, GateError, Parts, Person, Proposal};
 use pollster::block_on;
 
 use crate::model::brittle::Brittle;
@@ -34,6 +35,7 @@ pub(super) struct Stage {
     pub(super) store: Arc<Brittle>,
     pub(super) clock: Arc<Fake>,
     pub(super) processes: Arc<process::Fake>,
+    /// As they came at the beginning; what they may do has changed since.
     pub(super) people: Vec<Person>,
     pub(super) agents: Vec<Slot>,
     memory: Option<Arc<dyn Store>>,
@@ -45,6 +47,8 @@ pub(super) struct Stage {
 pub(super) struct Slot {
     pub(super) agent: Agent,
     pub(super) key: Option<(KeyId, Secret)>,
+    /// The agent as it was last let in.
+    came: Option<Caller>,
 }
 
 pub(super) fn config() -> Config {
@@ -92,7 +96,7 @@ impl Stage {
         }
         // The owner's assistant, with the owner present.
         let agent = Agent { number: stage.number(), user: OWNER, only_shell: false };
-        stage.agents.push(Slot { agent, key: None });
+        stage.agents.push(Slot { agent, key: None, came: None });
         stage
     }
 
@@ -111,7 +115,7 @@ impl Stage {
 
     /// The key is revoked: it no longer works, and another agent comes in its place.
     pub(super) fn replace_agent(&mut self, slot: usize) {
-        let Slot { agent, key } = &self.agents[slot];
+        let Slot { agent, key, .. } = &self.agents[slot];
         let Some((id, secret)) = key else { return };
         let person = &self.people[agent.user];
         block_on(self.gate().revoke_key(person, id)).unwrap();
@@ -123,12 +127,36 @@ impl Stage {
 
     /// The key is rotated: the agent stays who it is.
     pub(super) fn rotate(&mut self, slot: usize) {
-        let Slot { agent, key } = &self.agents[slot];
+        let Slot { agent, key, .. } = &self.agents[slot];
         let Some((id, _)) = key else { return };
         let person = &self.people[agent.user];
         let overlap = std::time::Duration::from_mins(1);
         let made = block_on(self.gate().rotate_key(person, id, overlap)).unwrap();
+        self.agents[slot].came = block_on(self.gate().authenticate(&made.secret, None)).ok();
         self.agents[slot].key = Some((made.key.id, made.secret));
+    }
+
+    /// Somebody as they are now.
+    pub(super) fn person(&self, person: usize) -> Person {
+        block_on(self.gate().still_signed_in(&self.people[person])).unwrap()
+    }
+
+    /// Puts somebody out of the workspace, or lets them in again.
+    pub(super) fn change_member(&self, person: usize, membership: Option<Membership>) {
+        let owner = &self.people[OWNER];
+        let workspace = owner.user().workspaces.keys().next().unwrap();
+        let user = &self.people[person].user().id;
+        block_on(self.gate().change_membership(owner, user, workspace, membership)).unwrap();
+    }
+
+    /// The agent of somebody who was put out is let in no more, and gets nothing where it is in
+    /// already.
+    pub(super) fn is_turned_away(&self, slot: usize) {
+        assert!(self.caller(slot).is_none(), "{slot} is let in");
+        let Some(came) = &self.agents[slot].came else { return };
+        let proposal = Proposal::of(Action::Screenshot {});
+        let got = block_on(self.gate().submit(came, &proposal));
+        assert!(matches!(got, Err(GateError::Revoked(Lost::Workspace))), "{got:?}");
     }
 
     /// Ends the gate without a word, and opens it again on what it left.
@@ -156,7 +184,8 @@ impl Stage {
         };
         let made = block_on(self.gate().create_key(&self.people[user], key)).unwrap();
         let agent = Agent { number: self.number(), user, only_shell: scope != "*" };
-        Slot { agent, key: Some((made.key.id, made.secret)) }
+        let came = block_on(self.gate().authenticate(&made.secret, None)).ok();
+        Slot { agent, key: Some((made.key.id, made.secret)), came }
     }
 
     fn number(&mut self) -> u32 {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use countersign_core::policy::profile::Limits;
 use countersign_gate::approval::{Outcome, Say, Scope};
 use countersign_gate::clock::Timestamp;
-use countersign_gate::gate::{Consent, SiteCredential, StartError};
+use countersign_gate::gate::{self, Consent, SiteCredential, StartError};
 use countersign_gate::id::{ActionId, ApprovalId, SessionId};
 use countersign_gate::process::Process;
 use countersign_gate::proposal::Script;
 use countersign_gate::session::{End, Plan};
 use countersign_gate::store::Store as _;
+use countersign_gate::user::Membership;
 use countersign_gate::vault::Credential;
 use countersign_gate::{GateError, Permit, Proposal, Submitted};
 use pollster::block_on;
@@ -20,7 +21,9 @@ use pollster::block_on;
 use crate::model::brittle::Fate;
 use crate::model::dice::Dice;
 use crate::model::pool::pool;
-use crate::model::reference::{ADMIN, Expect, Model, OWNER, PEOPLE, STRANGER, Session, lives_with};
+use crate::model::reference::{
+    ADMIN, Expect, MEMBER, Model, OWNER, PEOPLE, Reach, STRANGER, Session, lives_with,
+};
 use crate::model::stage::{Ending, Place, Stage, config};
 use crate::world::BEGIN;
 
@@ -50,6 +53,7 @@ pub(super) struct Tally {
     pub(super) spends_refused: u64,
     pub(super) crashes: u64,
     pub(super) restarts: u64,
+    pub(super) turned_away: u64,
 }
 
 impl Tally {
@@ -64,6 +68,7 @@ impl Tally {
         self.spends_refused += other.spends_refused;
         self.crashes += other.crashes;
         self.restarts += other.restarts;
+        self.turned_away += other.turned_away;
     }
 }
 
@@ -112,8 +117,33 @@ impl Trace {
             177..191 => self.jump(),
             191..193 => self.restart(),
             193..195 => self.change_key(),
-            195..198 => self.forget(),
+            195..197 => self.forget(),
+            197 => self.change_member(),
             _ => self.kill_agent(),
+        }
+    }
+
+    /// Any agent, or the wanted one; none, if its person was put out: then it gets nothing.
+    fn slot(&mut self, wanted: Option<usize>) -> Option<usize> {
+        let slot = wanted.unwrap_or_else(|| self.dice.below(self.stage.agents.len()));
+        if self.model.away.contains(&self.stage.agents[slot].agent.user) {
+            self.note(&format!("{slot} is turned away"));
+            self.stage.is_turned_away(slot);
+            self.tally.turned_away += 1;
+            return None;
+        }
+        Some(slot)
+    }
+
+    /// Somebody is put out of the workspace, or let in again.
+    fn change_member(&mut self) {
+        let (person, is) =
+            *self.dice.pick(&[(MEMBER, Membership::Member), (ADMIN, Membership::Admin)]);
+        let back = self.model.away.remove(&person);
+        self.note(&format!("{person} is {}", if back { "let in again" } else { "put out" }));
+        self.stage.change_member(person, back.then_some(is));
+        if !back {
+            self.model.away.insert(person);
         }
     }
 
@@ -157,7 +187,7 @@ impl Trace {
     }
 
     fn submit(&mut self) {
-        let slot = self.dice.below(self.stage.agents.len());
+        let Some(slot) = self.slot(None) else { return };
         let session = if self.dice.once_in(3) { None } else { self.any_session() };
         let action = self.dice.below(self.model.pool.len());
         let agent = self.stage.agents[slot].agent;
@@ -197,7 +227,7 @@ impl Trace {
                 assert_eq!(waiting.approval, id);
             }
             (Ok(Submitted::Waiting(waiting)), Expect::Ask(asked)) => {
-                assert_eq!(waiting.expires_at, asked.expires_at);
+                assert_eq!(waiting.expires_at, self.stage.gate().shown(asked.expires_at));
                 self.model.asked(waiting.approval, agent, (action, session), *asked);
                 self.tally.asked += 1;
             }
@@ -219,7 +249,8 @@ impl Trace {
 
     fn spend(&mut self) {
         let Some(id) = self.any_approval() else { return };
-        let slot = self.slot_near(&id);
+        let near = self.slot_near(&id);
+        let Some(slot) = self.slot(Some(near)) else { return };
         let agent = self.stage.agents[slot].agent;
         let approved = self.model.approvals[&id].action;
         let action =
@@ -282,6 +313,7 @@ impl Trace {
         let outcome = *self.dice.pick(&[Outcome::Done, Outcome::Done, Outcome::Failed]);
         if self.dice.once_in(3) && !self.direct.is_empty() {
             let (action, session, slot) = self.dice.pick(&self.direct).clone();
+            let Some(slot) = self.slot(Some(slot)) else { return };
             let number = self.stage.agents[slot].agent.user;
             let Some(caller) = self.stage.caller(slot) else { return };
             self.note(&format!("report {outcome:?} of {action} by {slot} of {number}"));
@@ -291,7 +323,8 @@ impl Trace {
             return;
         }
         let Some(id) = self.any_approval() else { return };
-        let slot = self.slot_near(&id);
+        let near = self.slot_near(&id);
+        let Some(slot) = self.slot(Some(near)) else { return };
         let caller = self.stage.caller(slot).unwrap();
         let approval = &self.model.approvals[&id];
         let own = self.model.of_agent(&self.stage.agents[slot].agent, &id).is_some();
@@ -307,7 +340,8 @@ impl Trace {
 
     fn withdraw(&mut self) {
         let Some(id) = self.any_approval() else { return };
-        let slot = self.slot_near(&id);
+        let near = self.slot_near(&id);
+        let Some(slot) = self.slot(Some(near)) else { return };
         let approval = self.model.of_agent(&self.stage.agents[slot].agent, &id);
         let possible = approval.is_some_and(super::reference::Approval::is_open);
         self.note(&format!("withdraw {id} by {slot}: possible {possible}"));
@@ -329,7 +363,7 @@ impl Trace {
     }
 
     fn start(&mut self) {
-        let slot = self.dice.below(self.stage.agents.len());
+        let Some(slot) = self.slot(None) else { return };
         let agent = self.stage.agents[slot].agent;
         let limits = self.any_limits();
         let process = self.dice.once_in(5).then(|| {
@@ -355,14 +389,18 @@ impl Trace {
         });
         let given = given.into_iter().collect();
         match block_on(self.stage.gate().start(&caller, plan, Consent::Given, given)) {
-            // Only a person may choose that, and this one has a key.
+            // Only a person may choose that and agree to it, and this one has a key.
             Err(StartError::NotForAgents("auto_confirm")) => assert!(auto_confirm && has_key),
+            Err(StartError::NotForAgents("credentials")) => assert!(credentials && has_key),
+            Err(StartError::NotForAgents("consent") | StartError::ConsentScope) => {
+                assert!(has_key);
+            }
             Err(StartError::Halted) => assert!(self.model.halted),
             // A stranger's workspace was never made.
             Err(StartError::Workspace) => assert_eq!(agent.user, STRANGER),
             Err(error) => panic!("{error}"),
             Ok(session) => {
-                assert!(!self.model.halted && agent.user != STRANGER);
+                assert!(!self.model.halted && agent.user != STRANGER && !has_key);
                 let deadline = limits.session_seconds;
                 let deadline = deadline
                     .map(|seconds| self.model.now.after(Duration::from_secs(seconds.into())));
@@ -400,7 +438,8 @@ impl Trace {
 
     fn may_stop(&self, person: usize, session: &SessionId) -> bool {
         let user = self.model.sessions[session].user;
-        person == user || person == OWNER || (person == ADMIN && lives_with(person, user))
+        let looks_after = person == ADMIN && !self.model.away.contains(&person);
+        person == user || person == OWNER || (looks_after && lives_with(person, user))
     }
 
     fn stop(&mut self) {
@@ -423,7 +462,7 @@ impl Trace {
         if let Some(commits) = fate {
             self.doom(Fate::Before(commits));
         }
-        let got = block_on(self.stage.gate().stop(&self.stage.people[person], &id));
+        let got = block_on(self.stage.gate().stop(&self.stage.person(person), &id));
         let died = self.stage.store.spare();
         // Once the session is over on disk, what waited in it must go, now or at the restart.
         if may && (!died || fate != Some(0)) {
@@ -438,7 +477,7 @@ impl Trace {
 
     fn complete(&mut self) {
         let Some(id) = self.any_session() else { return };
-        let slot = self.dice.below(self.stage.agents.len());
+        let Some(slot) = self.slot(None) else { return };
         let may = self.stage.agents[slot].agent.user == self.model.sessions[&id].user;
         self.note(&format!("complete {id} by {slot}: {may}"));
         let caller = self.stage.caller(slot).unwrap();
@@ -454,8 +493,8 @@ impl Trace {
         let person = self.dice.below(PEOPLE);
         let may = self.may_stop(person, &id);
         self.note(&format!("resume of {id} by {person}: {may}"));
-        let person = &self.stage.people[person];
-        let got = block_on(self.stage.gate().resume_session(person, &id));
+        let person = self.stage.person(person);
+        let got = block_on(self.stage.gate().resume_session(&person, &id));
         assert_eq!(got.is_ok(), may, "{got:?}");
         if may {
             self.model.sessions.get_mut(&id).unwrap().paused = false;
@@ -498,22 +537,36 @@ impl Trace {
         self.model.sweep();
     }
 
-    /// Forwards by seconds, minutes or days; or back.
+    /// Time passes, by seconds, minutes or days; or the system's clock is set, forwards or back.
     fn jump(&mut self) {
         let clock = &self.stage.clock;
         let now = countersign_gate::clock::Clock::now(&**clock);
-        let seconds = *self.dice.pick(&[1, 5, 20, 41, 60, 121, 301, 601, 3_600]);
-        let to = match self.dice.below(40) {
-            0 => now.after(Duration::from_hours(48)),
-            1 => now.after(Duration::from_hours(32 * 24)),
-            2..10 => now.before(Duration::from_secs(seconds * 3)),
-            _ => now.after(Duration::from_secs(seconds)),
-        };
-        clock.set(Timestamp(to.0.max(BEGIN.0 - 1_000_000)));
-        self.note(&format!("the clock is set from {now} to {to}"));
+        let seconds =
+            Duration::from_secs(*self.dice.pick(&[1, 5, 20, 41, 60, 121, 301, 601, 3_600]));
         let before = self.model.now;
+        let expected = match self.dice.below(40) {
+            0 => self.pass(Duration::from_hours(48)),
+            1 => self.pass(Duration::from_hours(32 * 24)),
+            2..10 => self.set(Timestamp(now.before(seconds * 3).0.max(BEGIN.0 - 1_000_000))),
+            10..20 => self.set(now.after(seconds)),
+            _ => self.pass(seconds),
+        };
         self.model.now = self.stage.gate().now();
-        assert_eq!(self.model.now, before.max(to), "time in the gate");
+        assert_eq!(self.model.now, expected, "time in the gate, from {before}");
+    }
+
+    /// Says what the gate's time is then.
+    fn pass(&mut self, duration: Duration) -> Timestamp {
+        self.stage.clock.pass(duration);
+        self.note(&format!("{duration:?} pass"));
+        self.model.now.after(duration)
+    }
+
+    fn set(&mut self, to: Timestamp) -> Timestamp {
+        self.stage.clock.set(to);
+        self.note(&format!("the clock is set to {to}"));
+        let ahead = to.since(self.model.now) > countersign_gate::clock::TOLERANCE;
+        if ahead { to } else { self.model.now }
     }
 
     fn restart(&mut self) {
@@ -535,7 +588,7 @@ impl Trace {
     }
 
     fn change_key(&mut self) {
-        let slot = self.dice.below(self.stage.agents.len());
+        let Some(slot) = self.slot(None) else { return };
         if self.dice.once_in(2) {
             self.note(&format!("the key of {slot} is rotated"));
             self.stage.rotate(slot);
@@ -564,7 +617,14 @@ impl Trace {
             assert!(block_on(self.stage.gate().forget_answer(by, &answer.id)).is_err());
         }
         block_on(self.stage.gate().forget_answer(by, &answer.id)).unwrap();
-        let gone = self.model.remembered.remove(&(person, answer.session.clone(), action));
+        let reach = match (answer.reach, &answer.session) {
+            (gate::Reach::Session, session) => Reach::Session(session.clone().unwrap()),
+            (gate::Reach::Agent, _) => {
+                Reach::Agent(self.model.approvals[&answer.approval].agent.number)
+            }
+            (gate::Reach::Everywhere, _) => Reach::Everywhere,
+        };
+        let gone = self.model.remembered.remove(&(person, reach, action));
         assert!(gone.is_some(), "{answer:?}");
     }
 
@@ -590,7 +650,8 @@ impl Trace {
     }
 
     pub(super) fn any_scope(&mut self) -> Scope {
-        *self.dice.pick(&[Scope::Once, Scope::Once, Scope::Session, Scope::Always])
+        let all = [Scope::Once, Scope::Session, Scope::Always, Scope::Everywhere];
+        if self.dice.once_in(3) { Scope::Once } else { *self.dice.pick(&all) }
     }
 
     pub(super) fn any_say(&mut self) -> Say {

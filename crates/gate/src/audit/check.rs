@@ -1,0 +1,78 @@
+//! The one check of a record, for whoever starts a server on it and whoever asks.
+
+use crate::audit::{Damage, Report, Verifier};
+use crate::keyring::PublicKey;
+use crate::store::{RecordQuery, Store, StoreError};
+
+/// How often a chain is walked again when it seemed damaged and has changed meanwhile.
+const TRIES: u32 = 4;
+
+/// Walks the whole chain of a store and says what is wrong with it. `expected` are records that
+/// were noted down earlier, by number and hash; `progress` hears the number of each record.
+///
+/// Others may write meanwhile: what is recorded during the walk is not part of it.
+///
+/// # Errors
+/// The store failed.
+pub async fn check(
+    store: &dyn Store,
+    key: &PublicKey,
+    expected: &[(u64, [u8; 32])],
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    for _ in 0..TRIES {
+        let before;
+        (report, before) = walk(store, key, expected, progress).await?;
+        // An erasure or a cut in the middle of a walk looks like damage to it.
+        if report.damage.is_empty() || store.chain().await?.end().number == before {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// Walks once. Also says where the chain was signed to end when the walk began.
+async fn walk(
+    store: &dyn Store,
+    key: &PublicKey,
+    expected: &[(u64, [u8; 32])],
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<(Report, u64), StoreError> {
+    // First what was noted, then the chain, which is never shorter.
+    let noted = store.noted();
+    let chain = store.chain().await?;
+    let signed = chain.end().number;
+    // Without a signed end everything is looked at.
+    let end = chain.head.as_ref().map_or(u64::MAX, |head| head.number);
+    let mut verifier = Verifier::new(chain, key.clone()).with_note(&noted);
+    for (number, hash) in expected {
+        verifier = verifier.expecting(*number, *hash);
+    }
+    let mut query = RecordQuery::default();
+    loop {
+        let records = store.records(&query).await?;
+        for record in records.iter().filter(|record| record.number <= end) {
+            progress(record.number);
+            verifier.next(record);
+        }
+        match records.last() {
+            Some(last) if last.number < end => query.after = last.number,
+            Some(_) | None => break,
+        }
+    }
+    let mut report = verifier.finish();
+    report.damage.extend(past_the_end(store, end).await?);
+    Ok((report, signed))
+}
+
+/// What came during the walk is signed by now; any other record past the signed end is damage.
+async fn past_the_end(store: &dyn Store, end: u64) -> Result<Option<Damage>, StoreError> {
+    let last = RecordQuery { order: crate::store::Order::Newest, limit: 1, ..Default::default() };
+    let last = store.records(&last).await?.first().map_or(0, |record| record.number);
+    if end == u64::MAX || last <= end {
+        return Ok(None);
+    }
+    let signed = store.chain().await?.end().number;
+    Ok((last > signed).then_some(Damage::End { found: last, signed }))
+}

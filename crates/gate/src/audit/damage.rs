@@ -1,0 +1,112 @@
+//! What can be wrong with the chain.
+
+use std::fmt;
+
+/// Something wrong with the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// Records are missing before this one.
+    Gap {
+        /// The record that should have been next.
+        missing: u64,
+        /// The one that came.
+        found: u64,
+    },
+    /// What this record says is not what was recorded.
+    Changed(u64),
+    /// This record does not follow from the one before.
+    Unlinked(u64),
+    /// A signature is not the server's, or signs something else.
+    Forged(&'static str, u64),
+    /// The chain ends before, or after, where the server signed its end.
+    End {
+        /// The last record.
+        found: u64,
+        /// Where the server signed the end.
+        signed: u64,
+    },
+    /// There is no signed checkpoint where one must be.
+    NoCheckpoint(u64),
+    /// There is no signed end.
+    NoEnd,
+    /// What was written down earlier is no longer in the chain.
+    NotAsNoted(u64),
+    /// Content is gone, and no record says that it was erased.
+    Emptied {
+        /// The first of the records.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
+    /// Content is there that was erased.
+    Restored {
+        /// The first of the records.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
+    /// So many records have a number below 1.
+    Stray(u64),
+    /// The file beside the key that says how long the chain is at least is missing.
+    NoteMissing,
+    /// The file beside the key that says how long the chain is at least cannot be read.
+    NoteUnreadable,
+    /// The chain is shorter than it was.
+    Shortened {
+        /// The last record.
+        found: u64,
+        /// The record up to which the chain had already come.
+        noted: u64,
+    },
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap { missing, found } => {
+                write!(f, "record {missing} is missing: {found} comes in its place")
+            }
+            Self::Changed(number) => write!(f, "record {number} was changed"),
+            Self::Unlinked(number) => {
+                write!(f, "record {number} does not follow from the one before it")
+            }
+            Self::Forged(what, number) => {
+                write!(f, "the {what} at record {number} is not signed by this server")
+            }
+            Self::End { found, signed } => {
+                write!(f, "the chain ends at record {found}, and was signed to end at {signed}")
+            }
+            Self::NoCheckpoint(number) => {
+                write!(f, "the checkpoint at record {number} is missing")
+            }
+            Self::NoEnd => f.write_str("the end of the chain is not signed"),
+            Self::NotAsNoted(number) => {
+                write!(f, "record {number} is not the one that was noted down")
+            }
+            Self::Emptied { first, last } => {
+                write!(f, "{} without content that no record says was erased", span(*first, *last))
+            }
+            Self::Restored { first, last } => {
+                write!(f, "{} with content that was erased", span(*first, *last))
+            }
+            Self::Stray(count) => write!(f, "{count} records have a number below 1"),
+            Self::NoteMissing => {
+                f.write_str("the file that says how long the chain is at least is missing")
+            }
+            Self::NoteUnreadable => {
+                f.write_str("the file that says how long the chain is at least cannot be read")
+            }
+            Self::Shortened { found, noted } => {
+                write!(f, "the chain ends at record {found}, and had already come to {noted}")
+            }
+        }
+    }
+}
+
+fn span(first: u64, last: u64) -> String {
+    if first == last {
+        format!("record {first} is")
+    } else {
+        format!("records {first} to {last} are")
+    }
+}

@@ -1,0 +1,132 @@
+//! A yes that a hook was given, used once more by the proxy in front of the tool's server.
+//!
+//! One call of an MCP tool passes both: the host's hook asks before the call, and the proxy sees
+//! the call itself. The hook spends the yes and runs nothing, so the proxy may go on with it.
+//!
+//! Narrow: the same agent process, another session of it, the same server, tool and arguments,
+//! the host's own name of the call where both know it, within a minute, once, and only if the
+//! person was told of every rule that asks now and no more people must agree. Kept in memory:
+//! after a restart the proxy asks for itself.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use countersign_core::digest::of_value;
+use countersign_core::{Action, Judgement, Verdict};
+use serde_json::json;
+
+use crate::approval::{Approval, Details, Quorum};
+use crate::caller::Caller;
+use crate::clock::Timestamp;
+use crate::gate::Gate;
+use crate::gate::submit::Case;
+use crate::id::{ApprovalId, SessionId, UserId, WorkspaceId};
+use crate::process::Process;
+use crate::proposal::Proposal;
+use crate::session::Session;
+
+/// How long the proxy has to see the call.
+const WITHIN: Duration = Duration::from_mins(1);
+/// More calls than any agent has under way; the oldest is forgotten.
+const MOST: usize = 256;
+
+/// Calls that were agreed to and that a proxy may still see.
+#[derive(Debug, Default)]
+pub(super) struct Handovers(Mutex<VecDeque<Handover>>);
+
+#[derive(Debug)]
+struct Handover {
+    approval: ApprovalId,
+    user: UserId,
+    workspace: WorkspaceId,
+    session: SessionId,
+    process: Process,
+    /// The digest of server, tool and arguments.
+    call: String,
+    /// What the host calls it.
+    call_id: Option<String>,
+    /// The rules the person was told about.
+    rules: Vec<String>,
+    quorum: Quorum,
+    until: Timestamp,
+}
+
+impl Gate {
+    /// Keeps a spent yes for the proxy, if a hook spent it.
+    pub(super) fn hand_over(
+        &self,
+        caller: &Caller,
+        proposal: &Proposal,
+        approval: &Approval,
+        details: &Details,
+        session: Option<&Session>,
+    ) {
+        let Some(call) = call_of(&proposal.action) else { return };
+        let Some(session) = session.filter(|_| proposal.relays && caller.key.is_none()) else {
+            return;
+        };
+        let Some(process) = session.plan.process else { return };
+        let handover = Handover {
+            approval: approval.request.id.clone(),
+            user: caller.user.clone(),
+            workspace: caller.workspace.clone(),
+            session: session.id.clone(),
+            process,
+            call,
+            call_id: proposal.call_id.clone(),
+            rules: details.rules.clone(),
+            quorum: approval.request.quorum,
+            until: self.now().after(WITHIN),
+        };
+        let mut open = self.handovers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while open.len() >= MOST {
+            open.pop_front();
+        }
+        open.push_back(handover);
+    }
+
+    /// Takes the yes to this very call that a hook was given, if there is one.
+    pub(super) fn take_over(
+        &self,
+        case: &Case<'_>,
+        judgement: &Judgement,
+        needed: Quorum,
+    ) -> Option<ApprovalId> {
+        let call = call_of(&case.proposal.action)?;
+        let session = &case.session.as_ref().filter(|_| case.caller.key.is_none())?.value;
+        let process = session.plan.process?;
+        let fits = |handover: &Handover| {
+            handover.user == case.caller.user
+                && handover.workspace == case.caller.workspace
+                && handover.session != session.id
+                && handover.process == process
+                && handover.call == call
+                && same_name(handover.call_id.as_deref(), case.proposal.call_id.as_deref())
+                && case.now < handover.until
+                && handover.quorum.stricter(needed) == handover.quorum
+                && told_of(judgement, &handover.rules)
+        };
+        let mut open = self.handovers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|handover| case.now < handover.until);
+        let at = open.iter().position(fits)?;
+        open.remove(at).map(|handover| handover.approval)
+    }
+}
+
+/// Server, tool and arguments. What else is known about a tool differs between hook and proxy.
+fn call_of(action: &Action) -> Option<String> {
+    let Action::Tool { server, tool, arguments, .. } = action else { return None };
+    Some(of_value(&json!({"server": server, "tool": tool, "arguments": arguments})))
+}
+
+/// Two names of a call differ only if both are known.
+fn same_name(one: Option<&str>, other: Option<&str>) -> bool {
+    one.is_none() || other.is_none() || one == other
+}
+
+/// Whether a person was told of every rule that asks.
+fn told_of(judgement: &Judgement, rules: &[String]) -> bool {
+    let mut asking = judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
+    asking.all(|finding| rules.contains(&finding.rule))
+}

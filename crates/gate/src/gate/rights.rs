@@ -1,0 +1,163 @@
+//! The rights of this moment.
+//!
+//! A [`Caller`] or a [`Person`] says who came, not what they may still do: they may have come
+//! seconds or days ago. So every permit and every answer looks up key, device and user again, and
+//! its batch names the versions it saw. What is taken away before the batch is committed fails the
+//! batch, and the next look refuses.
+
+use std::fmt;
+
+use crate::approval::{Approval, Decision, Quorum, Requester, Vote};
+use crate::caller::{Caller, Person};
+use crate::document::{Held, Shared};
+use crate::event::{Event, What};
+use crate::gate::{Gate, GateError, Look};
+use crate::id::{DeviceId, UserId};
+use crate::key::ApiKey;
+use crate::store::{StoreError, Unchanged};
+use crate::user::{Device, Role, User};
+
+/// What somebody no longer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// The key was revoked or has run out.
+    Key,
+    /// The machine or console is no longer approved.
+    Device,
+    /// The person was disabled.
+    User,
+    /// The person no longer belongs to the workspace.
+    Workspace,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Key => "the key no longer works",
+            Self::Device => "the device is no longer signed in",
+            Self::User => "the person was disabled",
+            Self::Workspace => "the person no longer belongs to the workspace",
+        })
+    }
+}
+
+/// The votes of a question that still count, and what that was read from.
+pub(super) struct Counting {
+    pub(super) votes: Vec<Vote>,
+    pub(super) unchanged: Vec<Unchanged>,
+}
+
+impl Gate {
+    /// What a caller's right to act rests on, for the batch that uses it.
+    pub(super) async fn rights_of(
+        &self,
+        caller: &Caller,
+        look: Look,
+    ) -> Result<Vec<Unchanged>, GateError> {
+        let mut rests_on = Vec::with_capacity(3);
+        let user: Option<Shared<User>> = self.look(caller.user.as_str(), look).await?;
+        let user = user.filter(|held| held.value.disabled_at.is_none());
+        let user = user.ok_or(GateError::Revoked(Lost::User))?;
+        if !user.value.works_in(&caller.workspace) {
+            return Err(GateError::Revoked(Lost::Workspace));
+        }
+        rests_on.push(user.unchanged());
+        if let Some(key) = &caller.key {
+            let key: Option<Shared<ApiKey>> = self.look(key.id.as_str(), look).await?;
+            let key = key.filter(|held| held.value.works_at(self.now()));
+            rests_on.push(key.ok_or(GateError::Revoked(Lost::Key))?.unchanged());
+        }
+        if let Some(id) = &caller.device {
+            let fits = if caller.key.is_some() { Device::is_machine } else { Device::is_console };
+            rests_on.push(self.device_in_use(&caller.user, id, fits, look).await?);
+        }
+        Ok(rests_on)
+    }
+
+    /// A person as they are now, and what that was read from.
+    pub(super) async fn person_now(
+        &self,
+        person: &Person,
+    ) -> Result<(Person, Vec<Unchanged>), GateError> {
+        let user: Option<Held<User>> = self.get(person.user().id.as_str()).await?;
+        let user = user.filter(|held| held.value.disabled_at.is_none());
+        let user = user.ok_or(GateError::Revoked(Lost::User))?;
+        let mut rests_on = vec![user.unchanged()];
+        if let Some(id) = &person.device {
+            let console = Device::is_console;
+            rests_on.push(self.device_in_use(&person.user().id, id, console, Look::Anew).await?);
+        }
+        Ok((Person { user: user.value, ..person.clone() }, rests_on))
+    }
+
+    async fn device_in_use(
+        &self,
+        user: &UserId,
+        id: &DeviceId,
+        fits: fn(&Device) -> bool,
+        look: Look,
+    ) -> Result<Unchanged, GateError> {
+        let device: Option<Shared<Device>> = self.look(id.as_str(), look).await?;
+        let device = device.filter(|held| held.value.user == *user && fits(&held.value));
+        Ok(device.ok_or(GateError::Revoked(Lost::Device))?.unchanged())
+    }
+
+    /// The votes of those who could still answer the question.
+    pub(super) async fn counting(
+        &self,
+        approval: &Approval,
+        votes: &[Vote],
+    ) -> Result<Counting, StoreError> {
+        let mut counting = Counting { votes: Vec::new(), unchanged: Vec::new() };
+        for vote in votes {
+            let user: Option<Held<User>> = self.get(vote.by.as_str()).await?;
+            if let Some(user) = user.filter(|held| is_called(&held.value, approval)) {
+                counting.unchanged.push(user.unchanged());
+                counting.votes.push(vote.clone());
+            }
+        }
+        Ok(counting)
+    }
+
+    /// Whether enough of those who agreed still may, and what that was read from; nothing, if not.
+    pub(super) async fn agreed(
+        &self,
+        approval: &Approval,
+        decision: &Decision,
+        needed: Quorum,
+    ) -> Result<Option<Vec<Unchanged>>, StoreError> {
+        let Counting { votes, unchanged } = self.counting(approval, &decision.votes).await?;
+        let requester = &approval.request.user;
+        let counts = |vote: &&Vote| match needed.requester {
+            Requester::Counts => true,
+            Requester::Excluded => vote.by != *requester,
+        };
+        let mut people: Vec<_> = votes.iter().filter(counts).map(|vote| &vote.by).collect();
+        people.sort();
+        people.dedup();
+        Ok((people.len() >= usize::from(needed.need)).then_some(unchanged))
+    }
+
+    /// Tells every connection and every wait of a user to look again.
+    pub(super) fn tell_rights_changed(&self, user: &UserId) {
+        let (user, what) = (Some(user.clone()), What::RightsChanged);
+        self.bus.tell(Event { user, workspace: None, session: None, what });
+    }
+}
+
+/// Whether a question is one for this user to answer: their own, one that others must agree to, or
+/// one that has escalated. Somebody outside its workspace never is.
+pub(super) fn is_called(user: &User, approval: &Approval) -> bool {
+    let request = &approval.request;
+    if !user.works_in(&request.workspace) {
+        return false;
+    }
+    let others = request.quorum.requester == Requester::Excluded;
+    request.user == user.id
+        || match user.role_in(&request.workspace) {
+            Role::SuperAdmin => true,
+            Role::WorkspaceAdmin => others || approval.escalated,
+            Role::User => others,
+            Role::Stranger => false,
+        }
+}

@@ -1,0 +1,174 @@
+//! Actions that were let through without a question, in a session that bounds their time.
+//!
+//! The gate runs nothing itself. What it can do is to say until when an action may take, and to
+//! take one that nobody has reported by then for over, on record as a violation. What was approved by
+//! a person has that in its approval.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::approval::{Approval, State, subject_of};
+use crate::audit::{self, Draft, Subject};
+use crate::caller::Caller;
+use crate::clock::Timestamp;
+use crate::document::{self, Document, Held, Marks};
+use crate::gate::control::failed;
+use crate::gate::submit::Case;
+use crate::gate::{Gate, GateError, ReportError, is_conflict};
+use crate::id::{ActionId, SessionId, UserId, WorkspaceId};
+use crate::session::{Session, Violation};
+use crate::store::{Batch, Kind, Query};
+
+/// An action that runs, as far as the gate knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Running {
+    id: ActionId,
+    pub(super) user: UserId,
+    pub(super) workspace: WorkspaceId,
+    session: SessionId,
+    /// Its kind, or the skill or tool it uses.
+    action: String,
+    /// The limit that bounds its time.
+    limit: String,
+    started_at: Timestamp,
+    /// From when on it is taken for over.
+    pub(super) report_by: Timestamp,
+}
+
+impl Document for Running {
+    const KIND: Kind = Kind::Running;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks {
+            owner: Some(self.user.as_str()),
+            workspace: Some(self.workspace.as_str()),
+            session: Some(self.session.as_str()),
+            state: "running",
+            due: Some(self.report_by),
+        }
+    }
+}
+
+impl Running {
+    /// What a session that bounds the time of its actions remembers of one.
+    pub(super) fn of(case: &Case<'_>, id: &ActionId) -> Option<Self> {
+        let session = &case.session.as_ref()?.value;
+        let action = &case.proposal.action;
+        let patience = session.patience(action)?;
+        let (limit, _) = session.time_limit(action.kind())?;
+        Some(Self {
+            id: id.clone(),
+            user: case.caller.user.clone(),
+            workspace: case.caller.workspace.clone(),
+            session: session.id.clone(),
+            action: subject_of(action),
+            limit: limit.to_owned(),
+            started_at: case.now,
+            report_by: case.now.after(patience),
+        })
+    }
+}
+
+impl Gate {
+    /// Takes actions for over whose time has come.
+    pub(super) async fn sweep_running(&self, now: Timestamp) -> Result<(), GateError> {
+        let query = Query { due_by: Some(now), ..Query::of(Kind::Running) };
+        for held in document::find::<Running>(&*self.store, &query).await? {
+            let records = vec![self.overdue_record(&held, now)?];
+            let batch = Batch { writes: vec![held.delete()], records, ..Batch::default() };
+            match self.commit(batch).await {
+                Ok(_) => {}
+                // Reported just now.
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn overdue_record(&self, held: &Held<Running>, now: Timestamp) -> Result<Draft, GateError> {
+        let Running { id, user, workspace, session, action, limit, started_at, report_by } =
+            &held.value;
+        let subject = Subject {
+            owner: Some(user.to_string()),
+            workspace: Some(workspace.to_string()),
+            session: Some(session.to_string()),
+        };
+        let times = (report_by.since(*started_at), now.since(*started_at));
+        self.overdue(subject, id, action, limit, times)
+    }
+
+    /// An action is reported: it does not run any more. Gives the session it ran in.
+    pub(super) fn finish(
+        &self,
+        caller: &Caller,
+        held: &Held<Running>,
+        batch: &mut Batch,
+    ) -> Result<SessionId, ReportError> {
+        let running = &held.value;
+        if running.user != caller.user || running.workspace != caller.workspace {
+            return Err(ReportError::NotFound);
+        }
+        let now = self.now();
+        if now >= running.report_by {
+            batch.records.push(self.overdue_record(held, now)?);
+        }
+        batch.writes.push(held.delete());
+        Ok(running.session.clone())
+    }
+
+    /// The violation of an approved action that is reported too late.
+    pub(super) async fn overdue_if_late(
+        &self,
+        approval: &Approval,
+    ) -> Result<Option<Draft>, GateError> {
+        let now = self.now();
+        match &approval.state {
+            State::Started { until, .. } if now >= *until => {
+                self.overdue_approval(approval, now).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The violation of an approved action that nobody has reported in the time of its session.
+    pub(super) async fn overdue_approval(
+        &self,
+        approval: &Approval,
+        now: Timestamp,
+    ) -> Result<Option<Draft>, GateError> {
+        let State::Started { at, until, .. } = &approval.state else { return Ok(None) };
+        let Some(id) = &approval.request.session else { return Ok(None) };
+        let session: Option<Held<Session>> = self.get(id.as_str()).await?;
+        let (id, action) = (approval.action_id(), &approval.request.action);
+        let Some((limit, _)) = session.and_then(|held| held.value.time_limit(action)) else {
+            return Ok(None);
+        };
+        let times = (until.since(*at), now.since(*at));
+        let subject = crate::gate::answer::subject_of(approval);
+        self.overdue(subject, &id, action, limit, times).map(Some)
+    }
+
+    fn overdue(
+        &self,
+        subject: Subject,
+        id: &ActionId,
+        action: &str,
+        limit: &str,
+        (most, used): (Duration, Duration),
+    ) -> Result<Draft, GateError> {
+        let (value, used) = (most.as_secs(), used.as_secs());
+        let payload = json!({
+            "type": Violation::StepTimeout.as_str(),
+            "message": format!("an action took longer than it may: `{limit}` is {value}, and {used} are used"),
+            "details": {"action": action, "id": id, "limit": limit, "value": value, "used": used},
+        });
+        self.record(audit::Event::Violation, subject, &payload)
+    }
+}

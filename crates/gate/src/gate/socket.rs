@@ -1,0 +1,102 @@
+//! Who is at the other end of the local socket: the one place where a process becomes a person.
+//!
+//! A process of the server's own user is the owner, unless it belongs to an agent that is known:
+//! then it is the owner's assistant with nobody at its side. An owner who has a signed-in device
+//! proves themselves by that; the socket alone may then look, say no and stop things.
+
+use std::path::Path;
+
+use crate::caller::{Caller, Origin, Peer, Person};
+use crate::document::{self, Held};
+use crate::gate::people::PeopleError;
+use crate::gate::{Gate, GateError};
+use crate::id::UserId;
+use crate::process::agents::Standing;
+use crate::session::Session;
+use crate::store::{Kind, Query, StoreError};
+use crate::user::{Device, User};
+
+/// Who is at the other end of the local socket.
+#[derive(Debug, Clone)]
+pub enum AtSocket {
+    /// The owner.
+    Owner(Person),
+    /// An agent of the owner's, or what it has started.
+    Agent(Caller),
+}
+
+impl Gate {
+    /// The same gate, which looks in this data folder for agents that are registered.
+    #[must_use]
+    pub fn knowing_agents_in(mut self, data: &Path) -> Self {
+        self.agents.look_in(data);
+        self.agents.sweep(self.now(), &*self.processes);
+        self
+    }
+
+    /// Who a process of the server's own user is; nobody, when there is no owner yet.
+    ///
+    /// # Errors
+    /// The owner belongs to no workspace, or the store failed.
+    pub async fn at_socket(&self, peer: Peer) -> Result<Option<AtSocket>, PeopleError> {
+        let Some(owner) = self.owner().await? else { return Ok(None) };
+        let user = self.active_user(&owner).await?.value;
+        let agents = match self.standing(peer) {
+            Standing::Outside => {
+                let unproven = self.has_console(&owner).await?;
+                let person = Person { user, device: None, peer: Some(peer), unproven };
+                return Ok(Some(AtSocket::Owner(person)));
+            }
+            Standing::Within(agents) => agents,
+            Standing::Unknown => Vec::new(),
+        };
+        let origin = Origin::Agents(agents.into());
+        Ok(Some(AtSocket::Agent(local_agent(user, origin)?)))
+    }
+
+    /// Whether a process belongs to an agent, or may.
+    #[must_use]
+    pub fn is_an_agents(&self, peer: Option<Peer>) -> bool {
+        peer.is_some_and(|peer| self.standing(peer) != Standing::Outside)
+    }
+
+    fn standing(&self, peer: Peer) -> Standing {
+        self.agents.standing(peer.pid, peer.started, &*self.processes)
+    }
+
+    /// Whether somebody has a device on which they are signed in as a person.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn has_console(&self, user: &UserId) -> Result<bool, StoreError> {
+        let owner = Some(user.to_string());
+        let query = Query { owner, states: vec!["approved"], ..Query::of(Kind::Device) };
+        let devices = document::find::<Device>(&*self.store, &query).await?;
+        Ok(devices.iter().any(|held| held.value.is_console()))
+    }
+
+    /// Whether only the socket speaks for somebody who has a device to say yes on.
+    pub(super) async fn needs_device(&self, person: &Person) -> Result<bool, StoreError> {
+        let only_socket = person.device.is_none() && person.peer.is_some();
+        Ok(only_socket && self.has_console(&person.user().id).await?)
+    }
+
+    /// Knows the agents of the sessions that go on after a restart.
+    pub(super) async fn note_agents(&self) -> Result<(), GateError> {
+        let mut query = Query { states: vec!["active", "paused"], ..Query::of(Kind::Session) };
+        loop {
+            let sessions: Vec<Held<Session>> = document::find(&*self.store, &query).await?;
+            let Some(last) = sessions.last() else { return Ok(()) };
+            query.after = Some(last.value.id.to_string());
+            for agent in sessions.iter().filter_map(|session| session.value.plan.process) {
+                self.agents.note(agent, &*self.processes);
+            }
+        }
+    }
+}
+
+/// An agent works where its owner was first: it cannot choose.
+fn local_agent(user: User, origin: Origin) -> Result<Caller, PeopleError> {
+    let workspace = user.workspaces.into_keys().next().ok_or(PeopleError::NotAllowed)?;
+    Ok(Caller { user: user.id, workspace, key: None, device: None, epoch: None, origin })
+}

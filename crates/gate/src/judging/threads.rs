@@ -1,0 +1,76 @@
+//! A few threads that only judge.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::{Executor, Job};
+
+/// A few threads that only judge: half as many as the machine has cores, so that what is large
+/// leaves room for what is not. They are started when there is something to do, and end with this.
+#[derive(Debug)]
+pub struct Threads {
+    slots: usize,
+    send: Sender<Job>,
+    jobs: Arc<Mutex<Receiver<Job>>>,
+    started: Mutex<usize>,
+}
+
+impl Threads {
+    /// So many threads, at least one.
+    #[must_use]
+    pub fn new(slots: usize) -> Self {
+        let (send, jobs) = channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        Self { slots: slots.max(1), send, jobs, started: Mutex::new(0) }
+    }
+
+    /// Starts one more thread, until there are as many as slots.
+    fn grow(&self) -> io::Result<()> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if *started >= self.slots {
+            return Ok(());
+        }
+        let jobs = Arc::clone(&self.jobs);
+        thread::Builder::new().name("judging".to_owned()).spawn(move || work(&jobs)).map(drop)?;
+        *started += 1;
+        Ok(())
+    }
+
+    fn has_any(&self) -> bool {
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) > 0
+    }
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self::new(cores / 2)
+    }
+}
+
+impl Executor for Threads {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn start(&self, job: Job) -> io::Result<()> {
+        match self.grow() {
+            Err(error) if !self.has_any() => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        self.send.send(job).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Works until there is nobody left who could send.
+fn work(jobs: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        // A job that panics refuses what it was for, and takes no thread along.
+        let _ = catch_unwind(AssertUnwindSafe(job));
+    }
+}

@@ -1,0 +1,288 @@
+//! The agents that are known on this machine, and which processes belong to them.
+//!
+//! An agent is known by a registration in the data folder, which every hook and proxy of ours
+//! leaves for the host that started it, or by a session that names it. A process belongs to an
+//! agent if
+//!
+//! - the agent is one of its ancestors, or
+//! - it was left behind: an ancestor was handed to a process that adopts orphans, began after the
+//!   agent, and has the agent's control group and login session, or is in a session that the agent
+//!   or one of its descendants leads.
+//!
+//! The second rule also holds for agents that have ended, for [`REMEMBERED_FOR`]. Doubt is an
+//! agent's: where agents are known and the system does not tell, nobody is taken for a person.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::process::{MOST_GENERATIONS, Marks, Pid, Process, Processes};
+
+/// Where registrations lie, in the data folder.
+pub const FOLDER: &str = "agents";
+/// How long an agent that has ended is remembered: what it left behind may still run.
+pub const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+/// More registrations than a machine has agents. Past it everybody is in doubt.
+const MOST_REGISTRATIONS: usize = 10_000;
+/// Longer than any registration.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// How a process stands to the agents that are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It belongs to none.
+    Outside,
+    /// It belongs to these, the nearest first.
+    Within(Vec<Process>),
+    /// Agents are known, and nobody tells whether it belongs to one.
+    Unknown,
+}
+
+/// The agents that are known.
+#[derive(Debug, Default)]
+pub struct Agents {
+    folder: Option<PathBuf>,
+    known: Mutex<BTreeMap<Process, Known>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// What its descendants inherit, where the system has told.
+    marks: Option<Marks>,
+    /// When it was first seen to have ended.
+    ended: Option<Timestamp>,
+}
+
+/// A process, and who started it or took it over.
+type Generation = (Process, Pid);
+
+/// Registers an agent in a data folder, once. What is there already stays as it is.
+///
+/// # Errors
+/// The registration cannot be written.
+pub fn register(data: &Path, agent: Process, processes: &dyn Processes) -> io::Result<()> {
+    let folder = data.join(FOLDER);
+    let path = folder.join(file_name(&agent));
+    if fs::symlink_metadata(&path).is_ok() {
+        return Ok(());
+    }
+    let text = serde_json::to_vec(&processes.marks(agent.pid))?;
+    let mut file = match create(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_private(&folder)?;
+            create(&path)?
+        }
+        other => other?,
+    };
+    file.write_all(&text)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn file_name(agent: &Process) -> String {
+    format!("{}-{}", agent.pid, agent.started)
+}
+
+fn registered(name: &str) -> Option<Process> {
+    let (pid, started) = name.split_once('-')?;
+    let agent = Process { pid: pid.parse().ok()?, started: started.parse().ok()? };
+    // Process 1 is everybody's ancestor: nobody could answer.
+    (agent.pid > 1 && file_name(&agent) == name).then_some(agent)
+}
+
+impl Agents {
+    /// The agents that are registered in a data folder.
+    #[must_use]
+    pub fn registered_in(data: &Path) -> Self {
+        Self { folder: Some(data.join(FOLDER)), known: Mutex::default() }
+    }
+
+    /// Looks for registrations in a data folder as well.
+    pub(crate) fn look_in(&mut self, data: &Path) {
+        self.folder = Some(data.join(FOLDER));
+    }
+
+    /// An agent is known from now on.
+    pub fn note(&self, agent: Process, processes: &dyn Processes) {
+        self.note_with(agent, None, processes);
+    }
+
+    fn note_with(&self, agent: Process, written: Option<Marks>, processes: &dyn Processes) {
+        // What the server sees itself counts for more than what was written: a container's view
+        // of its control groups is another.
+        let own = agent.is_alive(processes).then(|| processes.marks(agent.pid)).flatten();
+        let marks = own.or(written);
+        let mut known = self.known();
+        let entry = known.entry(agent).or_default();
+        if entry.marks.is_none() {
+            entry.marks = marks;
+        }
+    }
+
+    /// How a process stands to the agents.
+    #[must_use]
+    pub fn standing(&self, pid: Pid, started: Option<u64>, processes: &dyn Processes) -> Standing {
+        if self.read_registrations(processes).is_err() {
+            return Standing::Unknown;
+        }
+        let known = self.known().clone();
+        if known.is_empty() {
+            return Standing::Outside;
+        }
+        let Some(line) = line_of(pid, processes) else { return Standing::Unknown };
+        // Its number may have been given to another process since it connected.
+        let same = line.first().is_some_and(|(process, _)| Some(process.started) == started);
+        if !same {
+            return Standing::Unknown;
+        }
+        match belongs_to(&line, &known, processes) {
+            None => Standing::Unknown,
+            Some(agents) if agents.is_empty() => Standing::Outside,
+            Some(agents) => Standing::Within(agents),
+        }
+    }
+
+    /// Notes who has ended, and forgets those who ended long ago.
+    pub(crate) fn sweep(&self, now: Timestamp, processes: &dyn Processes) {
+        // What cannot be read now is read with the next sweep; until then nobody is a person.
+        let _ = self.read_registrations(processes);
+        let mut gone = Vec::new();
+        self.known().retain(|agent, known| {
+            if agent.is_alive(processes) {
+                return true;
+            }
+            let ended = *known.ended.get_or_insert(now);
+            let keep = now < ended.after(REMEMBERED_FOR) && is_of_this_boot(agent, processes);
+            if !keep {
+                gone.push(*agent);
+            }
+            keep
+        });
+        if let Some(folder) = &self.folder {
+            for agent in gone {
+                // One that stays is only looked at again.
+                let _ = fs::remove_file(folder.join(file_name(&agent)));
+            }
+        }
+    }
+
+    fn read_registrations(&self, processes: &dyn Processes) -> io::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        for (number, entry) in entries.enumerate() {
+            if number >= MOST_REGISTRATIONS {
+                return Err(io::Error::other("too many agents are registered"));
+            }
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(agent) = name.to_str().and_then(registered) else { continue };
+            if !self.known().contains_key(&agent) {
+                self.note_with(agent, read_marks(&entry.path()), processes);
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Process, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read_marks(path: &Path) -> Option<Marks> {
+    use std::io::Read as _;
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()?
+}
+
+/// Whether an agent ran since the machine was started. A mark of another start says nothing about
+/// what is younger.
+fn is_of_this_boot(agent: &Process, processes: &dyn Processes) -> bool {
+    let own = processes.started(std::process::id());
+    own.is_none_or(|own| super::is_same_boot(own, agent.started))
+}
+
+/// A process and its ancestors, up to the first of all; nothing, where nobody tells or there are
+/// more than any honest tree has.
+fn line_of(pid: Pid, processes: &dyn Processes) -> Option<Vec<Generation>> {
+    let mut line = Vec::new();
+    let mut current = pid;
+    while line.len() < MOST_GENERATIONS {
+        let parent = processes.parent(current)?;
+        line.push((Process::of(current, processes)?, parent));
+        if parent == 0 {
+            return Some(line);
+        }
+        current = parent;
+    }
+    None
+}
+
+/// The agents that a line of processes belongs to, the nearest first; nothing, where nobody tells.
+fn belongs_to(
+    line: &[Generation],
+    known: &BTreeMap<Process, Known>,
+    processes: &dyn Processes,
+) -> Option<Vec<Process>> {
+    let mut agents: Vec<Process> = Vec::new();
+    for (process, parent) in line {
+        if known.contains_key(process) {
+            agents.push(*process);
+        }
+        if processes.adopts(*parent) {
+            let marks = processes.marks(process.pid)?;
+            let left_by = known.iter().filter(|(agent, known)| {
+                may_have_left(agent, known, process, &marks, processes) && !agents.contains(agent)
+            });
+            let left_by: Vec<Process> = left_by.map(|(agent, _)| *agent).collect();
+            agents.extend(left_by);
+        }
+    }
+    Some(agents)
+}
+
+/// Whether a process that was handed to a reaper may have been an agent's.
+fn may_have_left(
+    agent: &Process,
+    known: &Known,
+    orphan: &Process,
+    marks: &Marks,
+    processes: &dyn Processes,
+) -> bool {
+    if orphan.started <= agent.started || !super::is_same_boot(orphan.started, agent.started) {
+        return false;
+    }
+    let same_place = known.marks.as_ref().is_some_and(|of| of.is_same_place(marks));
+    // No process gets a number that a session still has.
+    let leads = marks.session == agent.pid;
+    same_place || leads || leader_descends(agent, orphan.pid, marks.session, processes)
+}
+
+fn leader_descends(agent: &Process, pid: Pid, leader: Pid, processes: &dyn Processes) -> bool {
+    let line = (leader != pid).then(|| line_of(leader, processes)).flatten();
+    line.is_some_and(|line| line.iter().any(|(process, _)| process == agent))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+use super::*;
+use crate::process::Fake;
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+/// A machine on which 1 starts two terminals, 5 and 6, before the agent 10, which 5 starts. The
+/// agent starts 20, which starts 30.
+fn machine() -> (Fake, Agents) {
+    let fake = Fake::default();
+    for (pid, parent, started) in
+        [(1, 0, 1), (5, 1, 50), (6, 1, 60), (10, 5, 100), (20, 10, 200), (30, 20, 300)]
+    {
+        fake.start(Process { pid, started }, parent, 1_000);
+    }
+    let agents = Agents::default();
+    agents.note(AGENT, &fake);
+    (fake, agents)
+}
+
+const AGENT: Process = Process { pid: 10, started: 100 };
+
+fn standing(agents: &Agents, fake: &Fake, pid: Pid) -> Standing {
+    agents.standing(pid, fake.started(pid), fake)
+}
+
+fn within() -> Standing {
+    Standing::Within(vec![AGENT])
+}
+
+#[test]
+fn descendants_belong_to_their_agent_and_others_do_not() {
+    let (fake, agents) = machine();
+    for pid in [10, 20, 30] {
+        assert_eq!(standing(&agents, &fake, pid), within(), "{pid}");
+    }
+    fake.start(Process { pid: 60, started: 600 }, 6, 1_000);
+    fake.start(Process { pid: 50, started: 500 }, 5, 1_000);
+    for pid in [1, 5, 6, 60, 50] {
+        assert_eq!(standing(&agents, &fake, pid), Standing::Outside, "{pid}");
+    }
+}
+
+#[test]
+fn what_is_left_behind_belongs_to_its_agent_even_after_that_has_ended() {
+    let (fake, agents) = machine();
+    fake.end(20);
+    assert_eq!(standing(&agents, &fake, 30), within(), "handed to 1");
+    fake.start(Process { pid: 31, started: 310 }, 30, 1_000);
+    assert_eq!(standing(&agents, &fake, 31), within(), "and so are its own children");
+    fake.end(10);
+    agents.sweep(NOW, &fake);
+    assert_eq!(standing(&agents, &fake, 31), within());
+    agents.sweep(NOW.after(REMEMBERED_FOR), &fake);
+    assert_eq!(standing(&agents, &fake, 31), Standing::Outside, "forgotten");
+}
+
+#[test]
+fn a_younger_process_in_another_place_is_nobodys() {
+    let (fake, agents) = machine();
+    let place = |cgroup: &str, login| Marks { cgroup: cgroup.to_owned(), session: 40, login };
+    fake.start(Process { pid: 40, started: 400 }, 1, 1_000);
+    for (marks, belongs) in [
+        (place("/", u32::MAX), true),
+        (place("/user.slice/session-4.scope", u32::MAX), false),
+        (place("/", 4), false),
+    ] {
+        fake.mark(40, marks.clone());
+        let expected = if belongs { within() } else { Standing::Outside };
+        assert_eq!(standing(&agents, &fake, 40), expected, "{marks:?}");
+    }
+}
+
+#[test]
+fn a_session_that_the_agent_or_its_descendant_leads_gives_an_orphan_away() {
+    let (fake, agents) = machine();
+    fake.start(Process { pid: 40, started: 400 }, 1, 1_000);
+    for (leader, belongs) in [(10, true), (20, true), (30, true), (5, false), (6, false)] {
+        let cgroup = "/elsewhere".to_owned();
+        fake.mark(40, Marks { cgroup, session: leader, login: u32::MAX });
+        let expected = if belongs { within() } else { Standing::Outside };
+        assert_eq!(standing(&agents, &fake, 40), expected, "{leader}");
+    }
+}
+
+#[test]
+fn where_nobody_tells_doubt_is_an_agents_once_there_is_one() {
+    let (fake, agents) = machine();
+    assert_eq!(standing(&agents, &fake, 99), Standing::Unknown, "no such process");
+    assert_eq!(agents.standing(6, Some(61), &fake), Standing::Unknown, "another with its number");
+    assert_eq!(agents.standing(6, None, &fake), Standing::Unknown);
+    for pid in 1_000..4_000 {
+        let parent = if pid == 1_000 { 6 } else { pid - 1 };
+        fake.start(Process { pid, started: 700 }, parent, 0);
+    }
+    assert_eq!(standing(&agents, &fake, 3_999), Standing::Unknown, "too deep");
+    assert_eq!(standing(&Agents::default(), &fake, 99), Standing::Outside);
+}
+
+#[test]
+fn an_agent_of_an_earlier_start_of_the_machine_says_nothing_about_what_is_younger() {
+    let (fake, agents) = machine();
+    let another = |ticks: u64| (1 << 50) | ticks;
+    fake.start(Process { pid: 40, started: another(400) }, 1, 1_000);
+    assert_eq!(standing(&agents, &fake, 40), Standing::Outside);
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("countersign-agents-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_registration_is_written_once_found_and_swept() {
+    let (fake, _) = machine();
+    let folder = Folder::new("registration");
+    let agents = Agents::registered_in(&folder.0);
+    assert_eq!(standing(&agents, &fake, 30), Standing::Outside, "nobody is registered");
+    register(&folder.0, AGENT, &fake).unwrap();
+    register(&folder.0, AGENT, &fake).unwrap();
+    let path = folder.0.join(FOLDER).join("10-100");
+    assert!(path.is_file());
+    assert_eq!(standing(&agents, &fake, 30), within());
+    // What was seen once stays known, whoever deletes the file.
+    fs::remove_file(&path).unwrap();
+    assert_eq!(standing(&agents, &fake, 30), within());
+    register(&folder.0, AGENT, &fake).unwrap();
+    fake.end(10);
+    agents.sweep(NOW, &fake);
+    assert!(path.is_file());
+    agents.sweep(NOW.after(REMEMBERED_FOR), &fake);
+    assert!(!path.exists());
+    assert_eq!(standing(&agents, &fake, 30), Standing::Outside);
+}
+
+#[test]
+fn an_agent_that_had_ended_before_anybody_looked_is_known_by_what_was_written() {
+    let (fake, _) = machine();
+    let folder = Folder::new("ended");
+    register(&folder.0, AGENT, &fake).unwrap();
+    fake.end(20);
+    fake.end(10);
+    let agents = Agents::registered_in(&folder.0);
+    assert_eq!(standing(&agents, &fake, 30), within());
+}
+
+#[test]
+fn names_that_are_no_registration_are_passed_over_and_too_many_put_everybody_in_doubt() {
+    let (fake, _) = machine();
+    let folder = Folder::new("names");
+    let inside = folder.0.join(FOLDER);
+    fs::create_dir_all(&inside).unwrap();
+    for name in ["1-1", "x", "10", "-", "10-", "010-100", "10-100-1", "+10-100"] {
+        fs::write(inside.join(name), "").unwrap();
+    }
+    let agents = Agents::registered_in(&folder.0);
+    assert_eq!(standing(&agents, &fake, 30), Standing::Outside);
+    for number in 0..MOST_REGISTRATIONS {
+        fs::write(inside.join(format!("x{number}")), "").unwrap();
+    }
+    assert_eq!(standing(&agents, &fake, 6), Standing::Unknown);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_system_tells_what_a_process_inherits() {
+    let system = crate::process::System;
+    let own = system.marks(std::process::id()).unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    assert_eq!(system.marks(child.id()).unwrap(), own);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(system.adopts(1) && !system.adopts(0));
+    assert!(!system.adopts(std::process::id()));
+}
