@@ -66,6 +66,7 @@ impl App {
         let tracer = collector.map(Tracer::start);
         let metrics = Metrics::default();
         let stopping = watch::Sender::new(false);
+        let settings = settings.under_its_own_name();
         let inner = Inner { gate, settings, hub, metrics, tracer, boot, next_request, stopping };
         Ok(Self(Arc::new(inner)))
     }

@@ -5,9 +5,10 @@
 //! | `Authorization: Bearer csk_…` | an agent or program; `Countersign-Device: csd_…` says where it is |
 //! | `Authorization: Bearer csd_…` | a person at that device |
 //! | the cookie | a person in a browser; whatever changes something needs the CSRF token too, in a header or a form's field |
-//! | nothing, over the local socket, from the server's own user | the owner |
+//! | nothing, over the local socket, from the server's own user | the owner; an agent of theirs, if the process belongs to one |
 //!
-//! A key never makes a person, so no credential of an agent can answer.
+//! A key never makes a person, and neither does anything that a process of an agent shows over the
+//! local socket: no credential of an agent can answer.
 
 use std::convert::Infallible;
 
@@ -19,7 +20,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use countersign_gate::caller::Peer;
-use countersign_gate::gate::PeopleError;
+use countersign_gate::gate::{AtSocket, PeopleError};
 use countersign_gate::keyring::Purpose;
 use countersign_gate::secret::{Secret, SecretKind};
 use countersign_gate::{Caller, Person};
@@ -56,9 +57,10 @@ impl Identity {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Person(person) => person.user().id.to_string(),
-            Self::Caller(caller) => match caller.key_id() {
-                Some(key) => key.to_string(),
-                None => caller.user().to_string(),
+            Self::Caller(caller) => match (caller.key_id(), caller.local_agents()) {
+                (Some(key), _) => key.to_string(),
+                (None, Some(agents)) => format!("{}:{agents:?}", caller.user()),
+                (None, None) => caller.user().to_string(),
             },
         }
     }
@@ -71,6 +73,15 @@ pub(crate) struct Remote {
     pub(crate) peer: Option<Peer>,
     /// Whether nobody in between can read along.
     pub(crate) encrypted: bool,
+    /// Whether people reach the server by TLS that a proxy in front of it ends.
+    pub(crate) proxied: bool,
+}
+
+impl Remote {
+    /// Whether a browser at the other end uses TLS.
+    pub(crate) const fn is_https(self) -> bool {
+        self.encrypted || self.proxied
+    }
 }
 
 /// Lets a request in, or not.
@@ -83,7 +94,7 @@ pub(crate) async fn admit(app: &App, door: Door, request: Request, behind: Behin
         Err(problem) => return problem.into_response(),
     };
     if door.may_be_sent_twice && request.headers().contains_key(idempotent::KEY) {
-        return Box::pin(idempotent::once(app, request, behind)).await;
+        return Box::pin(idempotent::once(app, door.permits, request, behind)).await;
     }
     behind.run(app, request).await
 }
@@ -135,21 +146,41 @@ async fn csrf_from_form(app: &App, request: &mut Parts, body: Body) -> Result<Bo
 async fn recognise(
     app: &App,
     request: &Parts,
-    Door { who, look, .. }: Door,
+    Door { who, look, needs_device, .. }: Door,
 ) -> Result<Option<Identity>, Problem> {
     let (headers, method) = (&request.headers, &request.method);
     let remote = request.extensions.get::<Remote>().copied().unwrap_or_default();
     let identity = match who {
         Who::Anybody | Who::KeyAnywhere => return Ok(None),
-        Who::Person | Who::Either => identify(app, headers, method, remote, look).await?,
-    };
-    match (who, identity) {
-        (Who::Person, Identity::Caller(_)) => {
-            let detail = "this is for people: no key of an agent or program opens it";
-            Err(Problem::forbidden("people-only", detail))
+        Who::Person | Who::Either | Who::PersonOrKey | Who::PersonOrLocalAgent => {
+            identify(app, headers, method, remote, look).await?
         }
-        (_, identity) => Ok(Some(identity)),
+    };
+    match &identity {
+        Identity::Person(person) if needs_device && person.is_unproven() => Err(needs_a_device()),
+        Identity::Person(_) => Ok(Some(identity)),
+        Identity::Caller(caller) => {
+            let local = caller.local_agents().is_some();
+            let let_in = match who {
+                Who::Person => false,
+                Who::PersonOrKey => !local,
+                Who::PersonOrLocalAgent => local,
+                Who::Anybody | Who::KeyAnywhere | Who::Either => true,
+            };
+            let why = if local { FROM_AN_AGENT } else { WITH_A_KEY };
+            if let_in { Ok(Some(identity)) } else { Err(Problem::forbidden("people-only", why)) }
+        }
     }
+}
+
+const WITH_A_KEY: &str = "this is for people: no key of an agent or program opens it";
+const FROM_AN_AGENT: &str = "this is for people, and the process that asks belongs to an agent, or \
+    may: use a signed-in browser or phone, or a terminal that was open before the agent began";
+
+fn needs_a_device() -> Problem {
+    let detail = "you have a signed-in device: do this there, or with its secret; over the socket \
+                  alone you can look, say no and stop things";
+    Problem::forbidden("needs-device", detail)
 }
 
 async fn identify(
@@ -166,13 +197,17 @@ async fn identify(
     if let Some(secret) = bearer(headers)? {
         return match secret.kind() {
             SecretKind::Key => Ok(Identity::Caller(caller(app, headers, &secret, look).await?)),
-            SecretKind::Device => Ok(Identity::Person(at(sign_in(app, &secret).await?))),
+            SecretKind::Device => {
+                refuse_agents(app, remote)?;
+                Ok(Identity::Person(at(sign_in(app, &secret).await?)))
+            }
             SecretKind::Token | SecretKind::Link => {
                 Err(Problem::not_signed_in("this secret is neither a key nor a device's"))
             }
         };
     }
     if let Some(secret) = cookie(headers, remote) {
+        refuse_agents(app, remote)?;
         let person = at(sign_in(app, &secret).await?);
         if !method.is_safe() {
             same_origin(headers, remote)?;
@@ -181,15 +216,23 @@ async fn identify(
         return Ok(Identity::Person(person));
     }
     match remote.peer {
-        Some(peer) if is_ours(peer) => {
-            let owner = app.gate.owner().await?;
-            let owner = owner.ok_or_else(|| Problem::not_signed_in("there is no owner yet"))?;
-            Ok(Identity::Person(app.gate.by_channel(&owner).await?.at(peer)))
-        }
+        Some(peer) if is_ours(peer) => match app.gate.at_socket(peer).await? {
+            Some(AtSocket::Owner(person)) => Ok(Identity::Person(person)),
+            Some(AtSocket::Agent(caller)) => Ok(Identity::Caller(caller)),
+            None => Err(Problem::not_signed_in("there is no owner yet")),
+        },
         Some(_) | None => {
             Err(Problem::not_signed_in("sign in, or come with `Authorization: Bearer <key>`"))
         }
     }
+}
+
+/// An agent's process is nobody's device, whatever secret it has got hold of.
+fn refuse_agents(app: &App, remote: Remote) -> Result<(), Problem> {
+    if app.gate.is_an_agents(remote.peer) {
+        return Err(Problem::forbidden("people-only", FROM_AN_AGENT));
+    }
+    Ok(())
 }
 
 async fn caller(
@@ -299,14 +342,14 @@ pub(crate) fn cookie(headers: &HeaderMap, remote: Remote) -> Option<Secret> {
 }
 
 const fn cookie_name(remote: Remote) -> &'static str {
-    if remote.encrypted { SECURE_COOKIE } else { COOKIE }
+    if remote.is_https() { SECURE_COOKIE } else { COOKIE }
 }
 
 /// The header that keeps a device signed in, in a browser.
 pub(crate) fn set_cookie(secret: Option<&Secret>, remote: Remote) -> Option<HeaderValue> {
     let name = cookie_name(remote);
     let (value, age) = secret.map_or(("", 0), |secret| (secret.expose(), YEAR));
-    let secure = if remote.encrypted { "; Secure" } else { "" };
+    let secure = if remote.is_https() { "; Secure" } else { "" };
     let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}");
     let mut header = HeaderValue::from_str(&text).ok()?;
     header.set_sensitive(true);

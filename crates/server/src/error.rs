@@ -16,6 +16,7 @@ use countersign_gate::gate::{
     StartError,
 };
 use countersign_gate::id::IdError;
+use countersign_gate::judging::NotJudged;
 use countersign_gate::proposal::{Refusal, Why};
 use countersign_gate::session::{Response as Consequence, Violation};
 use countersign_gate::transfer::TransferError;
@@ -125,6 +126,14 @@ impl From<GateError> for Problem {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too much at once: try again")
                     .retry_after(Some(Duration::from_secs(1)))
             }
+            GateError::Revoked(_) => Self::not_signed_in(error),
+            GateError::NotJudged(NotJudged::Full) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error)
+                    .retry_after(Some(Duration::from_secs(1)))
+            }
+            GateError::NotJudged(NotJudged::OverBudget(wait)) => {
+                too_many("rate-limit", error, Some(wait))
+            }
             GateError::Store(_) | GateError::Chance(_) => {
                 tracing::error!(%error, "the gate failed");
                 let detail = "the gate cannot work: nothing was allowed; its log says why";
@@ -142,6 +151,7 @@ impl From<PeopleError> for Problem {
             PeopleError::SwitchedOff => Self::conflict("switched-off", error),
             PeopleError::Link => Self::new(StatusCode::GONE, "link", error),
             PeopleError::NotSignedIn => Self::not_signed_in(error),
+            PeopleError::NotForModels => Self::bad_request(error),
             PeopleError::TooManyWaiting => too_many("too-many-devices", error, None),
             PeopleError::Gate(error) => error.into(),
         }
@@ -168,7 +178,9 @@ impl From<StartError> for Problem {
         match error {
             StartError::Halted => Self::forbidden("halted", error),
             StartError::NoConsent => Self::forbidden("no-consent", error),
-            StartError::NotForAgents(_) => Self::forbidden("not-for-agents", error),
+            StartError::NotForAgents(_) | StartError::ConsentScope => {
+                Self::forbidden("not-for-agents", error)
+            }
             StartError::Workspace => Self::forbidden("workspace", error),
             StartError::Profile(_) | StartError::Origin(_) | StartError::Site(_) => {
                 Self::bad_request(error)
@@ -190,6 +202,7 @@ impl From<AnswerError> for Problem {
             AnswerError::Token => Self::forbidden("token", error),
             AnswerError::OthersMustAgree => Self::forbidden("others-must-agree", error),
             AnswerError::FromTheAgent => Self::forbidden("from-the-agent", error),
+            AnswerError::NeedsDevice => Self::forbidden("needs-device", error),
             AnswerError::NotForAlways => Self::conflict("not-for-always", error),
             AnswerError::EditedIsBlocked(_) => Self::forbidden("edited-is-blocked", error),
             AnswerError::EditedHasSecrets | AnswerError::NoneNamed => Self::bad_request(error),
@@ -210,6 +223,7 @@ impl From<SpendError> for Problem {
             }
             SpendError::OtherAction => Self::conflict("other-action", error),
             SpendError::Scope(_) => Self::forbidden("scope", error),
+            SpendError::TooFewAgree => Self::conflict("too-few-agree", error),
             SpendError::Session => Self::conflict("session-over", error),
             SpendError::Halted => Self::forbidden("halted", error),
             SpendError::Tampered(_) => Self::conflict("tampered", error),
@@ -287,9 +301,13 @@ impl From<IdError> for Problem {
 /// An action that may not run.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let Refusal { why, judgement, retry_after } = refusal;
+        let line = refusal.line();
+        let Refusal { why, judgement, retry_after, hit } = refusal;
         let (status, slug) = refused(&why);
-        let problem = Self::new(status, slug, why.line()).retry_after(retry_after);
+        let mut problem = Self::new(status, slug, line).retry_after(retry_after);
+        if let Some(hit) = hit {
+            problem = problem.with("limit", json!(hit));
+        }
         let problem = match &why {
             Why::Violation(violation) => problem.with("violation", violation.as_str()),
             Why::Declined(Some(feedback)) => problem.with("feedback", feedback.as_str()),
@@ -325,6 +343,7 @@ fn refused(why: &Why) -> (StatusCode, &'static str) {
         Why::Scope(_) => (StatusCode::FORBIDDEN, "scope"),
         Why::TooManyPending(_) => (StatusCode::TOO_MANY_REQUESTS, "too-many-pending"),
         Why::NobodyToAsk => (StatusCode::FORBIDDEN, "nobody-to-ask"),
+        Why::NoCredential => (StatusCode::FORBIDDEN, "no-credential"),
         Why::Declined(_) => (StatusCode::FORBIDDEN, "declined"),
         Why::Blocked => (StatusCode::FORBIDDEN, "blocked"),
     }

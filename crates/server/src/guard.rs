@@ -31,6 +31,7 @@ pub(crate) async fn guard(
     let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let route = door.map_or("no such route", |door| door.path);
     let span = app.tracer.as_ref().map(|_| Span::begin(request.headers(), &method, route));
+    let lasting = lasting_https(&request);
     let mut response = if is_ours(app, &request) {
         match door {
             Some(door) => auth::admit(app, door, request, behind).await,
@@ -55,6 +56,10 @@ pub(crate) async fn guard(
         tracing::debug!(%method, route, status, micros, request = id, problem = slug, "answered");
     }
     protect(response.headers_mut(), id);
+    if lasting {
+        let year = HeaderValue::from_static("max-age=31536000");
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, year);
+    }
     if chunked {
         // Whoever stands in between may have gone by a `Content-Length` that we did not: what
         // follows on this connection may be another's request within this one.
@@ -87,6 +92,11 @@ fn is_ours(app: &App, request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = host.to_str() else { return false };
+    // A whole address in the first line counts for more than `Host`, so both must name the same.
+    let asked = request.uri().authority();
+    if asked.is_some_and(|asked| !asked.as_str().eq_ignore_ascii_case(host)) {
+        return false;
+    }
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -97,6 +107,15 @@ fn is_ours(app: &App, request: &Request) -> bool {
         || name.eq_ignore_ascii_case("localhost")
         || named()
         || remote.peer.is_some()
+}
+
+/// Whether a browser should come back over TLS alone. Not under `localhost`: that would bind every
+/// other program of the machine as well. Browsers heed no such wish of an address.
+fn lasting_https(request: &Request) -> bool {
+    let remote = request.extensions().get::<Remote>().copied().unwrap_or_default();
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let name = host.unwrap_or_default().split(':').next().unwrap_or_default();
+    remote.is_https() && !name.eq_ignore_ascii_case("localhost")
 }
 
 /// The caller's own id for a request, if it is one; or a new one.

@@ -2,20 +2,24 @@
 //!
 //! The first with a key claims it in the store, so that two nodes, two connections or a restart
 //! cannot do it twice. What a secret was shown in is not kept: the second time says so instead.
+//! What lets something run is said again only while that may still run.
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use countersign_gate::bytes::Hash;
-use countersign_gate::gate::{Begun, Claim};
+use countersign_gate::gate::{Allows, Begun, Claim};
+use countersign_gate::id::SessionId;
 use countersign_gate::keyring::Purpose;
+use countersign_gate::proposal::Refusal;
 use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
 use crate::auth::{Identity, bearer};
 use crate::body;
 use crate::error::Problem;
+use crate::route::Permits;
 use crate::site::Behind;
 
 /// Names a write that may be sent twice.
@@ -31,6 +35,21 @@ pub(crate) struct Once<T>(pub(crate) T);
 #[derive(Debug, Clone, Copy)]
 struct Secret;
 
+/// An answer that lets something run in these sessions.
+pub(crate) struct Within<T>(pub(crate) T, pub(crate) Vec<SessionId>);
+
+/// Marks an answer with the sessions in which it lets something run.
+#[derive(Debug, Clone)]
+struct Sessions(Vec<SessionId>);
+
+impl<T: IntoResponse> IntoResponse for Within<T> {
+    fn into_response(self) -> Response {
+        let mut response = self.0.into_response();
+        response.extensions_mut().insert(Sessions(self.1));
+        response
+    }
+}
+
 impl<T: IntoResponse> IntoResponse for Once<T> {
     fn into_response(self) -> Response {
         let mut response = self.0.into_response();
@@ -40,14 +59,24 @@ impl<T: IntoResponse> IntoResponse for Once<T> {
 }
 
 /// Does a write once, however often it is sent with the same key.
-pub(crate) async fn once(app: &App, request: Request, behind: Behind<'_>) -> Response {
-    match answer(app, request, behind).await {
+pub(crate) async fn once(
+    app: &App,
+    permits: Permits,
+    request: Request,
+    behind: Behind<'_>,
+) -> Response {
+    match answer(app, permits, request, behind).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
 }
 
-async fn answer(app: &App, request: Request, behind: Behind<'_>) -> Result<Response, Problem> {
+async fn answer(
+    app: &App,
+    permits: Permits,
+    request: Request,
+    behind: Behind<'_>,
+) -> Result<Response, Problem> {
     let key = key_of(request.headers())?;
     let known = request.extensions().get::<Identity>().map(Identity::name);
     let who = match &known {
@@ -77,7 +106,18 @@ async fn answer(app: &App, request: Request, behind: Behind<'_>) -> Result<Respo
         app.gate.idempotent_let_go(claim).await?;
         return Ok(response);
     }
-    finish(app, claim, response).await
+    let allows = allows(permits, &response);
+    finish(app, claim, response, allows).await
+}
+
+/// What an answer lets run, as far as its row and its handler say.
+fn allows(permits: Permits, response: &Response) -> Allows {
+    let sessions = response.extensions().get::<Sessions>().map(|sessions| sessions.0.clone());
+    match (permits, sessions) {
+        (Permits::Never, None) => Allows::Nothing,
+        (Permits::Perhaps, None) if !response.status().is_success() => Allows::Nothing,
+        (_, sessions) => Allows::Something { sessions: sessions.unwrap_or_default() },
+    }
 }
 
 fn key_of(headers: &HeaderMap) -> Result<String, Problem> {
@@ -104,6 +144,9 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
             let detail = "this was done, and its secret shown: it cannot be shown again";
             Err(Problem::conflict("shown-once", detail))
         }
+        Begun::NoLonger(why) => {
+            Err(Refusal { why, judgement: None, retry_after: None, hit: None }.into())
+        }
         Begun::InProgress => {
             Err(Problem::conflict("in-progress", "the first with this key is under way"))
         }
@@ -122,10 +165,15 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
 }
 
 /// Keeps the answer for the next time, and gives it.
-async fn finish(app: &App, claim: Claim, response: Response) -> Result<Response, Problem> {
+async fn finish(
+    app: &App,
+    claim: Claim,
+    response: Response,
+    allows: Allows,
+) -> Result<Response, Problem> {
     let status = response.status();
     if response.extensions().get::<Secret>().is_some() {
-        app.gate.idempotent_finish(claim, status.as_u16(), None).await?;
+        app.gate.idempotent_finish(claim, status.as_u16(), None, allows).await?;
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -137,7 +185,7 @@ async fn finish(app: &App, claim: Claim, response: Response) -> Result<Response,
         app.gate.idempotent_let_go(claim).await?;
     } else {
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        app.gate.idempotent_finish(claim, status.as_u16(), Some(&text)).await?;
+        app.gate.idempotent_finish(claim, status.as_u16(), Some(&text), allows).await?;
     }
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }

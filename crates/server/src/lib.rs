@@ -10,6 +10,7 @@ mod auth;
 mod body;
 mod console;
 mod error;
+mod framing;
 mod guard;
 mod hex;
 mod idempotent;
@@ -24,6 +25,8 @@ mod route;
 mod settings;
 mod sign_in;
 mod site;
+#[cfg(unix)]
+mod socket;
 mod tls;
 mod trace;
 mod view;
@@ -34,5 +37,7 @@ pub use notify::{ready, stopping};
 pub use openapi::document;
 pub use route::{Route, Who, routes};
 pub use settings::{Limits, Settings, Tls};
+#[cfg(unix)]
+pub use socket::SocketName;
 pub use tls::TlsError;
 pub use trace::CollectorError;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::StatusCode;
 use countersign_gate::caller::Peer;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -30,7 +31,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::auth::Remote;
+use crate::framing;
+use crate::settings::own_name;
 use crate::site::Site;
+#[cfg(unix)]
+use crate::socket::SocketName;
 use crate::tls::{self, TlsError};
 
 /// Why the server does not listen.
@@ -50,6 +55,12 @@ pub enum ListenError {
         /// What is wrong.
         cause: io::Error,
     },
+    /// People cannot reach it there.
+    #[error(
+        "`{0}` is not an address that pages can be under: write `https://name` or \
+         `http://name:port`, without a path"
+    )]
+    Url(String),
     /// Nothing can be encrypted.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -75,6 +86,9 @@ pub async fn bind(app: App) -> Result<Bound, ListenError> {
     let address = settings.listen;
     if settings.tls.is_none() && !settings.danger_plain_http && !address.ip().is_loopback() {
         return Err(ListenError::PlainHttp(address));
+    }
+    if let Some(url) = settings.url.as_ref().filter(|url| own_name(url).is_none()) {
+        return Err(ListenError::Url(url.clone()));
     }
     let encryption =
         settings.tls.as_ref().map(|tls| tls::open(tls, &settings.names)).transpose()?;
@@ -105,7 +119,8 @@ pub async fn bind(app: App) -> Result<Bound, ListenError> {
 async fn local(path: &Path) -> Result<UnixListener, ListenError> {
     use std::os::unix::fs::PermissionsExt as _;
     let wrong = |cause| ListenError::Address { address: path.display().to_string(), cause };
-    if tokio::net::UnixStream::connect(path).await.is_ok() {
+    let name = SocketName::of(path).map_err(wrong)?;
+    if tokio::net::UnixStream::connect(name.path()).await.is_ok() {
         let cause = io::Error::new(io::ErrorKind::AddrInUse, "another server answers there");
         return Err(wrong(cause));
     }
@@ -114,7 +129,7 @@ async fn local(path: &Path) -> Result<UnixListener, ListenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(wrong(error)),
     }
-    let listener = UnixListener::bind(path).map_err(wrong)?;
+    let listener = UnixListener::bind(name.path()).map_err(wrong)?;
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(path, private).map_err(wrong)?;
     Ok(listener)
@@ -224,7 +239,8 @@ impl Connection {
         match (stream, tls) {
             (Stream::Tcp(stream), None) => {
                 let _ = stream.set_nodelay(true);
-                self.speak(stream, Remote::default()).await;
+                let proxied = self.app.settings.is_https();
+                self.speak(stream, Remote { proxied, ..Remote::default() }).await;
             }
             (Stream::Tcp(stream), Some(tls)) => {
                 let _ = stream.set_nodelay(true);
@@ -237,9 +253,10 @@ impl Connection {
             (Stream::Unix(stream), _) => {
                 let peer = stream.peer_cred().ok().and_then(|credentials| {
                     let pid = u32::try_from(credentials.pid()?).ok()?;
-                    Some(Peer { pid, uid: credentials.uid() })
+                    // When it began is looked at now: its number may be another's later.
+                    Some(Peer::of(pid, credentials.uid(), self.app.gate.processes()))
                 });
-                self.speak(stream, Remote { peer, encrypted: false }).await;
+                self.speak(stream, Remote { peer, ..Remote::default() }).await;
             }
         }
         drop(place);
@@ -250,14 +267,21 @@ impl Connection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let site = self.site;
+        let (stream, heads) = framing::watch(stream);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let site = site.clone();
+            let (site, heads) = (site.clone(), heads.clone());
             let mut request = request.map(Body::new);
             // Nothing is said of one that comes the ordinary way.
             if remote != Remote::default() {
                 request.extensions_mut().insert(remote);
             }
-            async move { Ok::<_, Infallible>(site.answer(request).await) }
+            async move {
+                let response = site.answer(request).await;
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    heads.end();
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

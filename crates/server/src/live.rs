@@ -21,6 +21,7 @@ use tokio::sync::broadcast::{Receiver, Sender};
 use crate::route::Route;
 use crate::view::ApprovalView;
 
+mod incoming;
 mod message;
 mod sse;
 mod ws;
@@ -29,6 +30,10 @@ mod ws;
 const BEHIND: usize = 64;
 /// The event that says that others were missed.
 const RESYNC: &str = "resync";
+/// The event that says that a device no longer works.
+const SIGNED_OUT: &str = "signed_out";
+/// The event that says that a key, a machine or a membership of theirs has changed.
+const RIGHTS_CHANGED: &str = "rights_changed";
 /// Events that are kept for those who come back.
 const KEPT: usize = 4_096;
 
@@ -125,6 +130,11 @@ impl Told {
     /// Whether events were missed before this one.
     pub(crate) fn is_gap(&self) -> bool {
         self.name == RESYNC
+    }
+
+    /// Whether somebody's rights have changed: whoever listens is looked up again.
+    pub(crate) fn changes_rights(&self) -> bool {
+        [SIGNED_OUT, RIGHTS_CHANGED].contains(&self.name)
     }
 
     /// Whether it is about others than this user too.
@@ -402,7 +412,8 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
             ("session_ended", json!({"session_id": session, "reason": reason}))
         }
         What::DeviceWaiting { device } => ("device_waiting", json!({"device_id": device})),
-        What::SignedOut { device } => ("signed_out", json!({"device_id": device})),
+        What::SignedOut { device } => (SIGNED_OUT, json!({"device_id": device})),
+        What::RightsChanged => (RIGHTS_CHANGED, json!({})),
         What::Halted => ("halted", json!({})),
         What::Resumed => ("resumed", json!({})),
         // These have forms of their own, above.

@@ -35,7 +35,8 @@ fn send(address: &std::ffi::OsStr, state: &str) -> std::io::Result<()> {
         socket.send_to_addr(state.as_bytes(), &address)?;
         return Ok(());
     }
-    socket.send_to(state.as_bytes(), address)?;
+    let name = crate::socket::SocketName::of(std::path::Path::new(address))?;
+    socket.send_to(state.as_bytes(), name.path())?;
     Ok(())
 }
 

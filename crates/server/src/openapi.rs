@@ -88,7 +88,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let security = match route.who {
         Who::Anybody => json!([]),
         Who::KeyAnywhere => json!([{"key": []}]),
-        Who::Person | Who::Either => json!([{"key": []}, {"cookie": []}]),
+        Who::Person | Who::Either | Who::PersonOrKey | Who::PersonOrLocalAgent => {
+            json!([{"key": []}, {"cookie": []}])
+        }
     };
     fields.insert("security".to_owned(), security);
     operation
@@ -191,6 +193,23 @@ mod tests {
             assert!(names.insert(route.id), "{} twice", route.id);
             assert!(route.summary.ends_with('.'), "{}", route.id);
             assert!(!route.gives.is_empty(), "{}", route.id);
+        }
+    }
+
+    #[test]
+    fn every_scope_that_is_named_can_be_given_to_a_key() {
+        let document = document();
+        let schemas = "/components/schemas";
+        let skills = countersign_core::Policy::default().skill_ids();
+        for place in ["NewKeyRequest/properties/scopes", "Scope"] {
+            let pointer = format!("{schemas}/{place}/description");
+            let text = document.pointer(&pointer).and_then(Value::as_str).unwrap();
+            let named: Vec<_> = text.split('`').skip(1).step_by(2).collect();
+            assert!(named.len() > 2, "{text}");
+            for scope in named {
+                let read = countersign_gate::scope::Scope::parse(scope, &skills);
+                assert!(read.is_ok(), "{place}: {read:?}");
+            }
         }
     }
 

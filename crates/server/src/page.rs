@@ -12,6 +12,10 @@ pub(crate) struct Listed<T> {
     pub(crate) items: Vec<T>,
     /// The cursor of the next page; none after the last.
     pub(crate) next: Option<String>,
+    /// The ids of items that were changed in the database by somebody else: they are not shown, and
+    /// cannot be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) damaged: Vec<String>,
 }
 
 const USUAL: u16 = 50;
@@ -25,6 +29,7 @@ pub(crate) fn page(cursor: Option<String>, limit: Option<u16>) -> Page {
 impl<T> Listed<T> {
     /// The page, each item as it is shown.
     pub(crate) fn of<G>(paged: Paged<G>, show: impl Fn(G) -> T) -> Self {
-        Self { items: paged.items.into_iter().map(show).collect(), next: paged.next }
+        let Paged { items, next, damaged } = paged;
+        Self { items: items.into_iter().map(show).collect(), next, damaged }
     }
 }

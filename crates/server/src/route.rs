@@ -30,6 +30,10 @@ pub enum Who {
     KeyAnywhere,
     /// A person, or an agent or program.
     Either,
+    /// A person, or an agent or program with a key: nobody who has only the local socket.
+    PersonOrKey,
+    /// A person, or an agent of this machine over the local socket.
+    PersonOrLocalAgent,
 }
 
 impl Who {
@@ -40,7 +44,9 @@ impl Who {
             Self::Anybody => "anybody",
             Self::Person => "a person",
             Self::KeyAnywhere => "a key on any device",
-            Self::Either => "a person or a key",
+            Self::Either => "a person, a key or an agent over the socket",
+            Self::PersonOrKey => "a person or a key",
+            Self::PersonOrLocalAgent => "a person or an agent over the socket",
         }
     }
 }
@@ -62,10 +68,14 @@ pub struct Route {
     pub who: Who,
     /// Whether it is a page, for a person at a browser; or a form on one.
     pub page: bool,
+    /// Whether a person who has a signed-in device needs it for this: the local socket alone is
+    /// not enough.
+    pub needs_device: bool,
     pub(crate) body: Option<Content>,
     pub(crate) query: Option<SchemaOf>,
     pub(crate) gives: Vec<Gives>,
     pub(crate) look: Look,
+    pub(crate) permits: Permits,
     pub(crate) handler: Handler,
     /// The same, for the router.
     pub(crate) routed: MethodRouter<App>,
@@ -100,6 +110,15 @@ pub(crate) enum Look {
     Recall,
 }
 
+/// Whether an answer may let something run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permits {
+    /// It never does.
+    Never,
+    /// It may: it is not said again when what it lets run may not run any more.
+    Perhaps,
+}
+
 impl Route {
     /// Whether it is a write that takes an idempotency key. Files have their own way to go on.
     pub(crate) fn may_be_sent_twice(&self) -> bool {
@@ -118,15 +137,17 @@ pub(crate) struct Door {
     pub(crate) path: &'static str,
     pub(crate) who: Who,
     pub(crate) page: bool,
+    pub(crate) needs_device: bool,
     pub(crate) look: Look,
+    pub(crate) permits: Permits,
     pub(crate) may_be_sent_twice: bool,
 }
 
 impl Door {
     pub(crate) fn of(route: &Route) -> Self {
         let may_be_sent_twice = route.may_be_sent_twice();
-        let Route { path, who, page, look, .. } = *route;
-        Self { path, who, page, look, may_be_sent_twice }
+        let Route { path, who, page, needs_device, look, permits, .. } = *route;
+        Self { path, who, page, needs_device, look, permits, may_be_sent_twice }
     }
 }
 
@@ -154,10 +175,12 @@ pub(crate) struct Row {
     summary: &'static str,
     who: Who,
     page: bool,
+    by_socket_alone: bool,
     body: Option<Content>,
     query: Option<SchemaOf>,
     gives: Vec<Gives>,
     look: Look,
+    permits: Permits,
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -177,8 +200,20 @@ pub(crate) fn form(path: &'static str, id: &'static str) -> Row {
 
 /// Begins a row: how, where, and its name.
 pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
-    let (query, body, gives, look) = (None, None, Vec::new(), Look::Anew);
-    Row { method, path, id, summary: "", who: Who::Person, page: false, body, query, gives, look }
+    Row {
+        by_socket_alone: method.is_safe(),
+        method,
+        path,
+        id,
+        summary: "",
+        who: Who::Person,
+        page: false,
+        body: None,
+        query: None,
+        gives: Vec::new(),
+        look: Look::Anew,
+        permits: Permits::Never,
+    }
 }
 
 pub(crate) fn get(path: &'static str, id: &'static str) -> Row {
@@ -225,7 +260,18 @@ impl Row {
     /// The handler does nothing for a key but ask the gate for a decision, and asks again with a
     /// caller that was looked up anew when the gate says that what was recalled is outdated.
     pub(crate) fn decides(self) -> Self {
-        Self { look: Look::Recall, ..self }
+        Self { look: Look::Recall, ..self }.permits()
+    }
+
+    /// The answer may let something run.
+    pub(crate) fn permits(self) -> Self {
+        Self { permits: Permits::Perhaps, ..self }
+    }
+
+    /// It only says no or stops something, or the gate itself looks who says yes: a person may do
+    /// it over the local socket alone, even when they have a signed-in device.
+    pub(crate) fn by_socket_alone(self) -> Self {
+        Self { by_socket_alone: true, ..self }
     }
 
     /// Ends the row: what does it.
@@ -234,13 +280,31 @@ impl Row {
         H: axum::handler::Handler<T, App> + Sync,
         T: 'static,
     {
-        let Self { method, path, id, summary, who, page, body, query, gives, look } = self;
+        let Self {
+            method, path, id, summary, who, page, body, query, gives, look, permits, ..
+        } = self;
+        let needs_device = who == Who::Person && !self.by_socket_alone;
         // Every method in the table is one that axum knows.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::TRACE);
         let routed = on(filter, handler.clone());
         let call = move |request, app| Box::pin(handler.clone().call(request, app)) as Answering;
         let handler = Handler(Arc::new(call));
-        Route { method, path, id, summary, who, page, body, query, gives, look, handler, routed }
+        Route {
+            method,
+            path,
+            id,
+            summary,
+            who,
+            page,
+            needs_device,
+            body,
+            query,
+            gives,
+            look,
+            permits,
+            handler,
+            routed,
+        }
     }
 }
 

@@ -87,6 +87,29 @@ impl Default for Settings {
 impl Settings {
     /// Where it listens unless told otherwise.
     pub const PORT: u16 = 8720;
+
+    /// Whether people reach it over TLS that something in front of it ends.
+    pub(crate) fn is_https(&self) -> bool {
+        let scheme = self.url.as_deref().and_then(|url| url.split_once("://"));
+        scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
+    }
+
+    /// The same, which also goes by the name people reach it under.
+    pub(crate) fn under_its_own_name(mut self) -> Self {
+        let own = self.url.as_deref().and_then(own_name);
+        self.names.extend(own);
+        self
+    }
+}
+
+/// The name in an address that pages can be under; nothing for one with a path, a query or a user.
+pub(crate) fn own_name(url: &str) -> Option<String> {
+    let uri: axum::http::Uri = url.trim().parse().ok()?;
+    let sound = matches!(uri.scheme_str(), Some("http" | "https"))
+        && matches!(uri.path(), "" | "/")
+        && uri.query().is_none()
+        && !uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+    uri.host().filter(|host| sound && !host.is_empty() && !url.contains('#')).map(str::to_owned)
 }
 
 impl Default for Limits {
@@ -118,5 +141,29 @@ impl Limits {
 
     pub(crate) fn shutdown(&self) -> Duration {
         Duration::from_secs(self.shutdown_seconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_without_a_path_is_one_that_pages_can_be_under() {
+        for (url, name) in [
+            ("https://gate.example.com", Some("gate.example.com")),
+            ("https://gate.example.com/", Some("gate.example.com")),
+            ("http://localhost:8720", Some("localhost")),
+            ("https://gate.example.com/countersign", None),
+            ("https://gate.example.com/?a=b", None),
+            ("https://gate.example.com/#x", None),
+            ("https://user@gate.example.com", None),
+            ("gate.example.com", None),
+            ("ftp://gate.example.com", None),
+            ("https://", None),
+            ("", None),
+        ] {
+            assert_eq!(own_name(url).as_deref(), name, "{url}");
+        }
     }
 }

@@ -112,6 +112,15 @@ async fn sign_in(
     Ok(Once((StatusCode::CREATED, Json(signed_in))))
 }
 
+/// A link as a browser takes it, at the address people reach the server under.
+pub(crate) fn sign_in_url(app: &App, remote: Remote, headers: &HeaderMap, link: &Secret) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if remote.is_https() { "https" } else { "http" };
+    let here = || format!("{scheme}://{host}");
+    let base = app.settings.url.clone().unwrap_or_else(here);
+    format!("{}/sign-in?link={}", base.trim_end_matches('/'), link.expose())
+}
+
 async fn accept(app: &App, fields: &SignIn) -> Result<Secret, Problem> {
     let link = Secret::parse(fields.link.trim()).map_err(Problem::bad_request)?;
     let name = if fields.name.trim().is_empty() { "Device" } else { &fields.name };

@@ -2,7 +2,7 @@
 
 use countersign_core::action::QUESTION;
 use countersign_core::policy::profile::Limits;
-use countersign_core::{Effect, Finding, Judgement, RiskLevel};
+use countersign_core::{Action, Effect, Finding, Judgement, RiskLevel};
 use countersign_gate::Permit;
 use countersign_gate::approval::{Cancel, State};
 use countersign_gate::clock::Timestamp;
@@ -152,6 +152,12 @@ pub(crate) enum Proposed {
         digest: String,
         /// The question a person said yes to, if one was asked.
         approval_id: Option<String>,
+        /// Until when it may take: from then on it is taken for over.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        report_by: Option<String>,
+        /// Who or what has agreed: `rules`, `person`, `remembered`, `auto_confirm`, `autonomous`,
+        /// `program` or `handed_over`.
+        by: &'static str,
         /// The action as a person wants it, where they changed it: run this instead.
         #[serde(skip_serializing_if = "Option::is_none")]
         edited: Option<Value>,
@@ -173,15 +179,26 @@ impl Proposed {
             action_id: permit.id().to_string(),
             digest: permit.digest().to_owned(),
             approval_id: permit.approval().map(ToString::to_string),
+            report_by: permit.report_by().map(|at| at.to_string()),
+            by: permit.by().as_str(),
             edited: None,
             judgement,
         }
     }
 
+    /// The same for the action as a person wants it.
+    pub(crate) fn edited(mut self, action: &Action) -> Self {
+        if let Self::Permitted { edited, .. } = &mut self {
+            *edited = serde_json::to_value(action).ok();
+        }
+        self
+    }
+
+    /// A question that waits, as it is now: perhaps one that came in the first one's place.
     pub(crate) fn waiting(waiting: Waiting, card: &Card) -> Self {
         Self::Waiting {
-            approval_id: waiting.approval.to_string(),
-            expires_at: waiting.expires_at.to_string(),
+            approval_id: card.approval.to_string(),
+            expires_at: card.expires_at.to_string(),
             confirmation: Confirmation::from(card),
             judgement: Box::new(waiting.judgement),
         }

@@ -8,10 +8,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::{Action, Context};
-use countersign_gate::approval::{Outcome, State as Settled};
+use countersign_gate::approval::{Cancel, Outcome, State as Settled};
+use countersign_gate::gate::ReportedError;
 use countersign_gate::id::{ActionId, ApprovalId, SessionId, WorkspaceId};
-use countersign_gate::proposal::{Refusal, Script, Why};
-use countersign_gate::{Caller, GateError, Person, Proposal, Submitted};
+use countersign_gate::proposal::{Refusal, Script, Waits, Why};
+use countersign_gate::{Caller, GateError, Permit, Person, Proposal, Submitted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,6 +21,7 @@ use crate::app::App;
 use crate::auth::{Asker, Identity, Shown};
 use crate::body::{self, Path};
 use crate::error::Problem;
+use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Proposed;
 
@@ -40,9 +42,18 @@ pub(super) struct ProposalBody {
     /// Why, in the agent's own words.
     reasoning: Option<String>,
     /// The session it belongs to, where the address does not say.
-    session_id: Option<SessionId>,
+    pub(super) session_id: Option<SessionId>,
     /// For whom an assistant works, when a person is present and has more than one.
     pub(super) workspace_id: Option<WorkspaceId>,
+    /// Says that the asker waits for a person's answer, and how long at most. A question nobody
+    /// waits for any more is withdrawn within seconds.
+    waits: Option<Waits>,
+    /// Says that the caller answers for a host and runs nothing itself, as hooks do: the MCP proxy
+    /// that sees the same call next goes on with the same yes.
+    #[serde(default)]
+    relays: bool,
+    /// What the host calls this call, where it has a name for it.
+    call_id: Option<String>,
 }
 
 /// How a permitted action went.
@@ -50,8 +61,8 @@ pub(super) struct ProposalBody {
 #[serde(deny_unknown_fields)]
 struct Report {
     outcome: Outcome,
-    /// What went wrong, if something did.
-    error: Option<String>,
+    /// What went wrong, if something did: a text, or `name`, `message` and `stack`.
+    error: Option<ReportedError>,
     session_id: Option<SessionId>,
     /// For whom an assistant works, when a person is present and has more than one.
     workspace_id: Option<WorkspaceId>,
@@ -69,7 +80,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(propose),
         post("/api/sessions/{id}/actions", "propose_in_session")
             .by(Who::Either)
-            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and spends a yes at once.")
+            .says("Proposes an action: permitted, waiting for a person, or refused. With `Prefer: wait=30` waits that long for the answer, and spends a yes at once. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
             .gives::<Proposed>(202)
@@ -83,9 +94,10 @@ pub(super) fn routes() -> Vec<Route> {
             .to(report),
         post("/api/approvals/{id}/spend", "spend")
             .by(Who::Either)
-            .says("Uses a yes on the very action that was agreed to, once.")
+            .says("Uses a yes on the very action that was agreed to, once. Where a person has changed the action, the permit is for `edited`: run that instead.")
             .takes::<ProposalBody>()
             .gives::<Proposed>(200)
+            .permits()
             .to(spend),
     ]
 }
@@ -107,6 +119,9 @@ impl ProposalBody {
             scripts: self.scripts,
             model: self.model,
             reasoning: self.reasoning,
+            waits: self.waits,
+            relays: self.relays,
+            call_id: self.call_id,
         })
     }
 }
@@ -166,24 +181,25 @@ async fn submit(
     let (caller, submitted) = decided(app, identity, &shown, workspace.as_ref(), &proposal).await?;
     match submitted {
         Submitted::Permitted(permit, judgement) => {
-            Ok(body::Json(Proposed::permitted(&permit, Some(judgement))).into_response())
+            let sessions = permit.session().cloned().into_iter().collect();
+            let body = body::Json(Proposed::permitted(&permit, Some(judgement)));
+            Ok(Within(body, sessions).into_response())
         }
         Submitted::Refused(refusal) => Err(Problem::from(*refusal)),
         Submitted::Waiting(waiting) => {
-            let approval = waiting.approval.clone();
-            let answered = match wait {
-                Some(wait) => Box::pin(settled(app, &caller, &approval, wait)).await?,
-                None => None,
+            let first = waiting.approval.clone();
+            let (approval, settled) = match wait {
+                Some(wait) => Box::pin(answered(app, &caller, first.clone(), wait)).await?,
+                None => (first.clone(), None),
             };
-            if let Some(state) = answered {
-                let settled = Box::pin(settle(app, &caller, &approval, &proposal, state));
-                let mut response = settled.await?;
-                applied(response.headers_mut(), wait);
-                return Ok(response);
-            }
-            let card = Box::pin(app.gate.approval_of_caller(&caller, &approval)).await?;
-            let body = Json(Proposed::waiting(*waiting, &card));
-            let mut response = (StatusCode::ACCEPTED, body).into_response();
+            let mut response = if let Some(state) = settled {
+                let questions = Asked { first: &first, last: &approval };
+                Box::pin(settle(app, &caller, questions, &proposal, state)).await?
+            } else {
+                let card = Box::pin(app.gate.approval_of_caller(&caller, &approval)).await?;
+                let body = Json(Proposed::waiting(*waiting, &card));
+                (StatusCode::ACCEPTED, body).into_response()
+            };
             applied(response.headers_mut(), wait);
             Ok(response)
         }
@@ -214,29 +230,75 @@ pub(super) async fn decided(
     Ok((caller, submitted))
 }
 
+/// The question that was put, and the one that came in its place; mostly the same.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    first: &'a ApprovalId,
+    last: &'a ApprovalId,
+}
+
 /// What a person's answer means for the one who waited for it.
 async fn settle(
     app: &App,
     caller: &Caller,
-    approval: &ApprovalId,
+    asked: Asked<'_>,
     proposal: &Proposal,
     state: Settled,
 ) -> Result<Response, Problem> {
     match state {
         Settled::Approved { .. } => {
-            let permit = app.gate.spend(caller, approval, proposal).await?;
-            Ok(Json(Proposed::permitted(&permit, None)).into_response())
+            Ok(spent(app, caller, asked.first, proposal).await?.into_response())
         }
         Settled::Rejected { decision } => {
             let why = Why::Declined(decision.feedback);
-            Err(Refusal { why, judgement: None, retry_after: None }.into())
+            Err(Refusal { why, judgement: None, retry_after: None, hit: None }.into())
         }
-        // Also `Replaced`: the agent looks at the question that came in its place.
         state => {
-            let view = app.gate.approval_of_caller(caller, approval).await?;
+            let view = app.gate.approval_of_caller(caller, asked.last).await?;
             let view = crate::view::ApprovalView::from(view);
             let problem = Problem::conflict("not-approved", format!("it is {}", state.as_str()));
             Err(problem.with("state", state.as_str()).with("approval", json!(view)))
+        }
+    }
+}
+
+/// Uses a yes. Where a person has changed the action, it is the changed one that is permitted.
+async fn spent(
+    app: &App,
+    caller: &Caller,
+    approval: &ApprovalId,
+    proposal: &Proposal,
+) -> Result<Within<Json<Proposed>>, Problem> {
+    let Some((last, edited)) = app.gate.replacement(caller, approval).await? else {
+        let permit = app.gate.spend(caller, approval, proposal).await?;
+        return Ok(within(&permit, Proposed::permitted(&permit, None)));
+    };
+    let proposal = Proposal { action: edited, ..proposal.clone() };
+    let permit = app.gate.spend(caller, &last, &proposal).await?;
+    Ok(within(&permit, Proposed::permitted(&permit, None).edited(&proposal.action)))
+}
+
+/// A permit, with the session in which it lets something run.
+fn within(permit: &Permit, proposed: Proposed) -> Within<Json<Proposed>> {
+    Within(Json(proposed), permit.session().cloned().into_iter().collect())
+}
+
+/// Waits for an answer, so long, and goes on with the question that came in its place where a
+/// person has changed the action. Gives the question that was waited for last.
+async fn answered(
+    app: &App,
+    caller: &Caller,
+    approval: ApprovalId,
+    wait: Duration,
+) -> Result<(ApprovalId, Option<Settled>), Problem> {
+    let until = tokio::time::Instant::now() + wait;
+    let mut approval = approval;
+    loop {
+        let left = until.saturating_duration_since(tokio::time::Instant::now());
+        let state = settled(app, caller, &approval, left).await?;
+        match state {
+            Some(Settled::Cancelled { why: Cancel::Replaced { by }, .. }) => approval = by,
+            state => return Ok((approval, state)),
         }
     }
 }
@@ -294,7 +356,7 @@ async fn report(
 ) -> Result<StatusCode, Problem> {
     let Report { outcome, error, session_id, workspace_id } = report;
     let caller = caller_of(identity, workspace_id.as_ref())?;
-    app.gate.report(&caller, &id, session_id.as_ref(), outcome, error.as_deref()).await?;
+    app.gate.report(&caller, &id, session_id.as_ref(), outcome, error.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -303,9 +365,8 @@ async fn spend(
     identity: Identity,
     Path(id): Path<ApprovalId>,
     body::Json(body): body::Json<ProposalBody>,
-) -> Result<Json<Proposed>, Problem> {
+) -> Result<Response, Problem> {
     let caller = caller_of(identity, body.workspace_id.as_ref())?;
     let proposal = body.proposal(None)?;
-    let permit = app.gate.spend(&caller, &id, &proposal).await?;
-    Ok(Json(Proposed::permitted(&permit, None)))
+    Ok(Box::pin(spent(&app, &caller, &id, &proposal)).await?.into_response())
 }

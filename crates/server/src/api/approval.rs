@@ -5,8 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::Action;
+use countersign_gate::Caller;
 use countersign_gate::approval::{Say, Scope};
-use countersign_gate::gate::{Answered, Reply, Whose};
+use countersign_gate::gate::{Answered, Reply, WaitingFirst, Whose};
 use countersign_gate::id::{ApprovalId, SessionId, WorkspaceId};
 use countersign_gate::secret::Secret;
 use schemars::JsonSchema;
@@ -140,13 +141,14 @@ struct AnswersView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/approvals", "list_approvals")
-            .says("Questions, newest first; with `state=pending` those that wait for you, oldest first.")
+            .by(Who::PersonOrLocalAgent)
+            .says("Questions, newest first; with `state=pending` those that wait for you, oldest first. An agent over the socket sees those of a session of its own.")
             .query::<Which>()
             .gives::<Listed<ApprovalView>>(200)
             .to(list),
         get("/api/approvals/{id}", "show_approval")
             .by(Who::Either)
-            .says("One question. Whoever asked it may wait for the answer with `Prefer: wait=30`.")
+            .says("One question. Everybody who may see it may wait for the answer with `Prefer: wait=30`.")
             .gives::<ApprovalView>(200)
             .to(show),
         get("/api/approvals/{id}/confirmation", "show_confirmation")
@@ -160,11 +162,13 @@ pub(super) fn routes() -> Vec<Route> {
             .to(receipt),
         post("/api/approvals/{id}/respond", "respond")
             .says("Answers a question, once: a second answer changes nothing.")
+            .by_socket_alone()
             .takes::<Respond>()
             .gives::<AnswerView>(200)
             .to(respond),
         post("/api/approvals/respond", "respond_all")
             .says("Answers several questions, each by its own token: one that is wrong spoils only itself.")
+            .by_socket_alone()
             .takes::<RespondAll>()
             .gives::<AnswersView>(200)
             .to(respond_all),
@@ -178,21 +182,40 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn list(
     State(app): State<App>,
-    Signed(person): Signed,
+    identity: Identity,
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<ApprovalView>>, Problem> {
+    let person = match identity {
+        Identity::Person(person) => person,
+        Identity::Caller(caller) => return list_own(&app, &caller, which).await,
+    };
     let Which { state, session_id, workspace_id, all, cursor, limit } = which;
     let plain = !all && workspace_id.is_none() && session_id.is_none() && cursor.is_none();
     if matches!(state, Some(StateName::Pending)) && plain {
-        let mut waiting = app.gate.waiting(&person).await?;
-        waiting.retain(|card| card.asks(&person.user().id));
-        let items = waiting.into_iter().map(ApprovalView::from).collect();
-        return Ok(Json(Listed { items, next: None }));
+        let WaitingFirst { cards, damaged, .. } =
+            app.gate.waiting_first(&person, usize::MAX).await?;
+        let items = cards.into_iter().map(ApprovalView::from).collect();
+        return Ok(Json(Listed { items, next: None, damaged }));
     }
     let whose = whose(workspace_id, all);
     let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
     let page = page(cursor, limit);
     let found = app.gate.approvals(&person, &whose, &states, session_id.as_ref(), &page).await?;
+    Ok(Json(Listed::of(found, ApprovalView::from)))
+}
+
+/// What an agent of this machine has asked in one of its sessions.
+async fn list_own(
+    app: &App,
+    caller: &Caller,
+    which: Which,
+) -> Result<Json<Listed<ApprovalView>>, Problem> {
+    let Which { state, session_id, workspace_id, all, cursor, limit } = which;
+    let session = session_id.filter(|_| !all && workspace_id.is_none());
+    let session = session.ok_or_else(|| Problem::bad_request("name a `session_id` of yours"))?;
+    let states: Vec<_> = state.iter().map(|state| state.as_str()).collect();
+    let page = page(cursor, limit);
+    let found = app.gate.approvals_of_caller(caller, &states, &session, &page).await?;
     Ok(Json(Listed::of(found, ApprovalView::from)))
 }
 
@@ -211,7 +234,12 @@ async fn show(
     Wait(wait): Wait,
 ) -> Result<Response, Problem> {
     let card = match &identity {
-        Identity::Person(person) => app.gate.card(person, &id).await?,
+        Identity::Person(person) => {
+            if let Some(wait) = wait {
+                settled_for(&app, person, &id, wait).await?;
+            }
+            app.gate.card(person, &id).await?
+        }
         Identity::Caller(caller) => {
             if let Some(wait) = wait {
                 settled(&app, caller, &id, wait).await?;
@@ -220,10 +248,22 @@ async fn show(
         }
     };
     let mut response = Json(ApprovalView::from(card)).into_response();
-    if matches!(identity, Identity::Caller(_)) {
-        applied(response.headers_mut(), wait);
-    }
+    applied(response.headers_mut(), wait);
     Ok(response)
+}
+
+/// Waits until a question is settled that a person may see, so long.
+async fn settled_for(
+    app: &App,
+    person: &countersign_gate::Person,
+    id: &ApprovalId,
+    wait: std::time::Duration,
+) -> Result<(), Problem> {
+    tokio::select! {
+        settled = app.gate.settled_for(person, id) => Ok(settled?),
+        () = tokio::time::sleep(wait) => Ok(()),
+        () = app.stopped() => Ok(()),
+    }
 }
 
 async fn confirmation(

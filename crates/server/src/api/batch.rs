@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::auth::{Asker, Identity, Shown};
 use crate::body;
 use crate::error::Problem;
+use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Proposed;
 
@@ -72,13 +73,14 @@ async fn propose_all(
     State(app): State<App>,
     asker: Asker,
     body::Json(Batch { proposals }): body::Json<Batch>,
-) -> Result<body::Json<Outcomes>, Problem> {
+) -> Result<Within<body::Json<Outcomes>>, Problem> {
     if !(1..=MOST).contains(&proposals.len()) {
         return Err(Problem::bad_request(format!("`proposals` holds 1 to {MOST}")));
     }
     let (identity, shown) = asker.split();
+    let sessions = proposals.iter().filter_map(|body| body.session_id.clone()).collect();
     let all = proposals.into_iter().map(|body| one(&app, &identity, &shown, body));
-    Ok(body::Json(Outcomes { outcomes: join_all(all).await }))
+    Ok(Within(body::Json(Outcomes { outcomes: join_all(all).await }), sessions))
 }
 
 async fn one(app: &App, identity: &Identity, shown: &Shown, body: ProposalBody) -> Outcome {

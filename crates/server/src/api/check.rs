@@ -2,12 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use countersign_core::{Action, Context, Judgement, judge};
+use countersign_core::{Action, Context, Judgement};
+use countersign_gate::GateError;
+use countersign_gate::judging::Lane;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::app::App;
+use crate::auth::Identity;
 use crate::body;
+use crate::error::Problem;
 use crate::route::{Route, Who, post};
 
 /// An action and what is true around it.
@@ -30,6 +34,15 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn check(State(app): State<App>, body::Json(check): body::Json<Check>) -> Json<Judgement> {
-    Json(judge(&check.action, &app.gate.policy(), &check.context))
+async fn check(
+    State(app): State<App>,
+    identity: Identity,
+    body::Json(Check { action, context }): body::Json<Check>,
+) -> Result<Json<Judgement>, Problem> {
+    let lane = match &identity {
+        Identity::Caller(caller) => Lane::of_caller(caller),
+        Identity::Person(person) => Lane::of_person(person),
+    };
+    let judged = app.gate.judge(&lane, &action, &app.gate.policy(), &context).await;
+    Ok(Json(judged.map_err(GateError::from)?))
 }

@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::auth::Asker;
 use crate::body;
 use crate::error::Problem;
+use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Confirmation;
 
@@ -121,6 +122,7 @@ async fn request_confirmation(
 ) -> Result<Response, Problem> {
     let proposal = question.proposal()?;
     let workspace = question.workspace_id.as_ref();
+    let sessions: Vec<_> = question.session_id.clone().into_iter().collect();
     let (identity, shown) = by.split();
     let (caller, approval) = match question.approval_id {
         Some(approval) => (caller_of(identity, workspace)?, approval),
@@ -128,13 +130,14 @@ async fn request_confirmation(
             (caller, Submitted::Waiting(waiting)) => (caller, waiting.approval),
             (caller, Submitted::Permitted(permit, _)) => {
                 use_up(&app, &caller, &proposal, &permit).await?;
-                return Ok(Confirmed::yes(None).into_response());
+                return Ok(Within(Confirmed::yes(None).into_response(), sessions).into_response());
             }
             (_, Submitted::Refused(refusal)) => return refused(*refusal),
         },
     };
     let asked = Asked { app: &app, caller: &caller, approval: &approval, proposal: &proposal };
-    let mut response = asked.answer(wait.unwrap_or_default()).await?;
+    let response = asked.answer(wait.unwrap_or_default()).await?;
+    let mut response = Within(response, sessions).into_response();
     applied(response.headers_mut(), wait);
     Ok(response)
 }

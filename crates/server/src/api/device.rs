@@ -4,16 +4,18 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use countersign_gate::id::DeviceId;
+use countersign_gate::secret::Secret;
 use countersign_gate::user::{Device, DeviceRole, DeviceState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::auth::{Signed, bearer};
+use crate::auth::{Remote, Signed, bearer};
 use crate::body::{self, Path};
 use crate::error::Problem;
 use crate::idempotent::Once;
 use crate::route::{Route, Who, get, post, row};
+use crate::sign_in::sign_in_url;
 
 /// A device that asks to be let in.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -61,6 +63,15 @@ struct NewDevice {
 pub(super) struct Link {
     /// What stands behind `/sign-in?link=` on this server.
     pub(super) link: String,
+    /// The whole link, for a browser.
+    pub(super) url: String,
+}
+
+impl Link {
+    pub(super) fn of(app: &App, remote: Remote, headers: &HeaderMap, link: &Secret) -> Self {
+        let url = sign_in_url(app, remote, headers, link);
+        Self { link: link.expose().to_owned(), url }
+    }
 }
 
 pub(super) fn routes() -> Vec<Route> {
@@ -134,9 +145,11 @@ async fn request(
 async fn invite(
     State(app): State<App>,
     Signed(person): Signed,
+    remote: Remote,
+    headers: HeaderMap,
 ) -> Result<Once<(StatusCode, Json<Link>)>, Problem> {
-    let link = app.gate.invite(&person).await?.expose().to_owned();
-    Ok(Once((StatusCode::CREATED, Json(Link { link }))))
+    let link = app.gate.invite(&person).await?;
+    Ok(Once((StatusCode::CREATED, Json(Link::of(&app, remote, &headers, &link)))))
 }
 
 async fn approve(

@@ -101,7 +101,8 @@ async fn list(
     let files = app.gate.files(reader(&identity), &session, which.cursor.as_ref(), limit).await?;
     let more = files.len() == limit;
     let next = files.last().filter(|_| more).map(|file| file.id.to_string());
-    Ok(Json(Listed { items: files.iter().filter_map(FileView::of).collect(), next }))
+    let items = files.iter().filter_map(FileView::of).collect();
+    Ok(Json(Listed { items, next, damaged: Vec::new() }))
 }
 
 async fn zip(

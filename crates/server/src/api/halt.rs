@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use countersign_gate::gate::Kept;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,6 +19,16 @@ struct Halted {
     halted: bool,
 }
 
+/// Everything is halted, but only in memory.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HaltedInMemory {
+    /// Always `true`.
+    halted: bool,
+    /// Always `false`: a restart would forget it.
+    kept: bool,
+    detail: &'static str,
+}
+
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/halt", "is_halted")
@@ -25,8 +37,10 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Halted>(200)
             .to(show),
         post("/api/halt", "halt")
-            .says("Stops everything: nothing more is allowed, and what waits is cancelled.")
+            .says("Stops everything: nothing more is allowed, and what waits is cancelled. Works on a full disk too: then 200 says that it is not kept yet.")
+            .by_socket_alone()
             .gives_media(204, "")
+            .gives::<HaltedInMemory>(200)
             .to(halt),
         post("/api/halt/resume", "resume")
             .says("Lets things go on. Only a super admin may.")
@@ -39,9 +53,16 @@ async fn show(State(app): State<App>) -> Result<Json<Halted>, Problem> {
     Ok(Json(Halted { halted: app.gate.is_halted().await? }))
 }
 
-async fn halt(State(app): State<App>, Signed(person): Signed) -> Result<StatusCode, Problem> {
-    app.gate.halt(&person).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn halt(State(app): State<App>, Signed(person): Signed) -> Result<Response, Problem> {
+    match app.gate.halt(&person).await? {
+        Kept::InStore => Ok(StatusCode::NO_CONTENT.into_response()),
+        Kept::InMemory(error) => {
+            tracing::error!(error, "a halt could not be written down; it holds in memory");
+            let detail = "everything is halted, but that cannot be written down: it is kept in \
+                          memory until the store can be written again";
+            Ok(Json(HaltedInMemory { halted: true, kept: false, detail }).into_response())
+        }
+    }
 }
 
 async fn resume(State(app): State<App>, Signed(person): Signed) -> Result<StatusCode, Problem> {

@@ -28,7 +28,9 @@ pub(super) fn routes() -> Vec<Route> {
             .to(health),
         get("/api/ready", "ready")
             .by(Who::Anybody)
-            .says("The server can decide: its store answers.")
+            .says(
+                "The server can decide: its store can be read and written, and the disk has room.",
+            )
             .gives::<Health>(200)
             .to(ready),
         get("/api/metrics", "metrics")
@@ -48,8 +50,7 @@ async fn health() -> Json<Health> {
 }
 
 async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
-    // Halted is ready: it decides, and says no.
-    app.gate.is_halted().await?;
+    app.gate.ready().await?;
     Ok(Json(well("ready")))
 }
 

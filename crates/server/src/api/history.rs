@@ -103,7 +103,7 @@ pub(super) async fn listed(
     let records = app.gate.records(person, query).await?;
     let more = records.len() == query.limit;
     let next = records.last().filter(|_| more).map(|record| record.number.to_string());
-    Ok(Listed { items: records.iter().map(export).collect(), next })
+    Ok(Listed { items: records.iter().map(export).collect(), next, damaged: Vec::new() })
 }
 
 pub(crate) fn own(person: &Person) -> String {

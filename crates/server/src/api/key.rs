@@ -31,7 +31,10 @@ pub(crate) struct Make {
     pub(crate) name: String,
     /// Where it works; your only workspace, if none is named.
     pub(crate) workspace_id: Option<WorkspaceId>,
-    /// What it may propose: `shell`, `email.send`, `email.*`, `*` …
+    /// What it may propose: names like `shell.run`, `file.write`, `web.request`, `ui.click`, a
+    /// skill like `email.send`, `tool.github.create_issue`, `login.example.com`, groups like
+    /// `shell.*` and `tool.github.*`, or `*` for everything but
+    /// `sessions.consent`, which lets a program begin sessions for its person.
     #[schemars(length(min = 1, max = 100))]
     pub(crate) scopes: Vec<String>,
     /// Who is behind it.
@@ -102,6 +105,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(rotate),
         row(Method::DELETE, "/api/keys/{id}", "revoke_key")
             .says("Revokes a key, at once and for good.")
+            .by_socket_alone()
             .gives_media(204, "")
             .to(revoke),
     ]

@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use countersign_gate::Caller;
 use countersign_gate::caller::Peer;
-use countersign_gate::gate::{Consent, SiteCredential};
+use countersign_gate::gate::{Consent, SiteCredential, Whose};
 use countersign_gate::id::{SessionId, WorkspaceId};
 use countersign_gate::process::{self, Descent, Process, Processes, descends_from};
 use countersign_gate::session::Plan;
@@ -31,6 +32,9 @@ struct Begin {
     #[serde(default)]
     consent: bool,
     workspace_id: Option<WorkspaceId>,
+    /// Gives the running session of the same agent with the same task back, if there is one.
+    #[serde(default)]
+    reuse: bool,
     #[serde(default)]
     plan: Plan,
     /// What it may sign in with. Kept in memory alone, and gone with the session.
@@ -86,10 +90,12 @@ pub(super) fn routes() -> Vec<Route> {
             .by(Who::Either)
             .says("Begins a session.")
             .takes::<Begin>()
+            .gives::<SessionView>(200)
             .gives::<SessionView>(201)
             .to(start),
         get("/api/sessions", "list_sessions")
-            .says("Sessions, newest first.")
+            .by(Who::PersonOrLocalAgent)
+            .says("Sessions, newest first; an agent over the socket sees its own.")
             .query::<Which>()
             .gives::<Listed<SessionView>>(200)
             .to(list),
@@ -105,6 +111,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(complete),
         post("/api/sessions/{id}/stop", "stop_session")
             .says("Stops a session: what waits in it is cancelled.")
+            .by_socket_alone()
             .gives_media(204, "")
             .to(stop),
         post("/api/sessions/{id}/resume", "resume_session")
@@ -113,6 +120,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(resume),
         post("/api/sessions/stop", "stop_all_sessions")
             .says("Stops every session you look after.")
+            .by_socket_alone()
             .gives::<Stopped>(200)
             .to(stop_all),
     ]
@@ -124,11 +132,17 @@ async fn start(
     remote: Remote,
     body::Json(begin): body::Json<Begin>,
 ) -> Result<(StatusCode, Json<SessionView>), Problem> {
-    let Begin { consent, workspace_id, mut plan, credentials } = begin;
-    let is_key = matches!(identity, Identity::Caller(_));
+    let Begin { consent, workspace_id, reuse, mut plan, credentials } = begin;
+    let is_known = matches!(&identity, Identity::Person(person) if !person.is_unproven());
     let caller = caller_of(identity, workspace_id.as_ref())?;
-    if let Some(peer) = remote.peer.filter(|_| is_key) {
-        plan.process = agent_of(peer, plan.process, &process::System)?;
+    if let Some(peer) = remote.peer.filter(|_| !is_known) {
+        plan.process = match plan.process {
+            Some(named) => Some(checked(peer, named, caller.local_agents(), &process::System)?),
+            None => own_process(peer, &caller),
+        };
+    }
+    if reuse && let Some(session) = app.gate.session_like(&caller, &plan).await? {
+        return Ok((StatusCode::OK, Json(session.into())));
     }
     let consent = if consent { Consent::Given } else { Consent::Missing };
     let credentials = credentials
@@ -139,28 +153,36 @@ async fn start(
     Ok((StatusCode::CREATED, Json(session.into())))
 }
 
-/// The agent's own process. Over the local socket the system tells us who asks: it may name one
-/// that started it, but cannot say that it is somebody else, whose children could then answer.
-fn agent_of(
-    peer: Peer,
-    named: Option<Process>,
-    processes: &dyn Processes,
-) -> Result<Option<Process>, Problem> {
-    match named {
-        None => Ok(Process::of(peer.pid, processes)),
-        Some(named) if descends_from(peer.pid, &named, processes) == Descent::Within => {
-            Ok(Some(named))
-        }
-        Some(_) => {
-            let detail = "`plan.process` is neither the process that asks nor one that started it";
-            Err(Problem::forbidden("other-process", detail))
-        }
+/// The process of an agent that names none. A person who is not known to be present has none.
+fn own_process(peer: Peer, caller: &Caller) -> Option<Process> {
+    match caller.local_agents() {
+        Some(agents) => agents.first().copied(),
+        None => caller.key_id().and_then(|_| Process::of(peer.pid, &process::System)),
     }
+}
+
+/// The process that an agent names. Over the local socket the system tells us who asks: it may name
+/// one that started it, but cannot say that it is somebody else, whose children could then answer.
+fn checked(
+    peer: Peer,
+    named: Process,
+    local: Option<&[Process]>,
+    processes: &dyn Processes,
+) -> Result<Process, Problem> {
+    let own = match local {
+        Some(agents) => agents.contains(&named),
+        None => descends_from(peer.pid, &named, processes) == Descent::Within,
+    };
+    if own {
+        return Ok(named);
+    }
+    let detail = "`plan.process` is neither the process that asks nor one that started it";
+    Err(Problem::forbidden("other-process", detail))
 }
 
 async fn list(
     State(app): State<App>,
-    Signed(person): Signed,
+    identity: Identity,
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<SessionView>>, Problem> {
     let states: &[&str] = match which.state {
@@ -171,7 +193,11 @@ async fn list(
     };
     let whose = whose(which.workspace_id, which.all);
     let page = page(which.cursor, which.limit);
-    let sessions = app.gate.sessions(&person, &whose, states, &page).await?;
+    let sessions = match identity {
+        Identity::Person(person) => app.gate.sessions(&person, &whose, states, &page).await?,
+        Identity::Caller(_) if whose != Whose::Mine => return Err(Problem::not_found()),
+        Identity::Caller(caller) => app.gate.sessions_of_caller(&caller, states, &page).await?,
+    };
     Ok(Json(Listed::of(sessions, SessionView::from)))
 }
 
@@ -247,11 +273,14 @@ mod tests {
         for (pid, parent) in [(1, 0), (10, 1), (11, 10), (20, 1)] {
             processes.start(at(pid), parent, 1_000);
         }
-        let agent = |named| agent_of(Peer { pid: 11, uid: 1_000 }, named, &processes);
-        assert_eq!(agent(None), Ok(Some(at(11))));
-        assert_eq!(agent(Some(at(11))), Ok(Some(at(11))));
-        assert_eq!(agent(Some(at(10))), Ok(Some(at(10))));
-        assert!(agent(Some(at(20))).is_err());
-        assert!(agent(Some(Process { pid: 10, started: 9 })).is_err(), "another with its number");
+        let peer = Peer::of(11, 1_000, &processes);
+        let named = |named| checked(peer, named, None, &processes);
+        assert_eq!(named(at(11)), Ok(at(11)));
+        assert_eq!(named(at(10)), Ok(at(10)));
+        assert!(named(at(20)).is_err());
+        assert!(named(Process { pid: 10, started: 9 }).is_err(), "another with its number");
+        let local = |named| checked(peer, named, Some(&[at(10)]), &processes);
+        assert_eq!(local(at(10)), Ok(at(10)));
+        assert!(local(at(11)).is_err(), "no agent that is known");
     }
 }

@@ -36,7 +36,13 @@ struct Change {
 #[derive(Debug, Serialize, JsonSchema)]
 struct RememberedView {
     remembered_id: String,
+    /// How far it reaches: one `session`, one `agent` in one workspace, or `everywhere`.
+    reach: &'static str,
     session_id: Option<String>,
+    /// The workspace of the agent it is for.
+    workspace_id: Option<String>,
+    /// The key of the agent it is for, by the first of its line; none for your own assistant.
+    key_id: Option<String>,
     /// What kind of action, or which skill or tool.
     action: String,
     rules: Vec<String>,
@@ -63,6 +69,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(remembered),
         row(Method::DELETE, "/api/settings/remembered/{id}", "forget_remembered")
             .says("Forgets an answer: it is asked again from now on.")
+            .by_socket_alone()
             .gives_media(204, "")
             .to(forget),
     ]
@@ -99,7 +106,10 @@ async fn remembered(
     let answers = app.gate.remembered_answers(&person).await?;
     let views = answers.into_iter().map(|answer| RememberedView {
         remembered_id: answer.id.to_string(),
+        reach: answer.reach.as_str(),
         session_id: answer.session.map(|id| id.to_string()),
+        workspace_id: answer.workspace.map(|id| id.to_string()),
+        key_id: answer.key.map(|id| id.to_string()),
         action: answer.action,
         rules: answer.rules,
         approval_id: answer.approval.to_string(),

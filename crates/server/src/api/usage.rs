@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use countersign_gate::caller::Person;
 use countersign_gate::gate::{Page, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::route::{Route, get};
 struct Usage {
     /// Questions that wait for you.
     waiting: usize,
-    /// Sessions that run or are paused; 200 at most.
+    /// Sessions that run or are paused.
     sessions: usize,
     keys: Vec<KeyUsage>,
 }
@@ -42,9 +43,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usage>, Problem> {
-    let page = Page { after: None, limit: Page::MOST };
-    let alive = &["active", "paused"];
-    let sessions = app.gate.sessions(&person, &Whose::default(), alive, &page).await?;
+    let sessions = alive(&app, &person).await?;
     let keys = app.gate.keys(&person).await?;
     let keys = keys.into_iter().map(|(key, usage)| KeyUsage {
         key_id: key.id.to_string(),
@@ -55,7 +54,22 @@ async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usa
     let waiting = app.gate.waiting(&person).await?;
     Ok(Json(Usage {
         waiting: waiting.iter().filter(|card| card.asks(&person.user().id)).count(),
-        sessions: sessions.items.len(),
+        sessions,
         keys: keys.collect(),
     }))
+}
+
+/// How many sessions of a person have not ended.
+async fn alive(app: &App, person: &Person) -> Result<usize, Problem> {
+    let mut page = Page { after: None, limit: Page::MOST };
+    let mut count = 0_usize;
+    loop {
+        let states = &["active", "paused"];
+        let found = app.gate.sessions(person, &Whose::default(), states, &page).await?;
+        count = count.saturating_add(found.items.len());
+        if found.next.is_none() {
+            return Ok(count);
+        }
+        page.after = found.next;
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
+use countersign_gate::gate::Joined;
 use countersign_gate::id::{UserId, WorkspaceId};
 use countersign_gate::user::{Membership, User};
 use schemars::JsonSchema;
@@ -71,6 +72,8 @@ pub(super) struct UserView {
     pub(super) super_admin: bool,
     /// What they are, by workspace.
     pub(super) workspaces: BTreeMap<String, Membership>,
+    /// Where they were invited and have not said yes.
+    pub(super) invited: BTreeMap<String, Membership>,
     pub(super) created_at: String,
     pub(super) disabled_at: Option<String>,
 }
@@ -103,10 +106,19 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<NewUser>(201)
             .to(add),
         row(Method::PUT, "/api/users/{user}/workspaces/{workspace}", "change_membership")
-            .says("Makes somebody a member or an admin of a workspace, or neither.")
+            .says("Makes somebody a member or an admin of a workspace, or neither. Somebody from outside is invited by a workspace admin (202), and joins by their own yes.")
             .takes::<Member>()
             .gives_media(204, "")
+            .gives_media(202, "")
             .to(change_membership),
+        post("/api/workspaces/{id}/join", "join_workspace")
+            .says("Joins a workspace that you were invited to.")
+            .gives_media(204, "")
+            .to(join),
+        post("/api/workspaces/{id}/decline", "decline_workspace")
+            .says("Turns an invitation to a workspace down.")
+            .gives_media(204, "")
+            .to(decline),
         post("/api/users/{id}/disable", "disable_user")
             .says("Lets somebody no longer in: their devices and keys stop working at once.")
             .gives_media(204, "")
@@ -125,12 +137,15 @@ pub(super) fn routes() -> Vec<Route> {
 
 impl From<&User> for UserView {
     fn from(user: &User) -> Self {
-        let workspaces = user.workspaces.iter().map(|(id, is)| (id.to_string(), *is)).collect();
+        let named = |of: &BTreeMap<WorkspaceId, Membership>| {
+            of.iter().map(|(id, is)| (id.to_string(), *is)).collect()
+        };
         Self {
             user_id: user.id.to_string(),
             name: user.name.clone(),
             super_admin: user.super_admin,
-            workspaces,
+            workspaces: named(&user.workspaces),
+            invited: named(&user.invited),
             created_at: user.created_at.to_string(),
             disabled_at: time(user.disabled_at),
         }
@@ -165,7 +180,28 @@ async fn change_membership(
     Path((user, workspace)): Path<(UserId, WorkspaceId)>,
     body::Json(member): body::Json<Member>,
 ) -> Result<StatusCode, Problem> {
-    app.gate.change_membership(&person, &user, &workspace, member.membership).await?;
+    let joined = app.gate.change_membership(&person, &user, &workspace, member.membership).await?;
+    Ok(match joined {
+        Joined::Now => StatusCode::NO_CONTENT,
+        Joined::Invited => StatusCode::ACCEPTED,
+    })
+}
+
+async fn join(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<WorkspaceId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.join_workspace(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn decline(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<WorkspaceId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.decline_workspace(&person, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

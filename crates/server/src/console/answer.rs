@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use countersign_core::Action;
-use countersign_gate::approval::{Say, Scope};
+use countersign_gate::approval::{Say, Scope, State as Settled};
 use countersign_gate::gate::{Answered, Reply};
 use countersign_gate::id::ApprovalId;
 use serde_json::Value;
@@ -43,7 +43,11 @@ fn scope(form: &Form) -> Result<Scope, Problem> {
         None | Some("once") => Ok(Scope::Once),
         Some("session") => Ok(Scope::Session),
         Some("always") => Ok(Scope::Always),
-        Some(_) => Err(Problem::bad_request("`scope` is none of `once`, `session`, `always`")),
+        Some("everywhere") => Ok(Scope::Everywhere),
+        Some(_) => {
+            let detail = "`scope` is none of `once`, `session`, `always`, `everywhere`";
+            Err(Problem::bad_request(detail))
+        }
     }
 }
 
@@ -87,7 +91,11 @@ async fn edit(
         token: Some(token_of(form.need("token")?)?),
         ..Reply::plain(id, Say::Approve)
     };
-    Ok(told(&app.gate.answer(&person, reply).await?))
+    let answered = app.gate.answer(&person, reply).await?;
+    match &answered {
+        Answered::Settled(Settled::Approved { .. }) => Ok(done("/", "edited")),
+        _ => Ok(told(&answered)),
+    }
 }
 
 /// The action with one part of it, or all of it, as a person wrote it.

@@ -127,7 +127,7 @@ impl Names {
             let asked = app.gate.approvals(person, &Whose::Mine, &[], Some(session), &page).await?;
             before.insert(session.clone(), asked.items);
         }
-        Ok(Self { keys, before, t, now: app.gate.now() })
+        Ok(Self { keys, before, t, now: app.gate.shown(app.gate.now()) })
     }
 
     /// Which agent asks.

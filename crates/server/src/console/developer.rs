@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::{Html, Response};
 use countersign_gate::gate::Usage;
 use countersign_gate::id::{DeviceId, KeyId, RememberedId};
@@ -13,12 +14,13 @@ use countersign_gate::user::{Device, DeviceRole, DeviceState};
 
 use crate::api::key::{Make, make_key};
 use crate::app::App;
-use crate::auth::Signed;
+use crate::auth::{Remote, Signed};
 use crate::body::{Form, Path};
 use crate::console::when::{ago, moment};
 use crate::console::{Frame, done, show};
 use crate::error::Problem;
 use crate::route::{Route, form, page};
+use crate::sign_in::sign_in_url;
 
 /// How long a key still works after another has taken its place.
 const OVERLAP: Duration = Duration::from_hours(24);
@@ -261,9 +263,14 @@ async fn revoke_device(
     Ok(done("/developer", "device-revoked"))
 }
 
-async fn invite(State(app): State<App>, frame: Frame) -> Result<Html<String>, Problem> {
+async fn invite(
+    State(app): State<App>,
+    frame: Frame,
+    remote: Remote,
+    headers: HeaderMap,
+) -> Result<Html<String>, Problem> {
     let link = app.gate.invite(&frame.person).await?;
-    let secret = format!("/sign-in?link={}", link.expose());
+    let secret = sign_in_url(&app, remote, &headers, &link);
     show(&Shown { frame: frame.on("secret"), key: false, secret })
 }
 

@@ -31,6 +31,8 @@ struct Inbox {
     sessions: Vec<SessionCards>,
     /// How many wait beyond those shown.
     more: usize,
+    /// The ids of questions that were changed in the database.
+    damaged: Vec<String>,
 }
 
 /// The questions of one agent in one session.
@@ -81,7 +83,7 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
         let id = session.map(|id| id.to_string());
         sessions.push(SessionCards { id, title, agent, groups: groups.collect() });
     }
-    show(&Inbox { frame, sessions, more })
+    show(&Inbox { frame, sessions, more, damaged: waiting.damaged })
 }
 
 /// What a session is called: what its agent is to do.

@@ -135,7 +135,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn choose(Signed(_): Signed, remote: Remote, form: Form) -> Result<Response, Problem> {
     let language = form.need("language")?;
     let language = Text::of(language).ok_or_else(|| Problem::bad_request("no such language"))?;
-    let secure = if remote.encrypted { "; Secure" } else { "" };
+    let secure = if remote.is_https() { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}",
         language.code()

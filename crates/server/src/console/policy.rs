@@ -4,7 +4,9 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 use countersign_core::policy::Outline;
-use countersign_core::{Action, Context, Judgement, judge};
+use countersign_core::{Action, Context, Judgement};
+use countersign_gate::GateError;
+use countersign_gate::judging::Lane;
 use serde_json::json;
 
 use crate::app::App;
@@ -83,7 +85,9 @@ async fn attempt(
     let policy = app.gate.policy().choosing(choices);
     let action = action(&kind, &input)?;
     let context = Context::default();
-    let judgement = judge(&action, &policy, &context);
+    let lane = Lane::of_person(&frame.person);
+    let judged = app.gate.judge(&lane, &action, &policy, &context).await;
+    let judgement = judged.map_err(GateError::from)?;
     let changes = policy.would_change(&action, &context, &judgement);
     let tried = Some(Tried::of(&action, judgement, changes));
     show(&Policy { frame: frame.on("policy"), layers: policy.outline(), kind, input, tried })

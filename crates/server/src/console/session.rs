@@ -96,6 +96,9 @@ struct Sessions {
     frame: Frame,
     alive: Vec<SessionView>,
     ended: Vec<SessionView>,
+    /// How many are shown of each, where there are more.
+    alive_cut: Option<usize>,
+    ended_cut: Option<usize>,
 }
 
 async fn list(State(app): State<App>, frame: Frame) -> Result<Html<String>, Problem> {
@@ -103,6 +106,7 @@ async fn list(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     let (t, person) = (frame.t, &frame.person);
     let page = Page { after: None, limit: Page::MOST };
     let found = app.gate.sessions(person, &Whose::Mine, &["active", "paused"], &page).await?;
+    let alive_cut = found.next.is_some().then_some(found.items.len());
     let mut alive = Vec::new();
     for session in found.items {
         let progress = app.gate.progress(person, &session.id).await?;
@@ -110,9 +114,10 @@ async fn list(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     }
     let page = Page { after: None, limit: MOST_ENDED };
     let over = app.gate.sessions(person, &Whose::Mine, &["ended"], &page).await?;
+    let ended_cut = over.next.is_some().then_some(over.items.len());
     let ended = over.items.into_iter().map(|session| SessionView::of(t, session, None, &app));
     let ended = ended.collect();
-    show(&Sessions { frame, alive, ended })
+    show(&Sessions { frame, alive, ended, alive_cut, ended_cut })
 }
 
 #[derive(Template)]
@@ -121,6 +126,8 @@ struct One {
     frame: Frame,
     session: SessionView,
     feed: Vec<RecordView>,
+    /// How many records are shown, where there may be more.
+    cut: Option<usize>,
 }
 
 async fn one(
@@ -145,9 +152,10 @@ async fn one(
         limit: MOST_RECORDS,
     };
     let records = app.gate.records(&frame.person, &query).await?;
+    let cut = (records.len() == MOST_RECORDS).then_some(MOST_RECORDS);
     let feed = records.iter().map(|record| RecordView::of(frame.t, record)).collect();
     let session = SessionView::of(frame.t, session, Some(&progress), &app);
-    show(&One { frame, session, feed })
+    show(&One { frame, session, feed, cut })
 }
 
 async fn stop(

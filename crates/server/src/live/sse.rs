@@ -26,7 +26,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/events", "events")
-            .by(Who::Either)
+            .by(Who::PersonOrKey)
             .says("What happens, as server-sent events; goes on after `Last-Event-ID`.")
             .gives_media(200, "text/event-stream")
             .to(events),
@@ -160,6 +160,9 @@ impl Stream {
             }
             self.seen = told.number;
         }
+        if told.changes_rights() {
+            self.check().await?;
+        }
         let data = match &self.identity {
             Identity::Person(person) => {
                 if signs_out(told, person.device().map(DeviceId::as_str)) {
@@ -196,17 +199,20 @@ impl Stream {
         }
     }
 
-    /// Whoever was let in at the beginning may have been put out since.
-    async fn check(&self) -> Result<(), Over> {
+    /// Whoever was let in at the beginning may have been put out since, or may do less.
+    async fn check(&mut self) -> Result<(), Over> {
         let gate = &self.app.gate;
-        let works = match (&self.identity, &self.proof) {
-            (Identity::Person(person), _) => gate.still_signed_in(person).await.is_ok(),
-            (Identity::Caller(_), Some((key, device))) => {
-                gate.authenticate(key, device.as_ref()).await.is_ok()
+        self.identity = match (&self.identity, &self.proof) {
+            (Identity::Person(person), _) => {
+                Identity::Person(gate.still_signed_in(person).await.map_err(|_| Over)?)
             }
-            (Identity::Caller(_), None) => false,
+            (Identity::Caller(_), Some((key, device))) => {
+                let caller = gate.authenticate(key, device.as_ref()).await;
+                Identity::Caller(caller.map_err(|_| Over)?)
+            }
+            (Identity::Caller(_), None) => return Err(Over),
         };
-        if works { Ok(()) } else { Err(Over) }
+        Ok(())
     }
 }
 

@@ -1,6 +1,5 @@
 //! The WebSocket of a device: questions go out, answers come in.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,20 +8,19 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use countersign_gate::Person;
-use countersign_gate::approval::Say;
-use countersign_gate::gate::Reply;
-use countersign_gate::id::{ApprovalId, DeviceId};
+use countersign_gate::id::DeviceId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at, timeout};
 
-use crate::api::approval::{WithToken, answer_all, token_of};
+use crate::api::approval::answer_all;
 use crate::app::App;
 use crate::auth::{Remote, Signed, same_origin};
-use crate::body::{Query, not_understood};
+use crate::body::Query;
 use crate::error::{Problem, too_many};
+use crate::live::incoming::{Incoming, SkillResponse};
 use crate::live::sse::signs_out;
 use crate::live::{Listening, Present, RESYNC, Told, waiting};
 use crate::route::{Route, Who, get};
@@ -100,6 +98,7 @@ async fn open(
 
 struct Device {
     app: App,
+    /// Who opened it, looked up again before anything is answered and whenever rights change.
     person: Person,
     how: How,
     listening: Listening,
@@ -159,7 +158,8 @@ impl Device {
     }
 
     /// Every question that waits, as it is told to a device that comes (back).
-    async fn tell_waiting(&self, socket: &mut WebSocket) -> Result<(), End> {
+    async fn tell_waiting(&mut self, socket: &mut WebSocket) -> Result<(), End> {
+        self.check_signed_in().await?;
         if !self.how.waiting {
             return Ok(());
         }
@@ -193,21 +193,24 @@ impl Device {
         if signs_out(told, self.person.device().map(DeviceId::as_str)) {
             return Err(End::SignedOut);
         }
+        if told.changes_rights() {
+            self.check_signed_in().await?;
+        }
         send(socket, told.written().socket.as_str().into()).await?;
         if told.is_gap() {
-            self.check_signed_in().await?;
             self.tell_waiting(socket).await?;
         }
         Ok(())
     }
 
-    /// Whoever was let in at the beginning may have been put out since.
-    async fn check_signed_in(&self) -> Result<(), End> {
+    /// Whoever was let in at the beginning may have been put out since, or may do less.
+    async fn check_signed_in(&mut self) -> Result<(), End> {
         let signed_in = self.app.gate.still_signed_in(&self.person).await;
-        signed_in.map_err(|_| End::SignedOut)
+        self.person = signed_in.map_err(|_| End::SignedOut)?;
+        Ok(())
     }
 
-    async fn check(&self, socket: &mut WebSocket) -> Result<(), End> {
+    async fn check(&mut self, socket: &mut WebSocket) -> Result<(), End> {
         self.check_signed_in().await?;
         let ping = Message::Ping(bytes::Bytes::new());
         match timeout(SEND_WITHIN, socket.send(ping)).await {
@@ -216,12 +219,12 @@ impl Device {
         }
     }
 
-    async fn hear(&self, socket: &mut WebSocket, text: &str) -> Result<(), End> {
+    async fn hear(&mut self, socket: &mut WebSocket, text: &str) -> Result<(), End> {
         self.check_signed_in().await?;
-        let answer = match serde_json::from_str::<Incoming>(text) {
+        let answer = match Incoming::read(text) {
             Ok(Incoming::Response(response)) => self.answer(response).await,
             Ok(Incoming::Ping) => Ok(json!({"type": "pong"})),
-            Err(error) => Err(not_understood(&error)),
+            Err(problem) => Err(problem),
         };
         let text = match answer {
             Ok(answer) => answer.to_string().into(),
@@ -258,66 +261,4 @@ async fn send(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), End> {
 
 fn error(problem: &Problem) -> Utf8Bytes {
     json!({"type": "error", "payload": problem.to_json()}).to_string().into()
-}
-
-/// What a device may say.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", content = "payload", deny_unknown_fields)]
-enum Incoming {
-    #[serde(rename = "app_skill_confirmation_response")]
-    Response(SkillResponse),
-    #[serde(rename = "ping")]
-    Ping,
-}
-
-/// An answer to one question or many.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SkillResponse {
-    app_skill_id: OneOrMany,
-    confirmation_token: Tokens,
-    decision: Say,
-    #[serde(default)]
-    group_mode: bool,
-    feedback: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(ApprovalId),
-    Many(Vec<ApprovalId>),
-}
-
-/// One token for all, one for each in the same order, or one by each id.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Tokens {
-    One(String),
-    Each(Vec<String>),
-    ById(BTreeMap<String, String>),
-}
-
-impl SkillResponse {
-    fn replies(self) -> Result<Vec<WithToken>, Problem> {
-        let Self { app_skill_id, confirmation_token, decision, group_mode, feedback } = self;
-        let ids = match app_skill_id {
-            OneOrMany::One(id) => vec![id],
-            OneOrMany::Many(ids) => ids,
-        };
-        if ids.len() > 1 && !group_mode {
-            return Err(Problem::bad_request("set `group_mode` to answer several at once"));
-        }
-        let reply = |(place, id): (usize, ApprovalId)| {
-            let token = match &confirmation_token {
-                Tokens::One(token) => Some(token),
-                Tokens::Each(tokens) => tokens.get(place),
-                Tokens::ById(tokens) => tokens.get(id.as_str()),
-            };
-            let none = || Problem::forbidden("token", "there is no token for this one");
-            let token = token.ok_or_else(none).and_then(|token| token_of(token));
-            (Reply { feedback: feedback.clone(), ..Reply::plain(id, decision) }, Some(token))
-        };
-        Ok(ids.into_iter().enumerate().map(reply).collect())
-    }
 }

@@ -58,7 +58,7 @@ async fn each_has_an_outcome_and_a_record_of_its_own() {
 async fn a_limit_holds_for_those_that_come_together() {
     let world = world().await;
     let plan = json!({"consent": true, "plan": {"limits": {"steps": 3}}});
-    let begun = world.ask(post("/api/sessions").with(&world.agent.secret).json(&plan)).await;
+    let begun = world.ask(post("/api/sessions").with(&world.member.device).json(&plan)).await;
     let session = begun.is(201)["session_id"].as_str().unwrap().to_owned();
     let all = vec![in_session(SAFE, &session); 8];
     let answer = world.ask(together(&all).with(&world.agent.secret)).await.is(200);

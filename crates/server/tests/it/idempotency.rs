@@ -60,7 +60,7 @@ async fn of_two_at_once_one_is_done() {
     let world = world().await;
     let begin = || {
         let begin = post("/api/sessions").json(&json!({"consent": true}));
-        keyed(begin.with(&world.agent.secret), "one")
+        keyed(begin.with(&world.member.device), "one")
     };
     let all = tokio::join!(world.ask(begin()), world.ask(begin()), world.ask(begin()));
     let all = [all.0, all.1, all.2];
@@ -122,7 +122,7 @@ async fn an_answer_outlives_the_server() {
     let world = World::new(Setup { on_disk: true, ..Setup::default() }).await;
     let asked = |world: &World| {
         let begin = post("/api/sessions").json(&json!({"consent": true}));
-        keyed(begin.with(&world.agent.secret), "one")
+        keyed(begin.with(&world.member.device), "one")
     };
     let first = world.ask(asked(&world)).await;
     first.is(201);

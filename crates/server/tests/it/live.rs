@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 
 use crate::world::{Ask, Make, PATIENCE, RISKY, SAFE, Setup, World, get, post, propose, world};
 
-type Socket = WebSocketStream<TcpStream>;
+pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 /// Opens a WebSocket with these headers, or gives the status it is refused with.
 async fn try_socket(world: &World, headers: &[(&str, &str)]) -> Result<Socket, u16> {
@@ -97,19 +97,19 @@ pub(crate) async fn until_closed(socket: &mut Socket) -> Option<u16> {
 }
 
 /// A stream of events.
-struct Events {
+pub(crate) struct Events {
     stream: hyper::Response<Incoming>,
     text: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Event {
+pub(crate) struct Event {
     id: Option<String>,
-    name: String,
+    pub(crate) name: String,
     data: Value,
 }
 
-async fn events(world: &World, ask: Ask) -> Events {
+pub(crate) async fn events(world: &World, ask: Ask) -> Events {
     let stream = world.open(ask).await;
     assert_eq!(stream.status(), 200);
     assert_eq!(stream.headers()["content-type"], "text/event-stream");
@@ -118,7 +118,7 @@ async fn events(world: &World, ask: Ask) -> Events {
 
 impl Events {
     /// The next event; nothing when the stream ends.
-    async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         timeout(PATIENCE, self.read()).await.expect("nothing is said")
     }
 

@@ -4,9 +4,12 @@
 
 mod batch;
 mod idempotency;
+mod judging;
 mod live;
+mod local;
 mod pages;
 mod recall;
+mod rights;
 mod roles;
 mod security;
 mod waiting;

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 
 use crate::roles::{Recipe, link, remembered};
-use crate::world::{Ask, Make, RISKY, World, get, post, world};
+use crate::world::{Ask, Make, RISKY, World, get, post, shell, world};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -217,4 +217,26 @@ async fn pages_are_written_in_the_language_of_their_reader() {
         let page = world.ask(page).await.text();
         assert!(page.contains(word), "{language}: {page}");
     }
+}
+
+#[tokio::test]
+async fn a_list_of_sessions_that_is_cut_says_so() {
+    let world = world().await;
+    let page = async |path: &str| world.ask(in_browser(&world, get(path))).await.text();
+    for number in 1..=21 {
+        let id = world.session().await;
+        let stop = post(format!("/api/sessions/{id}/stop")).with(&world.member.device);
+        assert_eq!(world.ask(stop).await.status, 204);
+        let shown = page("/sessions").await;
+        assert_eq!(shown.contains("id=\"ended-cut\""), number > 20, "{number}: {shown}");
+    }
+    let id = world.session().await;
+    assert!(!page(&format!("/sessions/{id}")).await.contains("id=\"cut\""));
+    for _ in 0..100 {
+        let path = format!("/api/sessions/{id}/actions");
+        let ask = post(path).with(&world.agent.secret).json(&shell("ls"));
+        assert_eq!(world.ask(ask).await.status, 200);
+    }
+    let shown = page(&format!("/sessions/{id}")).await;
+    assert!(shown.contains("id=\"cut\"") && shown.contains("href=\"/history\""), "{shown}");
 }

@@ -196,6 +196,41 @@ async fn over_tls_the_cookie_is_for_this_server_alone_and_never_sent_in_the_clea
     assert!(!said.contains("HTTP/1.1 2"), "{said}");
 }
 
+#[tokio::test]
+async fn behind_a_proxy_that_ends_tls_the_cookie_is_as_over_tls() {
+    let url = Some("https://gate.example.com".to_owned());
+    let world = World::new(Setup { url, ..Setup::default() }).await;
+    let link = link(&world).await;
+    let host = |ask: Ask| ask.header("host", "gate.example.com");
+    let asked = host(form(&link)).header("origin", "https://gate.example.com");
+    let answer = world.ask(asked).await;
+    answer.is(303);
+    let set = answer.header("set-cookie").to_owned();
+    assert!(set.starts_with("__Host-countersign=csd_") && set.contains("; Secure"), "{set}");
+    assert_eq!(answer.header("strict-transport-security"), "max-age=31536000");
+    let pair = set.split(';').next().unwrap().to_owned();
+    world.ask(host(get("/api/me")).header("cookie", pair.clone())).await.is(200);
+    let plain = pair.replace("__Host-", "");
+    world.ask(host(get("/api/me")).header("cookie", plain)).await.is(401);
+    // Under `localhost` every other program of the machine would be bound, too.
+    let local = world.ask(get("/api/health").header("host", "localhost")).await;
+    assert_eq!(local.header("strict-transport-security"), "");
+    // A link is whole: it leads to where people reach the server.
+    let invite = post("/api/devices/invite").with(&world.member.device);
+    let made = world.ask(invite).await.is(201);
+    let whole = format!("https://gate.example.com/sign-in?link={}", made["link"].as_str().unwrap());
+    assert_eq!(made["url"], json!(whole));
+}
+
+#[tokio::test]
+async fn without_tls_nothing_promises_it() {
+    let world = world().await;
+    let answer = world.ask(get("/api/health")).await;
+    assert_eq!(answer.header("strict-transport-security"), "");
+    let page = world.ask(get("/sign-in")).await.text();
+    assert!(page.contains("<code>countersign devices invite</code>"), "{page}");
+}
+
 // --- names ---
 
 #[tokio::test]
@@ -230,6 +265,35 @@ async fn under_another_name_nobody_is_answered() {
     assert_eq!(status(&[]).await, 421);
     assert_eq!(status(&["localhost", "evil.example"]).await, 421);
     assert_eq!(status(&["evil.example", "localhost"]).await, 421);
+}
+
+#[tokio::test]
+async fn a_whole_address_must_name_the_same_host_as_the_request() {
+    let world = World::new(Setup { names: vec!["gate.example".into()], ..Setup::default() }).await;
+    let status = async |address: &str, host: &str| {
+        let first = format!("GET {address} HTTP/1.1\r\nHost: {host}\r\n");
+        status_of(&world.raw(format!("{first}Connection: close\r\n\r\n")).await)
+    };
+    for (address, host) in [
+        ("http://evil.example/api/health", "localhost"),
+        ("http://evil.example/api/health", "evil.example"),
+        ("https://evil.example:443/api/health", "gate.example"),
+        ("http://localhost@evil.example/api/health", "localhost"),
+        ("http://evil.example@localhost/api/health", "localhost"),
+        ("http://localhost.evil.example/api/health", "localhost"),
+        ("http://localhost/api/health", "evil.example"),
+        ("http://localhost/api/health", "gate.example"),
+        ("ftp://evil.example/api/health", "localhost"),
+    ] {
+        assert_eq!(status(address, host).await, 421, "{address}, {host}");
+    }
+    for (address, host) in [
+        ("http://localhost/api/health", "localhost"),
+        ("http://Gate.Example:1/api/health", "gate.example:1"),
+        ("http://127.0.0.1/api/health", "127.0.0.1"),
+    ] {
+        assert_eq!(status(address, host).await, 200, "{address}, {host}");
+    }
 }
 
 fn status_of(said: &str) -> u16 {
@@ -403,6 +467,37 @@ async fn no_request_hides_within_another() {
     let said = world.raw(bare.as_bytes()).await;
     assert!(said.matches("HTTP/1.1").count() <= 1, "{said}");
     assert!(!is_halted(&world).await);
+}
+
+#[tokio::test]
+async fn a_request_that_tells_its_length_twice_is_refused() {
+    let world = World::new(tight()).await;
+    let json = shell("ls").to_string();
+    let chunks = format!("{:x}\r\n{json}\r\n0\r\n\r\n", json.len());
+    let (te, cl) = ("Transfer-Encoding: chunked", format!("Content-Length: {}", json.len()));
+    let request = |headers: &str, body: &str| {
+        let head = head(&world, &format!("{headers}\r\n"));
+        format!("{head}{body}")
+    };
+    // Each alone is fine.
+    assert_eq!(status_of(&world.raw(request(te, &chunks)).await), 200);
+    let sound = request(&cl, &json);
+    assert_eq!(status_of(&world.raw(&sound).await), 200);
+    for headers in [
+        format!("{cl}\r\n{te}"),
+        format!("{te}\r\n{cl}"),
+        format!("{cl}\r\n{cl}\r\n{te}"),
+        format!("{te}\r\nX: y\r\ncontent-length:0"),
+        format!("CONTENT-LENGTH:   {}\r\n{te}", chunks.len()),
+        format!("{cl}\n{te}"),
+    ] {
+        let wrong = request(&headers, &chunks);
+        assert_eq!(status_of(&world.raw(&wrong).await), 400, "{headers}");
+        // Also when it comes second, in the same packet.
+        let said = world.raw(format!("{sound}{wrong}")).await;
+        assert_eq!(said.matches("HTTP/1.1 200").count(), 1, "{headers}: {said}");
+        assert_eq!(said.matches("HTTP/1.1 400").count(), 1, "{headers}: {said}");
+    }
 }
 
 // --- paths and methods ---
@@ -599,7 +694,7 @@ async fn scenario() -> (Vec<String>, Vec<Answer>) {
     let link = link(&world).await;
     let fields = json!({"username": "cid", "password": password});
     let site = json!([{"site": "https://example.com", "fields": fields}]);
-    let begin = post("/api/sessions").with(&world.agent.secret);
+    let begin = post("/api/sessions").with(&world.member.device);
     world.ask(begin.clone().json(&json!({"consent": true, "credentials": site}))).await.is(201);
     for wrong in [
         json!({"consent": true, "credentials": [{"site": "nowhere", "fields": fields}]}),

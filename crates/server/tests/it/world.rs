@@ -13,9 +13,10 @@ use countersign_gate::approval::Say;
 use countersign_gate::clock::{Fake, Timestamp};
 use countersign_gate::gate::Reply;
 use countersign_gate::id::{ApprovalId, WorkspaceId};
+use countersign_gate::judging::Executor;
 use countersign_gate::key::{Access, Devices, NewKey};
 use countersign_gate::keyring::Keyring;
-use countersign_gate::process;
+use countersign_gate::process::{self, Process};
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
 use countersign_gate::secret::Secret;
@@ -50,6 +51,11 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) config: Config,
     pub(crate) names: Vec<String>,
+    pub(crate) url: Option<String>,
+    /// Whether the gate knows the processes of this machine, or none.
+    pub(crate) knows_processes: bool,
+    /// Where large actions are judged, if not on threads of the gate.
+    pub(crate) executor: Option<Arc<dyn Executor>>,
 }
 
 impl Default for Setup {
@@ -57,7 +63,16 @@ impl Default for Setup {
         let often = Rate::per_minute(100_000);
         let config = Config { prompts: often, most_pending: 10_000, ..Config::default() };
         let limits = Limits { shutdown_seconds: 5, ..Limits::default() };
-        Self { on_disk: false, tls: false, limits, config, names: Vec::new() }
+        Self {
+            on_disk: false,
+            tls: false,
+            limits,
+            config,
+            names: Vec::new(),
+            url: None,
+            knows_processes: false,
+            executor: None,
+        }
     }
 }
 
@@ -209,9 +224,29 @@ impl World {
         timeout(PATIENCE, send(self.connect().await, self.address, ask)).await.unwrap()
     }
 
+    /// A world that takes this process for something that an agent has started.
+    pub(crate) async fn within_an_agent() -> Self {
+        let world = Self::new(Setup { knows_processes: true, ..Setup::default() }).await;
+        world.register(World::agents_process());
+        world
+    }
+
+    /// The process that [`World::within_an_agent`] takes for the agent: whoever runs the tests.
+    pub(crate) fn agents_process() -> Process {
+        let parent = std::os::unix::process::parent_id();
+        let agent = if parent > 1 { parent } else { std::process::id() };
+        Process::of(agent, &process::System).unwrap()
+    }
+
+    /// Registers an agent as a hook does.
+    pub(crate) fn register(&self, agent: Process) {
+        process::agents::register(&self.folder.0, agent, &process::System).unwrap();
+    }
+
     /// Asks over the local socket.
     pub(crate) async fn ask_locally(&self, ask: Ask) -> Answer {
-        let stream = UnixStream::connect(self.socket()).await.unwrap();
+        let name = countersign_server::SocketName::of(&self.socket()).unwrap();
+        let stream = UnixStream::connect(name.path()).await.unwrap();
         timeout(PATIENCE, send(stream, self.address, ask)).await.unwrap()
     }
 
@@ -252,9 +287,9 @@ impl World {
         (id.to_string(), secret.expose().to_owned())
     }
 
-    /// A session that the member's agent began.
+    /// A session that the member began for their agents.
     pub(crate) async fn session(&self) -> String {
-        let begin = post("/api/sessions").with(&self.agent.secret).json(&json!({"consent": true}));
+        let begin = post("/api/sessions").with(&self.member.device).json(&json!({"consent": true}));
         self.ask(begin).await.is(201)["session_id"].as_str().unwrap().to_owned()
     }
 
@@ -347,11 +382,18 @@ async fn open_gate(
         store: store.clone(),
         keyring: Arc::new(keyring()),
         clock: clock.clone(),
-        processes: Arc::new(process::Fake::default()),
+        processes: if setup.knows_processes {
+            Arc::new(process::System)
+        } else {
+            Arc::new(process::Fake::default())
+        },
         policy: Policy::default(),
         config: setup.config.clone(),
     };
-    let gate = Gate::open(parts).await.unwrap();
+    let mut gate = Gate::open(parts).await.unwrap().knowing_agents_in(folder);
+    if let Some(executor) = &setup.executor {
+        gate = gate.judging_on(Arc::clone(executor));
+    }
     Arc::new(gate.keeping_files_in(&folder.join("files")).unwrap())
 }
 
@@ -374,6 +416,7 @@ async fn serve(gate: &Arc<Gate>, setup: &Setup, folder: &Path) -> (SocketAddr, R
         socket: Some(folder.join("local.sock")),
         tls,
         names: setup.names.clone(),
+        url: setup.url.clone(),
         limits: setup.limits,
         ..Settings::default()
     };
