@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::check::{judged, judged_in};
+use crate::start::binary;
 
 const PROFILE: &str = "applescript";
 
@@ -15,7 +16,7 @@ fn script(script: &str) -> Value {
 
 /// The binary's own `applescript` command.
 fn run(args: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+    let mut child = Command::new(binary())
         .arg("applescript")
         .args(args)
         .env_clear()

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::start::binary;
+
 /// The judgement of one action under a profile.
 pub(crate) fn judged(profile: &str, action: &Value) -> Value {
     judged_in(&json!({ "profile": profile }), action)
@@ -13,7 +15,7 @@ pub(crate) fn judged(profile: &str, action: &Value) -> Value {
 /// The judgement of one action in a context.
 pub(crate) fn judged_in(context: &Value, action: &Value) -> Value {
     let line = json!({ "action": action, "context": context }).to_string();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
+    let mut child = Command::new(binary())
         .args(["check", "--batch"])
         // No configuration of whoever runs the tests has a say.
         .env_clear()

@@ -22,3 +22,6 @@ mod computer_use;
 mod mcp;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+#[path = "../support/start.rs"]
+mod start;

@@ -15,6 +15,7 @@ mod end;
 mod fields;
 mod http;
 mod link;
+mod once;
 mod sdk;
 mod serve;
 

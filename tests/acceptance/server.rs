@@ -20,18 +20,22 @@ mod assistant;
 mod browser;
 mod browser_agent;
 mod client;
+mod clock;
 mod coding_agent;
 mod computer_use;
 mod console;
 mod files;
 mod hosts;
 mod live;
+mod record;
 mod serve;
 
 pub(crate) use browser::{missing, target};
 pub(crate) use client::Client;
 use client::local;
 use live::{Events, Socket};
+
+use crate::start::{binary, program};
 
 /// Longer than anything here takes, on a machine that does much else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +47,6 @@ impl Home {
     pub(crate) fn new() -> Arc<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        // Short: the name of a socket in it must fit into a hundred bytes.
         let folder = std::env::temp_dir().join(format!("cs-{process}-{number}"));
         // A run that was killed may have left one, and another process may get its number.
         let _ = fs::remove_dir_all(&folder);
@@ -98,15 +101,18 @@ impl Setup {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
-        command.env_clear().env("HOME", &self.home.0).current_dir(&self.home.0);
+        let mut command = program(binary(), &self.home.0);
+        command.current_dir(&self.home.0);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
     fn serve(&self) -> Command {
         let mut command = self.command();
-        command.arg("serve").arg("--data").arg(self.home.data()).args(&self.words);
+        command.arg("serve").args(&self.words);
+        if !self.words.iter().any(|word| word == "--data") {
+            command.arg("--data").arg(self.home.data());
+        }
         if !self.words.iter().any(|word| word == "--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
@@ -179,7 +185,7 @@ impl Server {
     }
 
     fn nobody(&self) -> Client {
-        Client { address: self.address, secret: None, device: None }
+        Client { address: self.address, secret: None, device: None, maker: None }
     }
 
     /// Whoever runs it, signed in by the link it printed.

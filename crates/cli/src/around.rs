@@ -10,6 +10,8 @@ use clap::{Args, ValueEnum};
 use countersign_core::Context;
 use countersign_core::context;
 
+use crate::data;
+
 /// Where an action would run and for whom.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Context")]
@@ -80,6 +82,8 @@ impl Around {
             workspace: Some(text(&workspace)?),
             profile: self.bounds.profile.clone(),
             mode: self.bounds.mode.map(Mode::into),
+            own_program: own_program(),
+            own_data: data::usual_folder().as_deref().and_then(Path::to_str).map(str::to_owned),
             ..Context::default()
         })
     }
@@ -106,6 +110,8 @@ pub(crate) fn fill(given: Context, host: &Context) -> Context {
         home: given.home.or_else(|| host.home.clone()),
         profile: given.profile.or_else(|| host.profile.clone()),
         mode: given.mode.or(host.mode),
+        own_program: given.own_program.or_else(|| host.own_program.clone()),
+        own_data: given.own_data.or_else(|| host.own_data.clone()),
         ..given
     }
 }
@@ -113,6 +119,11 @@ pub(crate) fn fill(given: Context, host: &Context) -> Context {
 /// The user's home folder, when the environment names one.
 pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
+/// This very program: the one that hooks start.
+fn own_program() -> Option<String> {
+    env::current_exe().ok()?.to_str().map(str::to_owned)
 }
 
 /// The nearest folder with a `.git`, but never one that holds the whole home folder: a repository

@@ -13,7 +13,7 @@ mod completions;
 mod config;
 mod demo;
 mod devices;
-mod doctor;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 mod halt;
 mod hook;

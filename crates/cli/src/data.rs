@@ -1,9 +1,13 @@
 //! The data folder: where the gate keeps what it must not forget.
 
 use std::env;
+#[cfg(unix)]
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(unix)]
+use anyhow::Context as _;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use countersign_gate::keyring::Keyring;
@@ -42,11 +46,21 @@ impl Data {
     /// Everything that is kept, to change.
     ///
     /// # Errors
-    /// There is nothing, or it cannot be opened.
+    /// There is nothing, others can get at it, or it cannot be opened.
     pub(crate) fn write(&self) -> Result<Sqlite> {
-        let folder = self.existing()?;
+        let folder = self.writable()?;
         let keyring = Arc::new(Keyring::existing(&folder)?);
         Ok(Sqlite::open(&database(&folder), keyring)?)
+    }
+
+    /// The folder, to change what is in it.
+    ///
+    /// # Errors
+    /// There is nothing in it, or others can get at it.
+    pub(crate) fn writable(&self) -> Result<PathBuf> {
+        let folder = self.existing()?;
+        check_private(&folder)?;
+        Ok(folder)
     }
 
     /// The server's own keys.
@@ -60,7 +74,7 @@ impl Data {
     /// A folder that holds a database, so that a mistyped name makes no empty one.
     fn existing(&self) -> Result<PathBuf> {
         let folder = self.folder()?;
-        if !database(&folder).is_file() {
+        if !database(&folder).is_file() && !Sqlite::note_of(&database(&folder)).is_file() {
             bail!("no records in `{}`: nothing has been gated there yet", folder.display());
         }
         Ok(folder)
@@ -76,7 +90,34 @@ pub(crate) fn usual_folder() -> Option<PathBuf> {
     })
 }
 
-fn database(folder: &Path) -> PathBuf {
+/// Refuses a data folder that others can look into or change, or that is somebody else's.
+///
+/// # Errors
+/// It is such a folder, or cannot be looked at.
+#[cfg(unix)]
+pub(crate) fn check_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    const OTHERS: u32 = 0o077;
+    let shown = folder.display();
+    let metadata = fs::metadata(folder).with_context(|| format!("cannot look at `{shown}`"))?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        bail!(
+            "the data folder `{shown}` belongs to another user: name one of your own with --data"
+        );
+    }
+    if metadata.mode() & OTHERS != 0 {
+        bail!("the data folder `{shown}` is open to others: close it with `chmod 700 {shown}`");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_private(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// The database in a data folder.
+pub(crate) fn database(folder: &Path) -> PathBuf {
     folder.join(Sqlite::FILE)
 }
 

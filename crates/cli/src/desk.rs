@@ -14,7 +14,6 @@ use countersign_core::{Action, Context, Judgement, Verdict};
 use countersign_gate::secret::{Secret, SecretKind};
 use hyper::Method;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::client::{self, Address, Client, ClientError, Refused};
 use crate::hook::Options;
@@ -22,6 +21,13 @@ use crate::listing::{field, part};
 use crate::serving;
 
 mod agent;
+mod waiting;
+
+pub(crate) use waiting::{Patient, Waiter};
+
+use waiting::Pace;
+
+pub(crate) use agent::register;
 
 /// The variable that holds a key of the agent's side.
 pub(crate) const KEY: &str = "COUNTERSIGN_KEY";
@@ -49,9 +55,9 @@ impl Case<'_> {
 }
 
 /// What came of asking.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
-    /// A person said yes, or had said so before.
+    /// What must be asked about is agreed to; by whom, it says itself.
     Agreed(Permitted),
     /// Nothing had to be asked.
     Permitted(Permitted),
@@ -62,39 +68,20 @@ pub(crate) enum Outcome {
 }
 
 /// What was let through, for whoever can say how it went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Permitted {
     action: String,
     session: Option<String>,
+    /// Who or what has agreed, in the server's word.
+    by: String,
+    /// The action as a person wants it, where they have changed it: only that may run.
+    pub(crate) edited: Option<Box<Action>>,
 }
 
-/// Whoever waits for an answer.
-pub(crate) trait Waiter {
-    /// How long there still is.
-    fn left(&self) -> Duration;
-    /// The question waits under this name.
-    fn asked(&self, approval: &str);
-}
-
-/// Waits as long as it takes, and tells the name of the question once it has one.
-pub(crate) struct Patient(UnboundedSender<String>);
-
-impl Patient {
-    /// With where the name is told.
-    pub(crate) fn new() -> (Self, UnboundedReceiver<String>) {
-        let (to, from) = unbounded_channel();
-        (Self(to), from)
-    }
-}
-
-impl Waiter for Patient {
-    fn left(&self) -> Duration {
-        A_DAY
-    }
-
-    fn asked(&self, approval: &str) {
-        // Whoever is no longer interested takes no question back, either.
-        let _ = self.0.send(approval.to_owned());
+impl Permitted {
+    /// How the yes came about, for the host's user.
+    pub(crate) fn told(&self) -> &'static str {
+        waiting::told(&self.by)
     }
 }
 
@@ -149,7 +136,7 @@ impl Desk {
         waiter: &impl Waiter,
     ) -> Outcome {
         let resumed = async {
-            let (session, proposal) = self.proposal(case).await?;
+            let (session, proposal) = self.proposal(case, waiter).await?;
             self.wait(approval, &proposal, session.as_deref(), waiter).await
         };
         resumed.await.unwrap_or_else(|error| failed(&error))
@@ -171,17 +158,20 @@ impl Desk {
                 let session = self.session(label).await?;
                 question.insert("session_id".to_owned(), Value::from(session));
             }
+            let mut pace = Pace::new();
             loop {
                 let body = Value::Object(question.clone());
                 let path = "/api/confirmations";
+                pace.asks();
                 let answer = self.client.ask(Method::POST, path, Some(&body), Some(WAIT)).await?;
                 if answer.get("approved").is_some() {
                     return Ok(answer);
                 }
                 let id = field(&answer, "approval_id");
                 if question.insert("approval_id".to_owned(), Value::from(id)).is_none() {
-                    waiter.asked(id);
+                    waiter.asked(self, id);
                 }
+                pace.pause(waiter.left()).await;
             }
         };
         confirmed.await.map_err(|error| failed(&error))
@@ -217,54 +207,31 @@ impl Desk {
     }
 
     async fn settle(&self, case: &Case<'_>, waiter: &impl Waiter) -> Result<Outcome, ClientError> {
-        let (session, proposal) = self.proposal(case).await?;
-        if let Some(session) = &session
-            && let Some(permitted) = self.has_agreed(session, &proposal).await?
-        {
-            return Ok(Outcome::Agreed(permitted));
-        }
+        let (session, proposal) = self.proposal(case, waiter).await?;
         let answer = self.client.post("/api/actions", &proposal).await?;
         if field(&answer, "status") == "permitted" {
             return Ok(unasked(case, &answer, Permitted::of(&answer, session.as_deref())));
         }
         let id = field(&answer, "approval_id").to_owned();
-        waiter.asked(&id);
+        waiter.asked(self, &id);
         self.wait(&id, &proposal, session.as_deref(), waiter).await
     }
 
     /// What is proposed, in which session.
-    async fn proposal(&self, case: &Case<'_>) -> Result<(Option<String>, Value), ClientError> {
+    async fn proposal(
+        &self,
+        case: &Case<'_>,
+        waiter: &impl Waiter,
+    ) -> Result<(Option<String>, Value), ClientError> {
         let session = match &self.session {
             Some(label) => Some(self.session(label).await?),
             None => None,
         };
         let proposal = json!({
             "action": case.action, "context": case.context, "session_id": session,
+            "waits": waiter.waits(), "relays": waiter.relays(), "call_id": waiter.call_id(),
         });
         Ok((session, proposal))
-    }
-
-    /// Uses a yes to this very call that came after an earlier hook had run out of time.
-    async fn has_agreed(
-        &self,
-        session: &str,
-        proposal: &Value,
-    ) -> Result<Option<Permitted>, ClientError> {
-        let path = format!("/api/approvals?state=approved&session_id={}", part(session));
-        let found = self.client.get(&path).await?;
-        let found = found.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-        for approval in found {
-            if approval.get("proposed") != proposal.get("action") {
-                continue;
-            }
-            let id = part(field(&approval, "approval_id"));
-            // Whether it is the same, the gate says: what it shows may be masked.
-            let path = format!("/api/approvals/{id}/spend");
-            if let Ok(spent) = self.client.post(&path, proposal).await {
-                return Ok(Some(Permitted::of(&spent, Some(session))));
-            }
-        }
-        Ok(None)
     }
 
     /// Waits until a person has answered, then uses the yes.
@@ -275,20 +242,41 @@ impl Desk {
         session: Option<&str>,
         waiter: &impl Waiter,
     ) -> Result<Outcome, ClientError> {
-        let path = format!("/api/approvals/{}", part(id));
-        loop {
+        let mut path = format!("/api/approvals/{}", part(id));
+        let mut pace = Pace::new();
+        while !waiter.left().is_zero() {
             let left = u32::try_from(waiter.left().as_secs()).unwrap_or(WAIT);
+            pace.asks();
             let found =
                 self.client.ask(Method::GET, &path, None, Some(left.clamp(1, WAIT))).await?;
-            match field(&found, "state") {
-                "pending" => {}
-                "approved" => {
-                    let spent = self.client.post(&format!("{path}/spend"), proposal).await?;
-                    return Ok(Outcome::Agreed(Permitted::of(&spent, session)));
+            match (field(&found, "state"), field(&found, "replaced_by")) {
+                ("pending", _) => pace.pause(waiter.left()).await,
+                ("approved", _) => {
+                    let edited = match edited(&found, proposal) {
+                        Ok(Some(edited)) if !waiter.takes(&edited) => {
+                            return Ok(Outcome::Refused(waiting::changed(&edited)));
+                        }
+                        Ok(edited) => edited,
+                        Err(_) => return Ok(Outcome::Refused(OTHER_ACTION.to_owned())),
+                    };
+                    let mut proposal = proposal.clone();
+                    if let (Some(edited), Some(fields)) = (&edited, proposal.as_object_mut()) {
+                        fields.insert("action".to_owned(), json!(edited));
+                    }
+                    let spent = self.client.post(&format!("{path}/spend"), &proposal).await?;
+                    return Ok(agreed(&spent, edited, session));
                 }
-                state => return Ok(Outcome::Refused(said_no(state, field(&found, "feedback")))),
+                // A person wants it otherwise: that is what is waited for now.
+                ("cancelled", next) if !next.is_empty() => {
+                    path = format!("/api/approvals/{}", part(next));
+                    waiter.asked(self, next);
+                }
+                (state, _) => {
+                    return Ok(Outcome::Refused(said_no(state, field(&found, "feedback"))));
+                }
             }
         }
+        Ok(Outcome::Refused(said_no("expired", "")))
     }
 
     /// The session of this run of the agent. The server keeps it, so that no file of ours says
@@ -296,29 +284,47 @@ impl Desk {
     async fn session(&self, label: &str) -> Result<String, ClientError> {
         let process = agent::process();
         let process = serde_json::to_value(process).unwrap_or_default();
-        let open = self.client.get("/api/sessions?state=active&limit=200").await?;
-        let open = open.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-        let ours = open.iter().find(|session| {
-            let plan = session.get("plan");
-            let said =
-                |name: &str| plan.and_then(|plan| plan.get(name)).cloned().unwrap_or_default();
-            said("task") == label && said("process") == process && said("auto_confirm") == false
-        });
-        if let Some(session) = ours {
-            return Ok(field(session, "session_id").to_owned());
-        }
         let plan = json!({"task": label, "process": process});
-        let body = json!({"consent": true, "plan": plan});
+        let body = json!({"consent": true, "reuse": true, "plan": plan});
         let made = self.client.post("/api/sessions", &body).await?;
         Ok(field(&made, "session_id").to_owned())
     }
 }
 
+const OTHER_ACTION: &str =
+    "Countersign: a person agreed to another action than this one, so this is refused.";
+
+/// A yes that was used, on exactly the action that was named.
+fn agreed(spent: &Value, edited: Option<Action>, session: Option<&str>) -> Outcome {
+    if spent.get("edited").is_some_and(|other| !other.is_null()) {
+        return Outcome::Refused(OTHER_ACTION.to_owned());
+    }
+    let edited = edited.map(Box::new);
+    Outcome::Agreed(Permitted { edited, ..Permitted::of(spent, session) })
+}
+
 impl Permitted {
     fn of(answer: &Value, session: Option<&str>) -> Self {
-        let session = session.map(str::to_owned);
-        Self { action: field(answer, "action_id").to_owned(), session }
+        Self {
+            action: field(answer, "action_id").to_owned(),
+            session: session.map(str::to_owned),
+            by: field(answer, "by").to_owned(),
+            edited: None,
+        }
     }
+}
+
+/// The action as a person wants it, where that is another one than was proposed.
+///
+/// # Errors
+/// It cannot be read.
+fn edited(found: &Value, proposal: &Value) -> Result<Option<Action>, serde_json::Error> {
+    let replaces = found.get("replaces").is_some_and(|replaced| !replaced.is_null());
+    let wanted = found.get("proposed").unwrap_or(&Value::Null);
+    if !replaces || Some(wanted) == proposal.get("action") {
+        return Ok(None);
+    }
+    serde_json::from_value(wanted.clone()).map(Some)
 }
 
 /// What a server lets through without asking anybody. That is an answer only if it knows why we
@@ -414,7 +420,8 @@ fn start(socket: &Path, within: Duration) -> Result<()> {
 
 #[cfg(unix)]
 fn listens(socket: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(socket).is_ok()
+    let name = countersign_server::SocketName::of(socket);
+    name.is_ok_and(|name| std::os::unix::net::UnixStream::connect(name.path()).is_ok())
 }
 
 #[cfg(not(unix))]

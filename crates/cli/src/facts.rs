@@ -159,7 +159,7 @@ fn is_elsewhere(fact: &Fact) -> bool {
 /// The path a fact is about, if it is about one that can be looked at.
 fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
     let (last, change) = match kind {
-        FactKind::Read | FactKind::List | FactKind::Chmod | FactKind::Chown => {
+        FactKind::Read | FactKind::List | FactKind::Chmod | FactKind::Chown | FactKind::Link => {
             (Last::Follow, Change::Keeps)
         }
         FactKind::Write | FactKind::Append => (Last::Follow, Change::Loses),

@@ -9,32 +9,32 @@
 //! ```
 //!
 //! Whatever goes wrong is a no: input that cannot be read, a panic, a configuration that is wrong,
-//! a server that does not answer. A thread of its own says no before the host's clock runs out,
-//! because for nearly every host a hook that is late is a yes. Judging starts no runtime, opens
-//! no store and asks no server.
+//! a server that does not answer, a signal. A thread of its own says no before the host's clock
+//! runs out, because for nearly every host a hook that is late or killed is a yes. Judging starts
+//! no runtime, opens no store and asks no server.
 
 use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Context, Judgement, Verdict};
-use serde_json::Value;
+use countersign_core::{Action, Context, Judgement, Verdict};
+use serde_json::{Value, json};
 
 use crate::around::Around;
 use crate::client::block_on;
-use crate::desk::{Case, Desk, Outcome, Waiter};
+use crate::desk::{Case, Desk, Outcome, Permitted, Waiter};
 use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
-use crate::{case, data, serving, settings};
+use crate::{case, data, desk, serving, settings};
 
+mod mouth;
 mod options;
 
+use mouth::Mouth;
 pub(crate) use options::Options;
 
 /// More than any call of a tool; what is longer is refused unread.
@@ -63,22 +63,22 @@ pub(crate) fn named(words: &[OsString]) -> Option<u8> {
 /// Answers one event of a host, on standard output.
 pub(crate) fn run(host: &'static dyn Host, timeout: Option<Duration>) -> u8 {
     let clock = Clock::start(timeout.unwrap_or_else(|| host.patience()));
-    let mouth = Arc::new(Mouth::default());
-    let reply = match watch(host, &clock, &mouth) {
-        Ok(()) => guarded(host, || answer(host, &clock, &mouth)),
-        Err(error) => host.broken(&format!("Countersign cannot watch the time ({error}).")),
+    let mouth = Arc::new(Mouth::new(host));
+    let reply = match mouth::watch(clock, &mouth) {
+        Ok(()) => guarded(&mouth, || answer(host, &clock, &mouth)),
+        Err(error) => mouth.broken(&format!("Countersign cannot watch the time ({error}).")),
     };
     mouth.say(&reply)
 }
 
 /// Runs work whose panic or failure is a no.
-fn guarded(host: &dyn Host, work: impl FnOnce() -> Result<Reply>) -> Reply {
+fn guarded(mouth: &Mouth, work: impl FnOnce() -> Result<Reply>) -> Reply {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(reply)) => reply,
-        Ok(Err(error)) => host.broken(&short(&format!(
+        Ok(Err(error)) => mouth.broken(&short(&format!(
             "Countersign refused this, for something is wrong: {error:#}."
         ))),
-        Err(_) => host.broken("Countersign failed inside, so this is refused."),
+        Err(_) => mouth.broken("Countersign failed inside, so this is refused."),
     }
 }
 
@@ -101,80 +101,27 @@ impl Clock {
     }
 }
 
-/// What may be said once, by whoever is first.
-#[derive(Debug, Default)]
-pub(crate) struct Mouth {
-    used: AtomicBool,
-    /// What to say when time runs out.
-    late: Mutex<String>,
-}
-
-impl Mouth {
-    /// From now on, being late means this.
-    pub(crate) fn when_late(&self, reason: String) {
-        *self.late.lock().unwrap_or_else(PoisonError::into_inner) = reason;
-    }
-
-    fn say(&self, reply: &Reply) -> u8 {
-        if self.used.swap(true, Ordering::SeqCst) {
-            // The other one is saying no, and ends this process when it has.
-            loop {
-                thread::park();
-            }
-        }
-        write(reply)
-    }
-
-    fn say_late(&self, host: &dyn Host) {
-        if self.used.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let reason = self.late.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reason = if reason.is_empty() {
-            "Countersign did not finish in time, so this is refused."
-        } else {
-            &reason
-        };
-        let code = write(&host.broken(reason));
-        std::process::exit(i32::from(code));
-    }
-}
-
-/// Writes an answer, and gives the code to end with.
-fn write(reply: &Reply) -> u8 {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(reply.out.as_bytes()).and_then(|()| out.flush());
-    let _ = io::stderr().write_all(reply.err.as_bytes());
-    // An answer nobody got must not look like the one that says nothing.
-    if written.is_err() { 2 } else { reply.code }
-}
-
-fn watch(host: &'static dyn Host, clock: &Clock, mouth: &Arc<Mouth>) -> io::Result<()> {
-    let (clock, mouth) = (*clock, Arc::clone(mouth));
-    let watch = move || {
-        while !clock.left().is_zero() {
-            thread::sleep(clock.left());
-        }
-        mouth.say_late(host);
-    };
-    // Small: it only sleeps and writes.
-    thread::Builder::new().stack_size(128 << 10).spawn(watch).map(drop)
-}
-
 /// What is to be answered, and until when.
-pub(crate) struct Turn<'a> {
-    pub(crate) host: &'a dyn Host,
-    pub(crate) told: &'a Told,
-    pub(crate) clock: &'a Clock,
-    pub(crate) mouth: &'a Mouth,
+struct Turn<'a> {
+    host: &'a dyn Host,
+    /// What the host said, as it came.
+    payload: &'a Value,
+    told: &'a Told,
+    clock: &'a Clock,
+    mouth: &'a Mouth,
 }
 
 fn answer(host: &dyn Host, clock: &Clock, mouth: &Mouth) -> Result<Reply> {
-    let told = match host.decode(&read(io::stdin().lock())?) {
+    if let Some(folder) = data::usual_folder() {
+        desk::register(&folder);
+    }
+    let payload = read(io::stdin().lock())?;
+    let told = match host.decode(&payload) {
         Ok(told) => told,
         Err(Unreadable(why)) => bail!("what {} said cannot be understood: {why}", host.title()),
     };
-    let decision = Turn { host, told: &told, clock, mouth }.decide()?;
+    mouth.about(&told.event);
+    let decision = Turn { host, payload: &payload, told: &told, clock, mouth }.decide()?;
     Ok(host.encode(&told.event, &decision.as_said()))
 }
 
@@ -188,10 +135,13 @@ fn read(input: impl io::Read) -> Result<Value> {
 }
 
 /// What came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Decision {
     Neutral,
-    Approved,
+    /// It may run; how that came about.
+    Approved(&'static str),
+    /// It may run with this input in place of its own.
+    Changed(Value),
     Deny(String),
     Ask(String),
 }
@@ -200,7 +150,8 @@ impl Decision {
     fn as_said(&self) -> Said<'_> {
         match self {
             Self::Neutral => Said::Neutral,
-            Self::Approved => Said::Approved,
+            Self::Approved(how) => Said::Approved(how),
+            Self::Changed(input) => Said::Changed(input),
             Self::Deny(reason) => Said::Deny(reason),
             Self::Ask(reason) => Said::Ask(reason),
         }
@@ -273,14 +224,38 @@ impl Turn<'_> {
         };
         for case in cases {
             let outcome = block_on(async { Ok(desk.ask(case, self).await) });
+            self.mouth.answered();
             match outcome.unwrap_or_else(|error| Outcome::Nobody(format!("{error:#}"))) {
-                Outcome::Agreed(_) => decision = Decision::Approved,
+                Outcome::Agreed(Permitted { edited: Some(edited), .. }) => {
+                    return self.changed(&edited, cases);
+                }
+                Outcome::Agreed(permitted) => decision = Decision::Approved(permitted.told()),
                 Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
                 Outcome::Nobody(why) => return self.nobody(case, &why),
             }
         }
         decision
+    }
+
+    /// A person wants the call otherwise. What they want is judged here as well: the server may
+    /// not know the project's own rules.
+    fn changed(&self, edited: &Action, cases: &[Case<'_>]) -> Decision {
+        let refused =
+            || Decision::Deny("Countersign: the changed action cannot be run.".to_owned());
+        let ([case], Some(input)) = (cases, self.host.changed(self.payload, edited)) else {
+            return refused();
+        };
+        let judged = settings::policy(&case.context).and_then(|policy| {
+            Ok(case::judge_with_facts(edited, &policy, &mut case.context.clone())?)
+        });
+        match judged {
+            Ok(judgement) if judgement.verdict == Verdict::Block => {
+                Decision::Deny(refusal(&judgement))
+            }
+            Ok(_) => Decision::Changed(input),
+            Err(_) => refused(),
+        }
     }
 
     /// There is nobody to ask through us: the host must, or it is a no.
@@ -310,11 +285,28 @@ impl Waiter for Turn<'_> {
         self.clock.left()
     }
 
-    fn asked(&self, approval: &str) {
-        self.mouth.when_late(format!(
-            "Countersign: nobody has answered in time. The question {approval} may still wait: \
-             tell the user, and try the very same call again once they have answered."
-        ));
+    fn asked(&self, desk: &Desk, approval: &str) {
+        let late = "Countersign: nobody has answered in time, and silence is a no. The question is \
+                    withdrawn. Tell the user; when they are there, the same call asks again.";
+        self.mouth.asked(desk, approval, late.to_owned());
+    }
+
+    fn waits(&self) -> Value {
+        json!({"seconds": self.clock.left().as_secs()})
+    }
+
+    fn relays(&self) -> bool {
+        true
+    }
+
+    fn call_id(&self) -> Option<String> {
+        self.told.call.clone()
+    }
+
+    fn takes(&self, edited: &Action) -> bool {
+        // Of several actions in one call nobody could say which one was changed.
+        let single = matches!(&self.told.what, What::Acts(actions) if actions.len() == 1);
+        single && self.host.changed(self.payload, edited).is_some()
     }
 }
 
@@ -382,9 +374,10 @@ mod tests {
     #[test]
     fn a_panic_and_an_error_are_a_no_for_every_host() {
         for host in HOSTS {
-            let panicked = guarded(*host, || panic!("on purpose"));
+            let mouth = Mouth::new(*host);
+            let panicked = guarded(&mouth, || panic!("on purpose"));
             assert!(host.is_stopped_by(&panicked), "{}: {panicked:?}", host.name());
-            let failed = guarded(*host, || bail!("something \"odd\"\n"));
+            let failed = guarded(&mouth, || bail!("something \"odd\"\n"));
             assert!(host.is_stopped_by(&failed), "{}: {failed:?}", host.name());
         }
     }

@@ -5,6 +5,7 @@
 //! a host, so each file also knows how its host reads an answer, and `doctor` and the tests hold
 //! our answers against that.
 
+use std::path::Path;
 use std::time::Duration;
 
 use countersign_core::Action;
@@ -18,11 +19,13 @@ pub(crate) mod tool;
 
 mod claude_code;
 mod cline;
-mod codex;
+pub(crate) mod codex;
 mod copilot;
 mod cursor;
 mod droid;
 mod gemini;
+#[cfg(test)]
+mod guarded;
 mod opencode;
 mod vscode;
 mod windsurf;
@@ -73,9 +76,16 @@ pub(crate) trait Host: Sync {
     /// What it is answered.
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply;
 
-    /// What it is answered when something went wrong in here, before or after the event was known.
-    fn broken(&self, reason: &str) -> Reply {
-        self.encode("", &Said::Deny(reason))
+    /// What it is answered when something went wrong in here. The event is empty while it is not
+    /// known yet.
+    fn broken(&self, event: &str, reason: &str) -> Reply {
+        self.encode(event, &Said::Deny(reason))
+    }
+
+    /// The input of a call as a person wants it, for hosts that take a changed one. It is the
+    /// action that a person agreed to and nothing else, read back by [`Host::decode`].
+    fn changed(&self, _payload: &Value, _edited: &Action) -> Option<Value> {
+        None
     }
 
     /// Whether its own question reaches a person, or stops where there is none.
@@ -92,6 +102,17 @@ pub(crate) trait Host: Sync {
     /// # Errors
     /// There is no such place, or what is there cannot be read.
     fn plan(&self, installed: &Installed<'_>) -> anyhow::Result<Vec<place::Change>>;
+
+    /// Why it does not run a hook that this file of its names, and what to do about it: some hosts
+    /// skip a hook until their user has accepted it.
+    fn skips(&self, _: &Installed<'_>, _file: &Path, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// What its user must do in the host after the hook was installed.
+    fn accepting(&self, _: Scope) -> Option<&'static str> {
+        None
+    }
 
     /// Where it may be installed.
     fn scopes(&self) -> &'static [Scope] {
@@ -132,6 +153,8 @@ pub(crate) struct Told {
     pub(crate) session: Option<String>,
     /// Where the agent is.
     pub(crate) cwd: Option<String>,
+    /// What it calls this one call, where it has a name for it.
+    pub(crate) call: Option<String>,
     pub(crate) what: What,
 }
 
@@ -144,7 +167,7 @@ pub(crate) enum What {
     Prompts(Vec<Action>),
     /// Something that must not be.
     Refused(String),
-    /// Nothing that is ours to judge.
+    /// Nothing that is ours to judge: an event that the host's file lists by name.
     #[default]
     Nothing,
 }
@@ -154,8 +177,11 @@ pub(crate) enum What {
 pub(crate) enum Said<'a> {
     /// Nothing against it: the host does as it would without us.
     Neutral,
-    /// A person has said yes to this very call.
-    Approved,
+    /// What had to be asked about is agreed to, and how that came about.
+    Approved(&'a str),
+    /// A person has said yes to the call with this input in place of its own. Said only to hosts
+    /// that take one; to any other it is a no.
+    Changed(&'a Value),
     /// No, and why.
     Deny(&'a str),
     /// The host must ask its own user.
@@ -200,7 +226,16 @@ impl Unreadable {
     pub(crate) fn missing(field: &str) -> Self {
         Self(format!("there is no `{field}`"))
     }
+
+    /// An event that nobody here knows: it may be one in which something happens.
+    pub(crate) fn event(name: &str) -> Self {
+        Self(format!("there is no event `{}` that is known here", crate::show::one_line(name)))
+    }
 }
+
+/// What hosts that take no changed input are told, should they ever be offered one.
+pub(crate) const UNCHANGEABLE: &str =
+    "Countersign: a person agreed to this only with a change that cannot be made here.";
 
 /// A text field.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
@@ -245,8 +280,10 @@ mod tests {
             let says = |said: &Said<'_>| host.is_stopped_by(&host.encode(&event, said));
             assert!(says(&Said::Deny("no")), "{}", host.name());
             assert!(!says(&Said::Neutral), "{}", host.name());
-            assert!(!says(&Said::Approved), "{}", host.name());
-            assert!(host.is_stopped_by(&host.broken("no")), "{}", host.name());
+            assert!(!says(&Said::Approved("yes")), "{}", host.name());
+            for event in ["", event.as_str()] {
+                assert!(host.is_stopped_by(&host.broken(event, "no")), "{}", host.name());
+            }
         }
     }
 
@@ -254,8 +291,9 @@ mod tests {
     fn every_answer_is_at_most_one_object_and_every_no_has_a_reason() {
         for host in HOSTS {
             let event = host.decode(&host.canary("ls", "/w")).expect("it is its own").event;
-            for said in [Said::Neutral, Said::Approved, Said::Deny("because"), Said::Ask("because")]
-            {
+            let input = json!({"command": "ls"});
+            let all = [Said::Neutral, Said::Approved("yes"), Said::Changed(&input)];
+            for said in all.into_iter().chain([Said::Deny("because"), Said::Ask("because")]) {
                 let reply = host.encode(&event, &said);
                 let fine = reply.out.is_empty() || reply.object().is_some();
                 assert!(fine, "{}: {reply:?}", host.name());
@@ -276,6 +314,29 @@ mod tests {
             };
             assert_eq!((command.as_str(), told.cwd.as_deref()), ("rm -rf /", Some("/w")));
         }
+    }
+
+    #[test]
+    fn a_changed_input_reaches_hosts_that_take_one_and_stops_all_others() {
+        let edited = Action::Shell { command: "git push".to_owned(), cwd: None };
+        let takes: Vec<_> = HOSTS
+            .iter()
+            .filter(|host| {
+                let canary = host.canary("git push --force", "/w");
+                let told = host.decode(&canary).expect("it is its own");
+                let changed = host.changed(&canary, &edited);
+                let input = changed.clone().unwrap_or_else(|| json!({"command": "git push"}));
+                let reply = host.encode(&told.event, &Said::Changed(&input));
+                assert_eq!(changed.is_none(), host.is_stopped_by(&reply), "{}", host.name());
+                assert!(changed.is_none() || reply.out.contains("\"git push\""), "{reply:?}");
+                // Another kind of thing is no input of this tool.
+                let other = Action::Navigate { url: "https://a.example".to_owned() };
+                assert_eq!(host.changed(&canary, &other), None, "{}", host.name());
+                changed.is_some()
+            })
+            .map(|host| host.name())
+            .collect();
+        assert_eq!(takes, ["claude-code", "codex", "gemini", "copilot", "vscode", "opencode"]);
     }
 
     #[test]

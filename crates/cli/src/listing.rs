@@ -33,6 +33,43 @@ impl Whose {
     }
 }
 
+/// The beginning of a list.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) items: Vec<Value>,
+    rest: Rest,
+}
+
+/// What a list has beyond its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    /// So many.
+    Known(usize),
+    /// At least one.
+    Unknown,
+}
+
+impl Found {
+    /// Says on standard error that there is more, and how to see it. Standard output is the list's.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn say_if_cut(&self) -> io::Result<()> {
+        match self.rest {
+            Rest::Nothing => Ok(()),
+            Rest::Known(more) => {
+                let all = self.items.len().saturating_add(more);
+                writeln!(io::stderr(), "{more} more: --limit {all} lists all")
+            }
+            Rest::Unknown => {
+                let listed = self.items.len();
+                writeln!(io::stderr(), "more than {listed}: a higher --limit lists the others too")
+            }
+        }
+    }
+}
+
 /// So many things of a list, over as many pages as it takes.
 ///
 /// # Errors
@@ -42,24 +79,27 @@ pub(crate) async fn pages(
     path: &str,
     query: &[(&'static str, String)],
     most: usize,
-) -> Result<Vec<Value>> {
+) -> Result<Found> {
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
         let missing = most.saturating_sub(items.len());
         if missing == 0 {
-            return Ok(items);
+            return Ok(Found { items, rest: Rest::Unknown });
         }
         let mut query = query.to_vec();
         query.push(("limit", missing.min(PAGE).to_string()));
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let mut page = client.get(&with_query(path, &query)).await?;
         if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
-            items.extend(more.into_iter().take(missing));
+            items.extend(more);
         }
         cursor = page.get("next").and_then(Value::as_str).map(str::to_owned);
         if cursor.is_none() {
-            return Ok(items);
+            let beyond = items.len().saturating_sub(most);
+            items.truncate(most);
+            let rest = if beyond == 0 { Rest::Nothing } else { Rest::Known(beyond) };
+            return Ok(Found { items, rest });
         }
     }
 }

@@ -30,6 +30,8 @@ mod hook;
 mod host;
 mod input;
 mod listing;
+#[cfg(unix)]
+mod live;
 mod mcp;
 mod moment;
 mod quote;

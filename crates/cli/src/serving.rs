@@ -17,7 +17,7 @@ use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
 use countersign_server::{App, Bound, Settings, bind};
 
-use crate::settings;
+use crate::{data, settings};
 
 /// The socket for programs of the same user, in the data folder.
 pub(crate) const SOCKET: &str = "server.sock";
@@ -31,6 +31,9 @@ pub(crate) const URL: &str = "server.url";
 pub(crate) const HALTED: &str = "server.halted";
 /// How often the clock is looked at.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Said with what is wrong where the gate cannot be opened.
+const WHAT_TO_DO: &str = "nothing is served. If the record is damaged, `countersign audit verify` \
+    says how, and `countersign audit begin-anew` leaves it behind";
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
 
 /// What a server is made of.
@@ -66,7 +69,8 @@ impl Serving {
         let claim = claim(&folder)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
-        let store = Arc::new(Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring))?);
+        let store = Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring));
+        let store = Arc::new(store.context(WHAT_TO_DO)?);
         let parts = Parts {
             store,
             keyring,
@@ -76,7 +80,8 @@ impl Serving {
             config,
         };
         let files = folder.join(FILES);
-        let gate = Gate::open(parts).await?.keeping_files_in(&files);
+        let gate = Gate::open(parts).await.context(WHAT_TO_DO)?;
+        let gate = gate.knowing_agents_in(&folder).keeping_files_in(&files);
         let gate = gate.with_context(|| format!("cannot keep files in `{}`", files.display()))?;
         let gate = Arc::new(gate);
         tell_hooks(&gate, &folder).await?;
@@ -93,6 +98,19 @@ impl Serving {
     /// Where people sign in with a link.
     pub(crate) fn sign_in_url(&self, link: &Secret) -> String {
         format!("{}/sign-in?link={}", self.bound.url(), link.expose())
+    }
+
+    /// Makes a link for the owner, whatever devices they have: they may have lost them all.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(crate) async fn invite_owner(&mut self) -> Result<()> {
+        let owner = self.gate.owner().await?.filter(|_| self.link.is_none());
+        if let Some(owner) = owner {
+            let owner = self.gate.by_channel(&owner).await?;
+            self.link = Some(self.gate.invite(&owner).await?);
+        }
+        Ok(())
     }
 
     /// Serves until told to stop.
@@ -146,10 +164,10 @@ async fn first_link(gate: &Gate) -> Result<Option<Secret>> {
         return Ok(Some(link));
     }
     let Some(owner) = gate.owner().await? else { return Ok(None) };
-    let owner = gate.by_channel(&owner).await?;
-    let signed_in =
-        gate.devices(&owner).await?.iter().any(countersign_gate::user::Device::is_console);
-    Ok(if signed_in { None } else { Some(gate.invite(&owner).await?) })
+    if gate.has_console(&owner).await? {
+        return Ok(None);
+    }
+    Ok(Some(gate.invite(&gate.by_channel(&owner).await?).await?))
 }
 
 async fn announce(
@@ -160,7 +178,7 @@ async fn announce(
     if told.is_empty() {
         return Ok(Vec::new());
     }
-    let clock: Arc<System> = Arc::new(System);
+    let clock = gate.clock();
     let desk = Arc::new(FrontDesk::new(gate, gate.owner().await?));
     let (mut audiences, mut dispatchers) = (Vec::new(), Vec::new());
     for Configured { user, settings } in told {
@@ -174,20 +192,20 @@ async fn announce(
     Ok(dispatchers)
 }
 
-/// Makes a folder that only its owner may look into. One that is there stays as it is: somebody
-/// may have named a folder that others use too, and what we put into it is private by itself.
+/// Makes a folder that only its owner may look into, and refuses one that others may.
 fn make_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let wrong = || format!("cannot make the data folder `{}`", folder.display());
-    builder.create(folder).with_context(wrong)
+    builder.create(folder).with_context(wrong)?;
+    data::check_private(folder)
 }
 
 /// Takes the data folder before anything in it is looked at: a second server would take sessions
 /// whose credentials the first one holds for lost, and end them.
-fn claim(folder: &Path) -> Result<File> {
+pub(crate) fn claim(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let wrong = || format!("cannot lock `{}`", path.display());
     let mut options = File::options();

@@ -14,9 +14,8 @@ use crate::server::{Server, Setup, text, until};
 fn deaf(setup: &Setup, trap: &str) -> (Child, u32) {
     let file = setup.home.0.join("pid");
     let script =
-        format!("trap '' {trap}; echo $$ > {}; while :; do sleep 0.1; done", file.display());
+        format!("trap '' {trap}; echo $$ > '{}'; while :; do sleep 0.1; done", file.display());
     let mut command = setup.command();
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.args(["mcp", "proxy", "--", "sh", "-c", &script]);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let child = command.spawn().expect("the binary starts");
@@ -59,7 +58,6 @@ fn a_proxy_that_is_ended_takes_its_questions_back() {
     let server = Server::with("coding-agent");
     let owner = server.owner();
     let mut command = server.setup.command();
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("COUNTERSIGN_DATA", server.data());
     let list = r#"s/^\({"jsonrpc":"2.0","id":[^,]*\),.*/\1,"result":{"tools":[]}}/"#;
     command.args(["mcp", "proxy", "--name", "test", "--", "sed", "-u", "-e", list]);

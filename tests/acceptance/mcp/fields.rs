@@ -43,7 +43,6 @@ impl Echo {
     fn start() -> Self {
         let setup = Setup::new();
         let mut command = setup.command();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         // Bytes, whatever they spell.
         command.env("LC_ALL", "C");
         command.args(["mcp", "proxy", "--name", "echo", "--", "sed", "-u", "-e", ECHO]);

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::sdk::{Era, Rig, Sdk};
 use super::{everything, looks_right};
 use crate::server::{Home, Setup};
+use crate::start::binary;
 
 /// Makes a client talk to a server that listens: without us, to our proxy on its standard input,
 /// and to our proxy that listens itself.
@@ -19,7 +20,7 @@ fn same_answers(client: Sdk, era: Era, server: Sdk) {
     let servers = ["direct", "started", "listening"].map(|name| rig.listening(name, server));
     let [(_, direct), (_, started), (_, behind)] = &servers;
     let (_proxy, listening) = rig.listening_proxy(behind);
-    let proxy = [env!("CARGO_BIN_EXE_countersign"), "mcp", "proxy", "--name", "test", "--http"];
+    let proxy = [binary(), "mcp", "proxy", "--name", "test", "--http"];
     let connections = [
         plain("direct").at(direct),
         plain("started").by(&[&proxy, [started.as_str()].as_slice()].concat()),

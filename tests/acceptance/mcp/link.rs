@@ -23,7 +23,7 @@ w calls
 "#;
 
 /// A client with the proxy and such a server behind it.
-struct Link {
+pub(super) struct Link {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -38,11 +38,10 @@ impl Drop for Link {
 }
 
 impl Link {
-    fn start(server: &Server) -> Self {
+    pub(super) fn start(server: &Server) -> Self {
         let folder = server.setup.home.0.join("link");
         fs::create_dir_all(&folder).expect("a folder");
         let mut command = server.setup.command();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("COUNTERSIGN_DATA", server.data()).current_dir(&folder);
         command.args(["mcp", "proxy", "--name", "s", "--", "sed", "-u", "-e", SERVER]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -52,22 +51,22 @@ impl Link {
         Self { child, to, from, calls: folder.join("calls") }
     }
 
-    fn say(&mut self, message: &Value) {
+    pub(super) fn say(&mut self, message: &Value) {
         writeln!(self.to, "{message}").expect("it reads");
     }
 
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         let mut line = String::new();
         self.from.read_line(&mut line).expect("it answers");
         serde_json::from_str(&line).expect("JSON")
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub(super) fn ask(&mut self, message: &Value) -> Value {
         self.say(message);
         self.hear()
     }
 
-    fn calls(&self) -> usize {
+    pub(super) fn calls(&self) -> usize {
         fs::read_to_string(&self.calls).unwrap_or_default().lines().count()
     }
 }

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::server::{Home, PATIENCE, missing, target, until};
+use crate::start::{binary, package, program as start};
 
 /// Which SDK something is written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl Rig {
             missing("there are no MCP SDKs");
             return None;
         }
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp");
+        let sources = package().join("../../tests/mcp");
         let programs = home.0.join("mcp");
         copy(&sources, &programs);
         symlink(modules, programs.join("typescript/node_modules")).expect("a link");
@@ -135,7 +136,7 @@ impl Rig {
     pub(super) fn listening_proxy(&self, server: &str) -> (Program, String) {
         let out = self.file("proxy");
         let words = ["mcp", "proxy", "--name", "test", "--http", server, "--listen", "127.0.0.1:0"];
-        let command = [&[env!("CARGO_BIN_EXE_countersign")], words.as_slice()].concat();
+        let command = [&[binary()], words.as_slice()].concat();
         let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
         let program = self.program(&command, File::create(&out).expect("a file").into());
         let url = until("the proxy listens", || {
@@ -147,16 +148,15 @@ impl Rig {
 
     fn program(&self, command: &[String], out: Stdio) -> Program {
         let (program, words) = command.split_first().expect("a program");
-        let mut command = Command::new(program);
-        command.args(words).env_clear().env("HOME", &self.home.0).stdin(Stdio::null()).stdout(out);
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let mut command = start(program, &self.home.0);
+        command.args(words).stdin(Stdio::null()).stdout(out);
         Program(command.current_dir(&self.home.0).spawn().expect("it starts"))
     }
 
     /// A connection to a server through our proxy.
     pub(super) fn proxied(&self, name: &str, sdk: Sdk) -> Connection {
         let mut connection = self.direct(name, sdk);
-        let proxy = [env!("CARGO_BIN_EXE_countersign"), "mcp", "proxy", "--name", "test", "--"];
+        let proxy = [binary(), "mcp", "proxy", "--name", "test", "--"];
         connection.command.splice(0..0, proxy.map(str::to_owned));
         connection
     }
@@ -179,12 +179,9 @@ impl Rig {
         fs::write(&plan_file, plan.to_string()).expect("a file");
         let words = self.command(sdk.client());
         let (program, words) = words.split_first().expect("a program");
-        let mut command = Command::new(program);
+        let mut command = start(program, &self.home.0);
         command
             .args(words)
-            .env_clear()
-            .env("HOME", &self.home.0)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir(&self.home.0)
             .stdin(File::open(plan_file).expect("a file"))
             .stdout(File::create(&out).expect("a file"))

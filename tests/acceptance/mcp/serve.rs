@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::sdk::{Connection, Era, Rig, Said, Sdk};
 use super::{question, waiting};
 use crate::server::{Server, text, until};
+use crate::start::binary;
 
 const CLIENTS: [(Sdk, Era); 5] = [
     (Sdk::Python, Era::Legacy),
@@ -15,7 +16,7 @@ const CLIENTS: [(Sdk, Era); 5] = [
 ];
 
 fn ours(rig: &Rig, name: &str, server: &Server) -> Connection {
-    let command = [env!("CARGO_BIN_EXE_countersign"), "mcp", "serve"];
+    let command = [binary(), "mcp", "serve"];
     rig.direct(name, Sdk::Python).by(&command).variable("COUNTERSIGN_DATA", &server.data())
 }
 
@@ -113,7 +114,7 @@ fn a_question_that_nobody_wants_answered_any_more_is_taken_back() {
 #[test]
 fn without_a_server_nobody_says_yes() {
     let Some(rig) = Rig::new(crate::server::Home::new()) else { return };
-    let command = [env!("CARGO_BIN_EXE_countersign"), "mcp", "serve"];
+    let command = [binary(), "mcp", "serve"];
     let steps = json!([
         call("request_confirmation", &json!({"description": "Now?"})),
         call("approve", &json!({"tool_name": "Bash", "input": {"command": "git push --force"}})),

@@ -7,13 +7,14 @@
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::{Home, PATIENCE, Server, text};
+use crate::start::{program as start, scratch};
 
 mod axe;
 mod eye;
@@ -61,11 +62,8 @@ impl Browser {
         let home = Home::new();
         let profile = home.0.join("profile");
         let log = File::create(home.0.join("log")).expect("a log");
-        let mut command = Command::new(program);
+        let mut command = start(program, &home.0);
         command
-            .env_clear()
-            .env("HOME", &home.0)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .args(FLAGS)
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg("about:blank")
@@ -184,6 +182,5 @@ fn listening(child: &mut Child, file: &Path) -> Option<(u16, String)> {
 
 /// The folder that builds go to.
 pub(crate) fn target() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
-    folder.expect("it is inside of another").to_owned()
+    scratch().parent().expect("it is inside of another").to_owned()
 }

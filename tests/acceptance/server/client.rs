@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use countersign_server::SocketName;
 use serde_json::{Value, json};
 
 use super::{PATIENCE, text};
@@ -17,6 +18,8 @@ pub(crate) struct Client {
     pub(super) secret: Option<String>,
     /// The machine a key is used on.
     pub(super) device: Option<String>,
+    /// The device of the person who made the key: they start its sessions.
+    pub(super) maker: Option<String>,
 }
 
 /// What came back.
@@ -101,20 +104,24 @@ impl Client {
     /// A key that works everywhere, for everything, as fast as it likes.
     pub(super) fn key(&self, access: &str) -> Self {
         let writes = json!({"uses": 100_000, "seconds": 1});
+        // A program is made to agree for its person, too; a model's key cannot be.
+        let scopes = if access == "program" { vec!["*", "sessions.consent"] } else { vec!["*"] };
         self.key_of(&json!({
-            "name": access, "scopes": ["*"], "access": access, "devices": "any", "writes": writes,
+            "name": access, "scopes": scopes, "access": access, "devices": "any", "writes": writes,
         }))
     }
 
     pub(super) fn key_of(&self, body: &Value) -> Self {
         let made = self.post("/api/keys", body).expect(201);
-        Self { secret: Some(text(&made["secret"])), ..self.clone() }
+        Self { secret: Some(text(&made["secret"])), maker: self.secret.clone(), ..self.clone() }
     }
 
-    /// Begins a session.
+    /// Begins a session; for a key, its person does.
     pub(super) fn session(&self, plan: &Value) -> String {
         let body = json!({"consent": true, "plan": plan});
-        text(&self.post("/api/sessions", &body).expect(201)["session_id"])
+        let secret = self.maker.clone().or_else(|| self.secret.clone());
+        let person = Self { secret, device: None, ..self.clone() };
+        text(&person.post("/api/sessions", &body).expect(201)["session_id"])
     }
 
     /// Proposes an action outside of any session.
@@ -206,7 +213,8 @@ fn head(method: &str, path: &str, headers: &[(&str, String)], length: usize) -> 
 
 /// Asks over a local socket, as nobody in particular.
 pub(super) fn local(socket: &Path, method: &str, path: &str, body: &Value) -> Answer {
-    let mut stream = UnixStream::connect(socket).expect("it takes connections");
+    let name = SocketName::of(socket).expect("a socket");
+    let mut stream = UnixStream::connect(name.path()).expect("it takes connections");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let body = body.to_string();
     let json = ("Content-Type", "application/json".to_owned());

@@ -72,12 +72,13 @@ fn c4_thirty_actions_a_minute_and_then_it_waits() {
 #[test]
 fn c4_ten_sessions_an_hour() {
     let server = Server::with(PROFILE);
-    let agent = server.owner().key("agent");
+    let owner = server.owner();
+    let agent = owner.key("agent");
     for _ in 0..10 {
         let session = agent.session(&json!({}));
         agent.post(&format!("/api/sessions/{session}/complete"), &json!({})).expect(204);
     }
-    let refused = agent.post("/api/sessions", &json!({"consent": true}));
+    let refused = owner.post("/api/sessions", &json!({"consent": true}));
     assert_eq!(refused.problem(429), "too-many-sessions");
     let wait: u32 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=3_600).contains(&wait), "{wait}");
@@ -126,8 +127,21 @@ fn c8_no_session_without_consent_or_beside_another_or_in_a_strange_workspace() {
     let body = json!({"consent": true, "workspace_id": stranger});
     assert_eq!(agent.post("/api/sessions", &body).problem(403), "workspace");
     let session = agent.session(&json!({}));
-    let second = agent.post("/api/sessions", &json!({"consent": true}));
+    let second = owner.post("/api/sessions", &json!({"consent": true}));
     assert_eq!(second.problem(409), "session-running");
+    // A model cannot agree for its person, nor hand itself credentials; a program only if it was
+    // made for it.
+    let credentials = json!([{"site": "https://shop.example", "fields": {"username": "kim"}}]);
+    let plain = owner.key_of(&json!({
+        "name": "plain", "scopes": ["*"], "access": "program", "devices": "any",
+    }));
+    for body in [json!({"consent": true}), json!({"consent": true, "credentials": credentials})] {
+        for caller in [&agent, &plain] {
+            assert_eq!(caller.post("/api/sessions", &body).problem(403), "not-for-agents");
+        }
+    }
+    let key = json!({"name": "x", "scopes": ["sessions.consent"], "access": "agent"});
+    assert_eq!(owner.post("/api/keys", &key).problem(400), "bad-request");
     // Five errors end it.
     for _ in 0..5 {
         let permit = agent.propose_in(&session, &shot()).expect(200);

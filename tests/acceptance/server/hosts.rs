@@ -1,8 +1,12 @@
 //! An agent host with our hook, a server that runs, and a person elsewhere who answers.
 
 use std::io::Write as _;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Client, Server, Setup, text, until};
@@ -94,23 +98,232 @@ fn a_yes_from_elsewhere_lets_the_call_go_on() {
     assert_eq!(sessions["items"][0]["plan"]["task"], "Claude Code s1");
 }
 
+/// Waits until a question has come to an end that nobody decided.
+fn is_withdrawn(person: &Client, id: &Value) {
+    let over = ["cancelled", "expired"];
+    until("the question is gone", || {
+        over.contains(&person.state(&text(id)).as_str()).then_some(())
+    });
+}
+
 #[test]
-fn a_yes_that_comes_too_late_for_one_hook_holds_for_the_same_call_again() {
+fn a_question_goes_when_its_host_gives_up_and_counts_down_to_that() {
     let server = Server::with("coding-agent");
     let owner = server.owner();
     let mut host = Host::new(&server, "codex");
-    host.patience = "3";
-    let (decision, reason) = host.call(PUSH);
+    host.patience = "5";
+    let call = host.begin(PUSH);
     let question = waiting(&owner);
+    let seconds = |name: &str| {
+        let at = text(&question[name]);
+        let clock = at.get(11..19).expect("a time").split(':').map(str::parse::<u64>);
+        clock.fold(0, |all, part| all * 60 + part.expect("a number"))
+    };
+    // Two seconds less than the host waits, at most; whatever the profile says.
+    let (asked, over) = (seconds("created_at"), seconds("expires_at"));
+    assert!((86_400 + over - asked) % 86_400 <= 5, "{question}");
+    let (decision, reason) = end(call);
     assert_eq!(decision, "deny");
-    assert!(reason.contains(&text(&question["approval_id"])), "{reason}");
-    answer(&owner, &question["approval_id"], &json!({"approved": true}));
+    assert!(reason.contains("in time"), "{reason}");
+    is_withdrawn(&owner, &question["approval_id"]);
+    // Asking again is a new question.
     host.patience = "60";
-    assert_eq!(host.call(PUSH).0, "", "it goes on");
-    assert_eq!(owner.state(&text(&question["approval_id"])), "started");
-    // Another call is another question.
-    host.patience = "3";
-    assert_eq!(host.call("git push --force origin other").0, "deny");
+    let again = host.begin(PUSH);
+    let second = waiting(&owner);
+    assert_ne!(second["approval_id"], question["approval_id"]);
+    answer(&owner, &second["approval_id"], &json!({"approved": true}));
+    assert_eq!(end(again).0, "", "for Codex a yes is silence");
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, signal).expect("it is there");
+}
+
+#[test]
+fn a_hook_that_is_told_to_end_says_no_and_takes_its_question_back() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    for name in ["claude-code", "codex"] {
+        for with in [Signal::TERM, Signal::INT, Signal::HUP, Signal::PIPE] {
+            let call = Host::new(&server, name).begin(PUSH);
+            let question = waiting(&owner);
+            signal(&call, with);
+            let output = call.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("\"permissionDecision\":\"deny\""), "{name}, {with:?}: {said}");
+            assert!(output.status.code().is_some(), "{name}, {with:?}: {output:?}");
+            assert_eq!(owner.state(&text(&question["approval_id"])), "cancelled", "{with:?}");
+        }
+    }
+}
+
+#[test]
+fn the_question_of_a_hook_that_was_killed_is_withdrawn() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let mut call = Host::new(&server, "claude-code").begin(PUSH);
+    let question = waiting(&owner);
+    signal(&call, Signal::KILL);
+    call.wait().expect("it is dead");
+    is_withdrawn(&owner, &question["approval_id"]);
+    // An agent that has not said that it waits keeps its question.
+    let agent = owner.key("agent");
+    let asked = agent.post("/api/actions", &json!({"action": {"kind": "shell", "command": PUSH}}));
+    let asked = text(&asked.expect(202)["approval_id"]);
+    let waits = json!({"action": {"kind": "shell", "command": "git push -f"}, "waits": {}});
+    let left = json!(text(&agent.post("/api/actions", &waits).expect(202)["approval_id"]));
+    is_withdrawn(&owner, &left);
+    assert_eq!(owner.state(&asked), "pending");
+}
+
+/// Passes connections on to the server's socket, and counts them.
+fn counting(server: &Server) -> (std::path::PathBuf, Arc<AtomicUsize>) {
+    let (from, to) = (server.setup.home.0.join("count.sock"), server.data().join("server.sock"));
+    let listener = UnixListener::bind(&from).expect("a socket");
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let server = UnixStream::connect(&to).expect("the server listens");
+            for (mut from, mut to) in [
+                (client.try_clone().expect("a socket"), server.try_clone().expect("a socket")),
+                (server, client),
+            ] {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+    (from, count)
+}
+
+#[test]
+fn a_waiting_hook_keeps_one_request_waiting() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let (socket, count) = counting(&server);
+    let mut host = Host::new(&server, "codex");
+    host.environment.push(("COUNTERSIGN_SERVER", socket.to_str().expect("a path").to_owned()));
+    let call = host.begin(PUSH);
+    let question = waiting(&owner);
+    until("the hook waits", || (count.load(Ordering::SeqCst) >= 3).then_some(()));
+    // A hook that asks again and again has done so hundreds of times after this.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let connections = count.load(Ordering::SeqCst);
+    answer(&owner, &question["approval_id"], &json!({"approved": true}));
+    assert_eq!(end(call).0, "");
+    assert_eq!(connections, 3, "a session, a proposal, and one request that waits");
+}
+
+const GENTLE: &str = "git push --force origin feature";
+
+/// Says yes to another command than the one that is asked about.
+fn edit(person: &Client, question: &Value, command: &str) {
+    let mut action = question["proposed"].clone();
+    action["command"] = json!(command);
+    answer(person, &question["approval_id"], &json!({"approved": true, "edited": action}));
+}
+
+#[test]
+fn an_edited_call_runs_edited_where_the_host_takes_another_input() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    for name in ["claude-code", "codex"] {
+        let call = Host::new(&server, name).begin(PUSH);
+        let question = waiting(&owner);
+        edit(&owner, &question, GENTLE);
+        let output = call.wait_with_output().expect("it ends");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("an answer");
+        let said = &said["hookSpecificOutput"];
+        assert_eq!(said["permissionDecision"], "allow", "{name}: {said}");
+        assert_eq!(said["updatedInput"], json!({"command": GENTLE}), "{name}");
+        let replaced = owner.get(&format!("/api/approvals/{}", text(&question["approval_id"])));
+        let by = text(&replaced.expect(200)["replaced_by"]);
+        assert_eq!(owner.state(&by), "started", "{name}: the yes is used");
+    }
+}
+
+#[test]
+fn an_edited_call_is_told_word_for_word_where_only_the_agent_can_make_it() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let host = Host::new(&server, "droid");
+    let run = |command: &str| {
+        let payload = json!({
+            "session_id": "s1", "cwd": server.setup.home.0, "hook_event_name": "PreToolUse",
+            "tool_name": "Execute", "tool_input": {"command": command},
+        });
+        let mut child = host.command().spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("it has an input");
+        stdin.write_all(payload.to_string().as_bytes()).expect("it reads");
+        child
+    };
+    let said = |child: Child| {
+        let output = child.wait_with_output().expect("it ends");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        said["hookSpecificOutput"].clone()
+    };
+    let call = run(PUSH);
+    let question = waiting(&owner);
+    edit(&owner, &question, GENTLE);
+    let told = said(call);
+    assert_eq!(told["permissionDecision"], "deny", "{told}");
+    let reason = text(&told["permissionDecisionReason"]);
+    assert!(reason.contains(&format!("Run exactly this command: {GENTLE}")), "{reason}");
+    // Exactly that goes through at once, and once.
+    assert_eq!(said(run(GENTLE))["permissionDecision"], "allow");
+    let again = run(GENTLE);
+    answer(&owner, &waiting(&owner)["approval_id"], &json!({"approved": false}));
+    assert_eq!(said(again)["permissionDecision"], "deny");
+}
+
+#[test]
+fn an_agent_gets_the_changed_action_and_a_permit_for_it() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    let agent = owner.key("agent");
+    let proposal = json!({"action": {"kind": "shell", "command": PUSH}});
+    // With the answer it waited for.
+    let (waiter, asked) = (agent.clone(), proposal.clone());
+    let waits = std::thread::spawn(move || {
+        let wait = [("Prefer", "wait=30")];
+        waiter.json("POST", "/api/actions", &wait, &asked).expect(200)
+    });
+    edit(&owner, &waiting(&owner), GENTLE);
+    let permitted = waits.join().expect("it waits");
+    assert_eq!((&permitted["status"], &permitted["by"]), (&json!("permitted"), &json!("person")));
+    assert_eq!(permitted["edited"]["command"], GENTLE, "{permitted}");
+    // And by spending the question that it knows.
+    let first = text(&agent.post("/api/actions", &proposal).expect(202)["approval_id"]);
+    edit(&owner, &waiting(&owner), GENTLE);
+    let seen = agent.get(&format!("/api/approvals/{first}")).expect(200);
+    assert_ne!(seen["replaced_by"], Value::Null);
+    let spent = agent.post(&format!("/api/approvals/{first}/spend"), &proposal).expect(200);
+    assert_eq!(spent["edited"]["command"], GENTLE, "{spent}");
+    assert_eq!(spent["approval_id"], seen["replaced_by"]);
+    let again = agent.post(&format!("/api/approvals/{first}/spend"), &proposal);
+    assert_eq!(again.status, 409, "{}", again.text());
+}
+
+#[test]
+fn a_yes_that_nobody_said_is_not_told_as_a_persons() {
+    let server = Server::with("coding-agent");
+    let owner = server.owner();
+    owner.json("PATCH", "/api/settings", &[], &json!({"autonomous": true})).expect(200);
+    let (decision, reason) = Host::new(&server, "claude-code").call(PUSH);
+    assert_eq!(decision, "allow");
+    assert!(reason.contains("Nobody was asked") && reason.contains("autonomous"), "{reason}");
+    owner.json("PATCH", "/api/settings", &[], &json!({"autonomous": false})).expect(200);
+    let call = Host::new(&server, "claude-code").begin(PUSH);
+    answer(&owner, &waiting(&owner)["approval_id"], &json!({"approved": true, "scope": "session"}));
+    let (decision, reason) = end(call);
+    assert_eq!((decision.as_str(), reason.contains("A person said yes")), ("allow", true));
+    let (_, reason) = Host::new(&server, "claude-code").call(PUSH);
+    assert!(reason.contains("remembers"), "{reason}");
 }
 
 #[test]

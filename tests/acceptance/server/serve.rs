@@ -4,9 +4,10 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Events, PATIENCE, Server, Setup, Socket};
+use super::{Events, PATIENCE, Server, Setup, Socket, until};
 
 #[test]
 fn the_link_that_is_printed_signs_one_device_in_once() {
@@ -86,7 +87,8 @@ fn asked_to_end_it_closes_what_is_open_and_says_that_all_is_well() {
 fn the_service_manager_is_told() {
     let setup = Setup::new();
     let path = setup.home.0.join("notify");
-    let manager = UnixDatagram::bind(&path).unwrap();
+    let name = countersign_server::SocketName::of(&path).unwrap();
+    let manager = UnixDatagram::bind(name.path()).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
     let heard = || {
         let mut bytes = [0; 64];
@@ -98,6 +100,45 @@ fn the_service_manager_is_told() {
     assert_eq!(server.nobody().get("/api/ready").status, 200);
     server.stop();
     assert_eq!(heard(), "STOPPING=1");
+}
+
+#[test]
+fn asked_to_read_its_rules_again_it_says_what_needs_a_restart() {
+    let server = Server::with("coding-agent");
+    let agent = server.owner().key("agent");
+    let push = json!({"action": {"kind": "shell", "command": "echo hello"}});
+    let verdict = || agent.post("/api/check", &push).expect(200)["verdict"].clone();
+    assert_eq!(verdict(), "allow");
+    let rules = "profile: coding-agent\nsafety: {custom_patterns: ['^echo hello']}\n";
+    let _ = server.setup.clone().config(rules);
+    server.signal(Signal::HUP);
+    until("the new rules hold", || (verdict() == "confirm").then_some(()));
+    let told = "not read again: `server`, `gate` and `channels` of the configuration, environment \
+                variables, the command line, certificate and key; these need a restart";
+    until("it says so", || server.log().contains(told).then_some(()));
+    let _ = server.setup.clone().config("safety: [\n");
+    server.signal(Signal::HUP);
+    until("it says so", || server.log().contains("the old rules stay in force").then_some(()));
+    assert_eq!(verdict(), "confirm");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_path_of_the_data_folder_may_have_any_length() {
+    let deep = ["with space", &"d".repeat(120), &"e".repeat(200)].join("/");
+    let setup = Setup::new();
+    let data = setup.home.0.join(deep).join("gate");
+    let server = setup.word("--data").word(data.to_str().unwrap()).start();
+    let over_the_socket = |words: &[&str]| {
+        let mut command = server.setup.command();
+        let output = command.args(words).env("COUNTERSIGN_DATA", &data).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(over_the_socket(&["halt", "--status"]), (Some(0), "running\n".to_owned()));
+    assert!(over_the_socket(&["users", "list"]).1.contains("super admin"));
+    assert!(data.join("server.sock").exists());
+    let second = server.setup.refused();
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another server"), "{second:?}");
 }
 
 #[test]

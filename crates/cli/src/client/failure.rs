@@ -76,8 +76,19 @@ impl fmt::Display for ClientError {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)?;
-        if self.kind == "not-signed-in" {
-            write!(f, "; a person sets ${} (see `countersign sign-in --help`)", super::DEVICE)?;
+        match self.kind.as_str() {
+            "not-signed-in" => {
+                write!(f, "; a person sets ${} (see `countersign sign-in --help`)", super::DEVICE)?;
+            }
+            "needs-device" => {
+                write!(
+                    f,
+                    "; to do it here, make a link on that device (page Developer) and run `eval \
+                     \"$(countersign sign-in LINK)\"`, which sets ${}",
+                    super::DEVICE
+                )?;
+            }
+            _ => {}
         }
         match self.retry_after {
             Some(1) => f.write_str("; try again in 1 second"),

@@ -141,7 +141,8 @@ async fn tcp(host: &Host, port: u16) -> io::Result<TcpStream> {
 
 #[cfg(unix)]
 async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
-    Ok(Box::new(tokio::net::UnixStream::connect(path).await?))
+    let name = countersign_server::SocketName::of(path)?;
+    Ok(Box::new(tokio::net::UnixStream::connect(name.path()).await?))
 }
 
 #[cfg(not(unix))]

@@ -7,10 +7,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::card::Card;
-use crate::client::{Client, Heard, Server, block_on, listen};
+use crate::client::{Address, Client, ClientError, Heard, Server, block_on, listen};
 use crate::exit::Exit;
 use crate::listing::{self, Whose, field, part, print_json};
 use crate::moment::{self, now};
+use crate::serving::URL;
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -105,8 +106,10 @@ enum Reach {
     Once,
     /// This very action, for the rest of the session
     Session,
-    /// This very action in this place, for thirty days
+    /// This very action in this place, by this agent in this workspace, for thirty days
     Always,
+    /// The same by all your agents in all your workspaces
+    Everywhere,
 }
 
 /// Say no
@@ -157,8 +160,9 @@ impl List {
             query.push(("session_id", session));
         }
         let client = self.server.open()?;
-        let items = block_on(listing::pages(&client, "/api/approvals", &query, self.limit))?;
-        let items: Vec<Value> = items.into_iter().map(without_token).collect();
+        let found = block_on(listing::pages(&client, "/api/approvals", &query, self.limit))?;
+        found.say_if_cut()?;
+        let items: Vec<Value> = found.items.into_iter().map(without_token).collect();
         if self.json {
             return print_json(&Value::from(items));
         }
@@ -242,7 +246,7 @@ impl Answer {
                     Ok(answered) => outcome(&answered),
                     Err(error) => {
                         let Some(refused) = error.refused().filter(|_| self.ids.len() > 1) else {
-                            return Err(error.into());
+                            return Err(explained(client, id, error));
                         };
                         exit = Exit::Failed;
                         let id = one_line(id);
@@ -255,6 +259,24 @@ impl Answer {
             Ok(exit)
         })
     }
+}
+
+/// A refusal, with the page where a person can answer if that is what it takes.
+fn explained(client: &Client, id: &str, error: ClientError) -> anyhow::Error {
+    let needs = error.refused().is_some_and(|refused| refused.kind == "needs-device");
+    let page = needs.then(|| page_of(client, id)).flatten();
+    match page {
+        Some(page) => anyhow::Error::new(error).context(format!("answer at {page}")),
+        None => error.into(),
+    }
+}
+
+/// The page of a question, where the server has written down where people reach it.
+fn page_of(client: &Client, id: &str) -> Option<String> {
+    let Address::Socket(socket) = client.address() else { return None };
+    let server = std::fs::read_to_string(socket.with_file_name(URL)).ok()?;
+    let server = one_line(server.trim().trim_end_matches('/'));
+    Some(format!("{server}/approvals/{}", part(id)))
 }
 
 /// What became of an answer, on one line.

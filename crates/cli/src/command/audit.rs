@@ -1,24 +1,27 @@
-//! `countersign audit`: the record of everything: proved, exported, erased.
+//! `countersign audit`: the record of everything: proved, exported, erased, begun anew.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
-use countersign_gate::audit::{self, Report, Verifier};
+use countersign_gate::audit::{self, Damage, Report};
 use countersign_gate::bytes::Hash;
-use countersign_gate::clock::System;
+use countersign_gate::clock::{MonotonicClock, System};
 use countersign_gate::id::UserId;
-use countersign_gate::store::{RecordQuery, Store};
+use countersign_gate::keyring::Keyring;
+use countersign_gate::store::{RecordQuery, Sqlite, Store};
 use pollster::block_on;
 use serde_json::json;
 
 use crate::ask::{self, Answer};
-use crate::data::Data;
+use crate::data::{self, Data};
 use crate::exit::Exit;
+use crate::serving;
 
-/// Prove, export or erase the record of everything that happened
+/// Prove, export or erase the record of everything that happened, or begin it anew
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     #[command(subcommand)]
@@ -30,6 +33,7 @@ enum Command {
     Verify(Verify),
     Export(Export),
     Erase(Erase),
+    BeginAnew(BeginAnew),
 }
 
 /// Prove that no record was changed, dropped, inserted or cut off
@@ -69,7 +73,8 @@ struct Export {
 
 /// Erase what is kept about a user
 ///
-/// Their records lose their content and their settled approvals go; the chain still verifies.
+/// Their records lose their content and their settled approvals go; the chain still verifies, and
+/// a record names the numbers of those that were erased. A record that was changed is not erased.
 /// This cannot be undone.
 #[derive(Debug, Args)]
 struct Erase {
@@ -83,12 +88,27 @@ struct Erase {
     yes: bool,
 }
 
+/// Leave a damaged record behind and begin a new one
+///
+/// For when `serve` refuses to start over a damaged record. Nothing is repaired: a copy of the
+/// database stays in the data folder, and the new record begins with what was wrong, signed. Users,
+/// keys and settings stay as they are in the database: look through them. The server must not run.
+#[derive(Debug, Args)]
+struct BeginAnew {
+    #[command(flatten)]
+    data: Data,
+    /// Go on although the record is damaged and nobody can say what is missing from it
+    #[arg(long)]
+    danger_leave_damage: bool,
+}
+
 impl Audit {
     pub(super) fn run(self) -> Result<Exit> {
         match self.command {
             Command::Verify(verify) => verify.run(),
             Command::Export(export) => export.run(),
             Command::Erase(erase) => erase.run(),
+            Command::BeginAnew(begin) => begin.run(),
         }
     }
 }
@@ -96,23 +116,12 @@ impl Audit {
 impl Verify {
     fn run(self) -> Result<Exit> {
         let (store, keyring) = self.data.read()?;
-        let chain = block_on(store.chain())?;
-        let end = chain.end().number;
-        let mut verifier = Verifier::new(chain, keyring.public());
-        for noted in &self.expect {
-            let (number, hash) = parse_noted(noted)?;
-            verifier = verifier.expecting(number, hash);
-        }
-        let mut progress = Progress::new(end);
-        for_each(&store, RecordQuery::default(), |record| {
-            progress.at(record.number);
-            if record.number <= end {
-                verifier.next(record);
-            }
-            Ok(())
-        })?;
+        let noted =
+            self.expect.iter().map(|noted| parse_noted(noted)).collect::<Result<Vec<_>>>()?;
+        let mut progress = Progress::new(block_on(store.chain())?.end().number);
+        let mut tell = |number| progress.at(number);
+        let report = block_on(audit::check(&store, &keyring.public(), &noted, &mut tell))?;
         progress.clear();
-        let report = verifier.finish();
         let mut out = io::stdout().lock();
         if self.json {
             print_json(&mut out, &report)?;
@@ -121,6 +130,41 @@ impl Verify {
         }
         Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Failed })
     }
+}
+
+impl BeginAnew {
+    fn run(self) -> Result<Exit> {
+        let folder = self.data.writable()?;
+        let _claim = serving::claim(&folder)?;
+        let keyring = Keyring::existing(&folder)?;
+        let database = data::database(&folder);
+        let damage = damage_of(&database, &keyring)?;
+        if damage.is_empty() {
+            bail!("the record is whole: there is nothing to leave behind");
+        }
+        if !self.danger_leave_damage {
+            bail!(
+                "{}; nothing was done: --danger-leave-damage begins a new record all the same",
+                damage.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            );
+        }
+        let copy = Sqlite::danger_begin_anew(&database, &keyring, &System, &damage)?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "began a new record, which says what was wrong with the old one")?;
+        if let Some(copy) = copy {
+            writeln!(out, "a copy of the old one is `{}`", copy.display())?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// What is wrong with the record; a database that is gone has lost all of it.
+fn damage_of(database: &Path, keyring: &Keyring) -> Result<Vec<Damage>> {
+    if !database.is_file() {
+        return Ok(vec![Damage::NoEnd]);
+    }
+    let store = Sqlite::read_only(database)?;
+    Ok(block_on(audit::check(&store, &keyring.public(), &[], &mut |_| {}))?.damage)
 }
 
 impl Export {
@@ -156,7 +200,9 @@ impl Erase {
             }
         }
         let store = self.data.write()?;
-        let erased = block_on(audit::erase(&store, &System, &user))?;
+        let seen = block_on(store.chain())?.end().at;
+        let clock = MonotonicClock::new(Arc::new(System), seen);
+        let erased = block_on(audit::erase(&store, &clock, &user))?;
         writeln!(io::stdout(), "erased the content of {erased} records about {user}")?;
         Ok(Exit::Done)
     }
@@ -188,12 +234,28 @@ fn create(path: &PathBuf) -> Result<File> {
     options.open(path).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
+/// Reads a noted record as this command prints it, `12:HASH`, or as the console shows it, `12 HASH`
+/// with the hash in hexadecimal.
 fn parse_noted(text: &str) -> Result<(u64, [u8; 32])> {
-    let noted = text.split_once(':').and_then(|(number, hash)| {
-        let hash: Hash = serde_json::from_value(json!(hash)).ok()?;
-        Some((number.parse().ok()?, hash.0))
-    });
+    let text = text.trim();
+    let noted = text
+        .split_once([':', ' '])
+        .and_then(|(number, hash)| Some((number.parse().ok()?, parse_hash(hash.trim())?)));
     noted.ok_or_else(|| anyhow!("`{text}` is no noted record: write NUMBER:HASH as it was printed"))
+}
+
+fn parse_hash(text: &str) -> Option<[u8; 32]> {
+    const HEXADECIMAL: usize = 64;
+    if text.len() != HEXADECIMAL {
+        return serde_json::from_value::<Hash>(json!(text)).ok().map(|hash| hash.0);
+    }
+    let mut bytes = [0; 32];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let digits = text.get(index * 2..index * 2 + 2)?;
+        let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        *byte = u8::from_str_radix(digits, 16).ok().filter(|_| plain)?;
+    }
+    Some(bytes)
 }
 
 fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
@@ -206,6 +268,9 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
         "{whole}: {} records ({} erased, {} cut off by retention), {} checkpoints",
         report.records, report.erased, report.cut, report.checkpoints
     )?;
+    for number in &report.begun_anew {
+        writeln!(out, "begun anew after damage: record {number} says what was wrong")?;
+    }
     writeln!(out, "end: {}:{}", report.end, Hash(report.end_hash))
 }
 
@@ -218,6 +283,7 @@ fn print_json(out: &mut impl Write, report: &Report) -> io::Result<()> {
         "erased": report.erased,
         "cut": report.cut,
         "checkpoints": report.checkpoints,
+        "begun_anew": report.begun_anew,
         "end": {"number": report.end, "hash": Hash(report.end_hash)},
     });
     writeln!(out, "{report}")
@@ -263,7 +329,15 @@ mod tests {
         let printed = String::from_utf8(printed).unwrap();
         let noted = printed.lines().last().unwrap().strip_prefix("end: ").unwrap();
         assert_eq!(parse_noted(noted).unwrap(), (12, [7; 32]));
-        for text in ["", "12", "12:", ":x", "x:y", "12:AAAA"] {
+        // As the console's page shows it.
+        let hexadecimal = "07".repeat(32);
+        for text in
+            [format!("12 {hexadecimal}"), format!("12:{hexadecimal}"), format!(" {noted}\n")]
+        {
+            assert_eq!(parse_noted(&text).unwrap(), (12, [7; 32]), "{text}");
+        }
+        let signs = format!("12:{}", "+7".repeat(32));
+        for text in ["", "12", "12:", ":x", "x:y", "12:AAAA", &signs] {
             assert!(parse_noted(text).is_err(), "{text}");
         }
     }

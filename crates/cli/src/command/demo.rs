@@ -99,7 +99,7 @@ impl Demo {
         let (stop, stopping) = oneshot::channel::<()>();
         let server = tokio::spawn(serving.run(async move { drop(stopping.await) }));
         let played = tokio::select! {
-            played = self.play(folder, &url, link.as_deref().unwrap_or_default()) => played,
+            played = self.play(&url, link.as_deref().unwrap_or_default()) => played,
             () = super::serve::stopped() => Ok(Exit::Failed),
         };
         if self.keep && matches!(played, Ok(Exit::Done)) {
@@ -111,12 +111,12 @@ impl Demo {
         played
     }
 
-    async fn play(&self, folder: &Folder, url: &str, link: &str) -> Result<Exit> {
+    async fn play(&self, url: &str, link: &str) -> Result<Exit> {
         let nobody = Client::new(Address::of(&Url::parse(url)?)?, None)?;
         let body = json!({"link": link, "name": "The demo's own device"});
         let device = nobody.post("/api/sign-in", &body).await?;
         let device = nobody.with(Secret::parse(field(&device, "secret"))?);
-        self.greet(&device, url, folder).await?;
+        self.greet(&device, url).await?;
         // Thirty actions in a second are more than an agent's key usually may.
         let key = json!({"name": "The demo's agent", "scopes": ["*"], "devices": "any",
             "writes": {"uses": 1_000, "seconds": 60}});
@@ -133,13 +133,13 @@ impl Demo {
     }
 
     /// Says where to look, and signs nobody in but whoever opens the link.
-    async fn greet(&self, device: &Client, url: &str, folder: &Folder) -> Result<()> {
+    async fn greet(&self, device: &Client, url: &str) -> Result<()> {
         let made = device.call("/api/devices/invite").await?;
         let link = format!("{url}/sign-in?link={}", part(field(&made, "link")));
         let mut out = io::stdout().lock();
         writeln!(out, "countersign demo: nothing here is really run; everything is thrown away")?;
         writeln!(out, "  look in a browser: {link}")?;
-        writeln!(out, "  or in a terminal:  {}", terminal(folder, &link))?;
+        writeln!(out, "  or in a terminal:  {}", terminal(&link))?;
         match self.answers() {
             Answers::Ask => {
                 writeln!(
@@ -156,10 +156,10 @@ impl Demo {
     }
 }
 
-/// What to type in another terminal: where there are sockets, their owner needs no secret.
-fn terminal(folder: &Folder, link: &str) -> String {
+/// What to type in another terminal. The demo's own device is signed in, so a yes needs one too.
+fn terminal(link: &str) -> String {
     if cfg!(unix) {
-        format!("countersign watch --server {}", folder.0.join(SOCKET).display())
+        format!("eval \"$(countersign sign-in '{link}')\" && countersign watch")
     } else {
         format!("countersign sign-in {link}, then countersign watch")
     }

@@ -39,6 +39,10 @@ pub(crate) struct Doctor {
     /// Only this host
     #[arg(value_parser = known, value_name = "HOST")]
     host: Option<Known>,
+    /// Run the host itself in a throw-away folder against a scripted model, and report what it
+    /// does with the hook: takes minutes
+    #[arg(long, requires = "host")]
+    live: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -100,6 +104,9 @@ struct HookState {
 
 impl Doctor {
     pub(super) fn run(self) -> Result<Exit> {
+        if let (true, Some(host)) = (self.live, &self.host) {
+            return self.run_live(host.0);
+        }
         let hosts: Vec<&dyn Host> = match &self.host {
             Some(known) => vec![known.0],
             None => HOSTS.to_vec(),
@@ -123,6 +130,18 @@ impl Doctor {
             findings.write(&mut out)?;
         }
         Ok(findings.exit())
+    }
+
+    #[cfg(unix)]
+    fn run_live(&self, host: &dyn Host) -> Result<Exit> {
+        use crate::live::{self, Form};
+        let form = if self.json { Form::Json } else { Form::Text };
+        live::run(host, form)
+    }
+
+    #[cfg(not(unix))]
+    fn run_live(&self, host: &dyn Host) -> Result<Exit> {
+        anyhow::bail!("{} can be run live on Linux and macOS only", host.title())
     }
 
     fn server_state(&self) -> ServerState {
@@ -155,8 +174,7 @@ impl Doctor {
                 seconds: usual_seconds()?,
             };
             let Ok(changes) = host.plan(&installed) else { continue };
-            let found = changes.iter().filter_map(|change| look(host, *scope, change, &project));
-            hooks.extend(found);
+            hooks.extend(changes.iter().filter_map(|change| look(host, &installed, change)));
         }
         let version = host.tested().filter(|_| !hooks.is_empty()).and_then(version_of);
         Ok(HostState {
@@ -185,12 +203,14 @@ fn unwrapped(host: &dyn Host) -> Vec<String> {
 }
 
 /// One file with a hook of ours in it, tried out.
-fn look(host: &dyn Host, scope: Scope, change: &Change, project: &Path) -> Option<HookState> {
+fn look(host: &dyn Host, installed: &Installed<'_>, change: &Change) -> Option<HookState> {
+    let project = installed.project;
     let text = read(&change.path).ok().flatten()?;
     let lines = change.found(&text);
     // Several events run the same command: one of them shows what all do.
     let line = lines.first()?;
-    let mut problems = Vec::new();
+    // First: what the host skips does not matter, however well it answers here.
+    let mut problems: Vec<_> = host.skips(installed, &change.path, &text).into_iter().collect();
     let mut milliseconds = None;
     match start(line, &host.canary(DANGER, &project.to_string_lossy()), project) {
         Ok(reply) if host.is_stopped_by(&reply) => {}
@@ -206,7 +226,7 @@ fn look(host: &dyn Host, scope: Scope, change: &Change, project: &Path) -> Optio
         Err(_) => {}
     }
     Some(HookState {
-        scope: scope.as_str(),
+        scope: installed.scope.as_str(),
         path: change.path.display().to_string(),
         current: change.is_in(Some(&text)),
         guards: problems.is_empty(),
@@ -266,14 +286,21 @@ fn run(command: &mut Command, payload: Option<&Value>, folder: &Path) -> Result<
 }
 
 fn version_of(tested: Tested) -> Option<VersionState> {
-    let mut command = Command::new(tested.program);
-    let reply = run(command.arg("--version"), None, Path::new(".")).ok()?;
-    let version = parse_version(&reply.out)?;
+    let version = version(&mut Command::new(tested.program)).ok().flatten()?;
     let (major, minor, patch) = version;
     Some(VersionState {
         version: format!("{major}.{minor}.{patch}"),
         tested: (tested.from..=tested.to).contains(&version),
     })
+}
+
+/// What a program says its version is, if it says one.
+///
+/// # Errors
+/// It cannot be started, or does not end.
+pub(crate) fn version(program: &mut Command) -> Result<Option<(u32, u32, u32)>, String> {
+    let reply = run(program.arg("--version"), None, Path::new("."))?;
+    Ok(parse_version(&reply.out).or_else(|| parse_version(&reply.err)))
 }
 
 /// The first three numbers with dots between them.

@@ -80,11 +80,14 @@ struct Whose {
 impl Install {
     pub(super) fn run(self) -> Result<Exit> {
         let seconds = self.timeout.map_or_else(usual_seconds, Ok)?;
-        let steps = self.target.steps(seconds, |change, now| change.installed(now).map(Some))?;
+        let steps = self.target.steps(seconds, Change::after)?;
         let exit = carry_out(&steps, &self.target.how("already installed"))?;
         if exit == Exit::Done && !self.target.dry_run {
-            let name = self.target.host.0.name();
-            writeln!(io::stdout(), "`countersign doctor {name}` shows that it works")?;
+            let host = self.target.host.0;
+            if let Some(what) = host.accepting(self.target.scope()) {
+                writeln!(io::stdout(), "one more step: {what}")?;
+            }
+            writeln!(io::stdout(), "`countersign doctor {}` shows that it works", host.name())?;
         }
         Ok(exit)
     }

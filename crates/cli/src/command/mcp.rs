@@ -10,6 +10,7 @@ use url::Url;
 
 use super::wrap;
 use crate::data::Data;
+use crate::desk;
 use crate::exit::Exit;
 use crate::mcp::{self, http::Upstream};
 
@@ -87,7 +88,11 @@ impl Mcp {
     pub(crate) fn run(self) -> Result<Exit> {
         match self.what {
             What::Proxy(proxy) => proxy.run(),
-            What::Serve(serve) => mcp::serve(serve.data.folder()?),
+            What::Serve(serve) => {
+                let folder = serve.data.folder()?;
+                desk::register(&folder);
+                mcp::serve(folder)
+            }
             What::Wrap(wrap) => wrap.run(),
             What::Unwrap(unwrap) => unwrap.run(),
         }
@@ -104,6 +109,10 @@ impl Proxy {
             bail!("`{}` is no name for a server", name.escape_debug());
         }
         let folder = self.data.folder()?;
+        // A proxy that listens was started by a person, not by a host.
+        if self.listen.is_none() {
+            desk::register(&folder);
+        }
         let Some(url) = &self.http else {
             // clap lets these stand beside a command.
             let headers = !self.headers.is_empty() || !self.header_from.is_empty();

@@ -4,8 +4,9 @@
 //! script to bash as it is. On Unix the command takes our place, so its exit code, its signals
 //! and its terminal are its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -138,8 +139,22 @@ fn execute(mut command: Command) -> Exit {
 }
 
 fn not_started(error: &io::Error, command: &Command) -> Exit {
-    let program = command.get_program().to_string_lossy();
-    let _ =
-        writeln!(io::stderr(), "countersign: cannot run `{}`: {error}", show::one_line(&program));
+    let program = command.get_program();
+    // A folder of `PATH` that may not be looked into makes the system say that permission is
+    // denied, whatever else is true.
+    let nowhere = error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(program);
+    let missing = io::Error::from_raw_os_error(2);
+    let error = if nowhere { &missing } else { error };
+    let name = program.to_string_lossy();
+    let _ = writeln!(io::stderr(), "countersign: cannot run `{}`: {error}", show::one_line(&name));
     if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotRunnable }
+}
+
+/// Whether there is a file of this name, where programs are looked for.
+fn is_anywhere(program: &OsStr) -> bool {
+    if Path::new(program).components().count() > 1 {
+        return true;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

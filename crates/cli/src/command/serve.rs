@@ -20,7 +20,8 @@ use crate::settings;
 ///
 /// Needs no set-up: listens on this machine alone and keeps everything in the data folder. The
 /// first start prints a link that signs the owner in. Ends on Ctrl-C or SIGTERM after what is under
-/// way; SIGHUP reads the configuration's rules again.
+/// way; SIGHUP reads the profile and rules of the configuration again, and says in the log what
+/// needs a restart.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Where to listen [default: 127.0.0.1:8720]
@@ -46,6 +47,9 @@ pub(crate) struct Serve {
     /// Where people reach it, when that is not where it listens
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// Print a link that signs one more device of the owner in: for when they have lost all others
+    #[arg(long)]
+    invite: bool,
     #[command(flatten)]
     log: Log,
 }
@@ -100,15 +104,20 @@ impl Log {
 impl Serve {
     pub(super) fn run(self) -> Result<Exit> {
         self.log.start();
+        let invite = self.invite;
         let plan = self.plan()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
-            let serving = Serving::open(plan).await?;
-            // Whoever does not want to be told does not stop the server.
+            let mut serving = Serving::open(plan).await?;
+            if invite {
+                serving.invite_owner().await?;
+            }
+            // Before it says that it is there: a signal would end the process as it stands.
+            let stopped = stopped();
+            // An output that nobody reads does not stop the server.
             let _ = greet(&serving);
             tokio::spawn(reload(Arc::downgrade(&serving.gate)));
             tracing::info!(url = serving.bound.url(), "listening");
-            let stopped = stopped();
             ready();
             serving.run(stopped).await;
             tracing::info!("stopped");
@@ -146,7 +155,10 @@ fn greet(serving: &Serving) -> io::Result<()> {
         Some(link) => {
             writeln!(out, "sign in, once, within 15 minutes: {}", serving.sign_in_url(link))?;
         }
-        None => writeln!(out, "sign in on another device: countersign devices invite")?,
+        None => writeln!(
+            out,
+            "sign in on another device: with a link from one that is signed in, or with --invite"
+        )?,
     }
     writeln!(out, "API: {}/api/docs", serving.bound.url())?;
     writeln!(out, "answer here: countersign watch")?;
@@ -179,6 +191,10 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
     }
 }
 
+/// What SIGHUP leaves as it was at the start.
+const NEEDS_A_RESTART: &str = "`server`, `gate` and `channels` of the configuration, environment \
+                               variables, the command line, certificate and key";
+
 /// Reads the rules again when asked to. What is wrong changes nothing.
 async fn reload(gate: std::sync::Weak<Gate>) {
     #[cfg(unix)]
@@ -190,7 +206,8 @@ async fn reload(gate: std::sync::Weak<Gate>) {
             match policy() {
                 Ok(policy) => {
                     gate.set_policy(policy);
-                    tracing::info!("the configuration's rules were read again");
+                    tracing::info!("profile and rules were read again");
+                    tracing::info!("not read again: {NEEDS_A_RESTART}; these need a restart");
                 }
                 Err(error) => tracing::error!(%error, "the old rules stay in force"),
             }

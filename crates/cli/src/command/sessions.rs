@@ -108,7 +108,9 @@ impl List {
             query.push(("state", state.get_name().to_owned()));
         }
         let client = self.server.open()?;
-        let items = block_on(listing::pages(&client, "/api/sessions", &query, self.limit))?;
+        let found = block_on(listing::pages(&client, "/api/sessions", &query, self.limit))?;
+        found.say_if_cut()?;
+        let items = found.items;
         if self.json {
             return print_json(&Value::from(items));
         }

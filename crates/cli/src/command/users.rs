@@ -25,6 +25,8 @@ enum Command {
     Add(Add),
     Disable(Disable),
     Workspaces(Workspaces),
+    Join(Join),
+    Decline(Decline),
 }
 
 /// List yourself, those of a workspace you look after, or everybody
@@ -92,6 +94,26 @@ struct Workspaces {
     json: bool,
 }
 
+/// Join a workspace that you were invited to
+#[derive(Debug, Args)]
+struct Join {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Turn an invitation to a workspace down
+#[derive(Debug, Args)]
+struct Decline {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
 impl Users {
     pub(super) fn run(self) -> Result<Exit> {
         match self.command {
@@ -99,6 +121,10 @@ impl Users {
             Command::Add(add) => add.run(),
             Command::Disable(disable) => disable.run(),
             Command::Workspaces(workspaces) => workspaces.run(),
+            Command::Join(Join { server, id }) => invitation(&server, &id, "join", "joined"),
+            Command::Decline(Decline { server, id }) => {
+                invitation(&server, &id, "decline", "declined")
+            }
         }
     }
 }
@@ -107,7 +133,9 @@ impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
         let query = self.whose.query();
-        let users = block_on(listing::pages(&client, "/api/users", &query, self.limit))?;
+        let found = block_on(listing::pages(&client, "/api/users", &query, self.limit))?;
+        found.say_if_cut()?;
+        let users = found.items;
         if self.json {
             return print_json(&Value::from(users));
         }
@@ -124,7 +152,9 @@ impl List {
                 let is = is.as_str().unwrap_or_default();
                 format!("{id} ({is})")
             });
-            let workspaces = workspaces.collect::<Vec<_>>().join(", ");
+            let invited = user.get("invited").and_then(Value::as_object);
+            let invited = invited.into_iter().flatten().map(|(id, _)| format!("{id} (invited)"));
+            let workspaces = workspaces.chain(invited).collect::<Vec<_>>().join(", ");
             table.row([field(user, "user_id"), field(user, "name"), state, &workspaces]);
         }
         table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no users")?;
@@ -197,4 +227,14 @@ impl Workspaces {
         table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no workspaces")?;
         Ok(Exit::Done)
     }
+}
+
+/// Answers an invitation, and says so.
+fn invitation(server: &Server, id: &str, answer: &str, done: &str) -> Result<Exit> {
+    let client = server.open()?;
+    block_on(async {
+        client.call(&format!("/api/workspaces/{}/{answer}", part(id))).await?;
+        writeln!(io::stdout(), "{}: {done}", one_line(id))?;
+        Ok(Exit::Done)
+    })
 }

@@ -1,23 +1,93 @@
-//! The process of the agent that a hook speaks for: nothing it starts may answer its questions.
+//! The process of the agent that a hook or proxy speaks for: nothing it starts is a person.
 
-use countersign_gate::process::{Process, Processes, System};
+use std::path::Path;
 
-/// Shells that only start the hook and are gone after it.
+use countersign_gate::process::{Process, Processes, System, agents};
+
+/// Shells that hosts start hooks by.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "busybox"];
 
 /// The host's process, where the system tells: who started us, but for the shell in between.
 pub(super) fn process() -> Option<Process> {
     let system = System;
     let parent = system.parent(std::process::id())?;
-    let host = match name(parent) {
-        Some(name) if SHELLS.contains(&name.as_str()) => system.parent(parent).unwrap_or(parent),
-        Some(_) | None => parent,
-    };
+    let between = is_shell(parent) && runs_a_command(parent, system);
+    let host = if between { system.parent(parent).unwrap_or(parent) } else { parent };
     // Process 1 is everybody's ancestor: nobody could answer.
     Process::of(if host > 1 { host } else { parent }, &system).filter(|process| process.pid > 1)
 }
 
-fn name(pid: u32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
+/// Tells the server of this data folder which process the agent is, so that it takes nothing that
+/// process starts for a person. Costs a look at the folder once it is done. A folder that cannot be
+/// written to changes no decision: the agent is then known from its first question on.
+pub(crate) fn register(data: &Path) {
+    if let Some(agent) = process() {
+        let _ = agents::register(data, agent, &System);
+    }
+}
+
+fn is_shell(pid: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    SHELLS.contains(&name.trim_end())
+}
+
+/// Whether a shell was started for one command or script. One that a person types into is no host's:
+/// what started it is their terminal.
+fn runs_a_command(pid: u32, system: System) -> bool {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let leads = system.marks(pid).is_some_and(|marks| marks.session == pid);
+    is_command(&words, leads)
+}
+
+fn is_command(words: &[u8], leads_its_session: bool) -> bool {
+    let mut words = words.split(|byte| *byte == 0).skip(1).filter(|word| !word.is_empty());
+    words.any(|word| match word {
+        [b'-', b'-', ..] => false,
+        [b'-', letters @ ..] => letters.contains(&b'c'),
+        _ => !leads_its_session,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_for_one_command_is_told_from_one_that_a_person_types_into() {
+        for (words, leads, command) in [
+            ("sh\0-c\0countersign hook gemini\0", false, true),
+            ("bash\0-lc\0countersign hook codex\0", true, true),
+            ("sh\0/home/user/hook.sh\0", false, true),
+            ("-bash\0", true, false),
+            ("bash\0", false, false),
+            ("zsh\0-i\0-l\0", true, false),
+            ("bash\0--init-file\0/opt/init.sh\0", true, false),
+            ("", false, false),
+        ] {
+            assert_eq!(is_command(words.as_bytes(), leads), command, "{words:?}");
+        }
+    }
+
+    /// What a hook spends on it, when it is told to measure: `MEASURE=1`.
+    #[test]
+    fn registering_again_writes_nothing() {
+        let folder = std::env::temp_dir().join(format!("countersign-agent-{}", std::process::id()));
+        register(&folder);
+        let inside = folder.join(agents::FOLDER);
+        let written = || std::fs::read_dir(&inside).map_or(0, Iterator::count);
+        assert!(written() <= 1);
+        let before = written();
+        let began = std::time::Instant::now();
+        for _ in 0..1_000 {
+            register(&folder);
+        }
+        if std::env::var_os("MEASURE").is_some() {
+            let _ = std::io::Write::write_fmt(
+                &mut std::io::stderr(),
+                format_args!("registering again: {:?}\n", began.elapsed() / 1_000),
+            );
+        }
+        assert_eq!(written(), before);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
 }

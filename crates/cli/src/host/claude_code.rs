@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
@@ -20,6 +21,41 @@ pub(crate) struct ClaudeCode;
 
 /// The moment after a settings file has changed, before the change is heeded.
 const SETTINGS: &str = "ConfigChange";
+
+/// Moments in which nothing happens that a hook could keep from happening, or that come by again as
+/// a tool: by name, so that a new one is refused until somebody has looked at it.
+const NEUTRAL: &[&str] = &[
+    SETTINGS,
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionDenied",
+    "PostCompact",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreModelSwitch",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+];
 
 const TOOLS: Tools = &[
     ("Bash", Shape::Shell { command: "command", cwd: None }),
@@ -71,7 +107,7 @@ impl Host for ClaudeCode {
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        let told = dialect::decode(self.name(), TOOLS, payload)?;
+        let told = dialect::decode(self.name(), TOOLS, NEUTRAL, payload)?;
         if told.event != SETTINGS {
             return Ok(told);
         }
@@ -88,15 +124,19 @@ impl Host for ClaudeCode {
             Said::Deny(reason) if event == SETTINGS => {
                 Reply::json(&json!({"decision": "block", "reason": reason}))
             }
-            Said::Neutral | Said::Approved | Said::Deny(_) | Said::Ask(_) => {
-                dialect::reply(event, said)
-            }
+            _ => dialect::reply(event, said),
         }
     }
 
-    fn broken(&self, reason: &str) -> Reply {
-        // Whatever event it was: the code alone says no.
-        self.encode(dialect::BEFORE, &Said::Deny(reason)).failing(reason)
+    fn broken(&self, event: &str, reason: &str) -> Reply {
+        // Where the event is not known the code alone says no; at a prompt only the object does.
+        let event = if event.is_empty() { dialect::BEFORE } else { event };
+        let reply = self.encode(event, &Said::Deny(reason));
+        if event == dialect::PROMPT { reply } else { reply.failing(reason) }
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        dialect::changed(self, TOOLS, payload, edited)
     }
 
     fn asks(&self, _: &str) -> bool {
@@ -124,7 +164,7 @@ impl Host for ClaudeCode {
         let handler = json!({
             "type": "command", "command": program, "args": words,
             "timeout": installed.seconds, "onFailure": "block",
-            "statusMessage": "Countersign",
+            "statusMessage": place::WAITS,
         });
         let group = json!({"matcher": "*", "hooks": [handler]});
         let mut entries: Vec<Entry> = [dialect::BEFORE, dialect::PROMPT]
@@ -159,7 +199,8 @@ impl Host for ClaudeCode {
         &[
             "files mentioned with @, and lines you type after !",
             "sessions started with --bare or CLAUDE_CODE_SIMPLE=1, which look for no hooks",
-            "before 2.1.295 a hook that crashes or cannot be started lets the call go on",
+            "before 2.1.295 a hook that crashes, is ended by SIGKILL or cannot be started lets the \
+             call go on",
             "only --managed survives a project's disableAllHooks",
         ]
     }

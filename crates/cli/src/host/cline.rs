@@ -1,17 +1,27 @@
 //! Cline: a program named after the event, in a folder of hooks.
 //!
 //! Timeouts, bad JSON and failures are skipped over, so the script itself says no when our binary
-//! does not answer.
+//! does not answer. The command line reads the extension's folders too and runs every program it
+//! finds, so there is one in one place.
+//!
+//! A no ends the run, and the model never learns why. The command line also takes another input
+//! for a call: a refused shell call becomes one of no commands, with the reason beside it for the
+//! model. That is said only to versions that are known to take it: any other would run the call.
 
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
+use countersign_gate::process::{Processes as _, System};
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Installed, Scope};
 use crate::host::servers::{self, Layout, Reached, Servers, Spoken};
 use crate::host::tool::{self, Shape, Tools};
-use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text};
+use crate::host::{
+    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+};
+use crate::quote;
 
 /// The host.
 pub(crate) struct Cline;
@@ -19,6 +29,39 @@ pub(crate) struct Cline;
 /// Where its servers stand, and where the extension keeps that file below VS Code's folder.
 const SETTINGS: &str = "cline_mcp_settings.json";
 const EXTENSION: &str = "globalStorage/saoudrizwan.claude-dev/settings";
+
+/// Moments before a tool is used, in the words of the command line and of the extension.
+const BEFORE: [&str; 2] = ["tool_call", "PreToolUse"];
+
+/// The command line's shell, and what a call of it is known as between reading and answering.
+const SHELL: &str = "run_commands";
+const SHELL_CALL: &str = "tool_call run_commands";
+
+/// The first version that is known to take another input for a call.
+const TAKES_INPUT: (u32, u32, u32) = (3, 0, 65);
+
+/// Moments in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "Notification",
+    "PostToolUse",
+    "PreCompact",
+    "SessionShutdown",
+    "TaskCancel",
+    "TaskComplete",
+    "TaskError",
+    "TaskResume",
+    "TaskStart",
+    "UserPromptSubmit",
+    "agent_abort",
+    "agent_end",
+    "agent_error",
+    "agent_resume",
+    "agent_start",
+    "pre_compact",
+    "prompt_submit",
+    "session_shutdown",
+    "tool_result",
+];
 
 const TOOLS: Tools = &[
     ("execute_command", Shape::Shell { command: "command", cwd: None }),
@@ -38,6 +81,12 @@ const TOOLS: Tools = &[
     ("new_task", Shape::Inside),
     ("condense", Shape::Inside),
     ("focus_chain", Shape::Inside),
+    ("editor", Shape::Write { path: "path", content: &["new_text"] }),
+    ("apply_patch", Shape::Patch("input")),
+    ("search_codebase", Shape::Search("path")),
+    ("skills", Shape::Inside),
+    ("ask_question", Shape::Inside),
+    ("submit_and_exit", Shape::Inside),
 ];
 
 impl Host for Cline {
@@ -62,33 +111,33 @@ impl Host for Cline {
             event: event.to_owned(),
             session: session.map(str::to_owned),
             cwd: root.map(str::to_owned),
+            call: payload.pointer("/tool_call/id").and_then(Value::as_str).map(str::to_owned),
             what: What::Nothing,
         };
         let call = match (payload.get("tool_call"), payload.get("preToolUse")) {
             (Some(call), _) => Some((required(call, "name")?, call.get("input"))),
             (None, Some(call)) => Some((required(call, "toolName")?, call.get("parameters"))),
-            (None, None) if matches!(event, "tool_call" | "PreToolUse") => {
+            (None, None) if NEUTRAL.contains(&event) => None,
+            (None, None) if BEFORE.contains(&event) => {
                 return Err(Unreadable::missing("tool_call"));
             }
-            (None, None) => None,
+            (None, None) => return Err(Unreadable::event(event)),
         };
         if let Some((name, input)) = call {
-            let input = object(input)?;
-            told.what = What::Acts(match (name, mcp(&input)) {
-                ("use_mcp_tool", Some((server, name, arguments))) => {
-                    vec![tool::unknown(server, name, &object(Some(&arguments))?)]
-                }
-                _ => tool::actions(self.name(), TOOLS, name, &input)?,
-            });
+            told.what = What::Acts(actions(name, input)?);
+            if (event, name) == ("tool_call", SHELL) {
+                SHELL_CALL.clone_into(&mut told.event);
+            }
         }
         Ok(told)
     }
 
-    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         Reply::json(&match said {
-            Said::Neutral | Said::Approved => json!({"cancel": false}),
+            Said::Neutral | Said::Approved(_) => json!({"cancel": false}),
+            Said::Changed(_) => json!({"cancel": true, "errorMessage": UNCHANGEABLE}),
             Said::Deny(reason) | Said::Ask(reason) => {
-                json!({"cancel": true, "errorMessage": reason})
+                refusal(reason, event == SHELL_CALL && tells_its_model())
             }
         })
     }
@@ -105,24 +154,29 @@ impl Host for Cline {
     }
 
     fn is_stopped_by(&self, reply: &Reply) -> bool {
-        let cancels = |object: Value| object.get("cancel") == Some(&Value::Bool(true));
+        let empty = json!({"commands": []});
+        let cancels = |object: Value| {
+            object.get("cancel") == Some(&Value::Bool(true))
+                || object.get("overrideInput") == Some(&empty)
+        };
         reply.code == 0 && reply.object().is_some_and(cancels)
     }
 
     fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
-        let folders = match installed.scope {
+        // The command line and the extension both read the first; only the command line the other.
+        let (folder, other) = match installed.scope {
             Scope::User => {
-                vec![installed.home(".cline/hooks")?, installed.home("Documents/Cline/Hooks")?]
+                (installed.home("Documents/Cline/Hooks")?, installed.home(".cline/hooks")?)
             }
-            Scope::Project | Scope::Managed => vec![
-                installed.project.join(".cline/hooks"),
+            Scope::Project | Scope::Managed => (
                 installed.project.join(".clinerules/hooks"),
-            ],
+                installed.project.join(".cline/hooks"),
+            ),
         };
         let patient = Installed { seconds: self.patience().as_secs(), ..installed.clone() };
         let script = script(&patient.line(self.name()));
-        let scripts = folders.into_iter().map(|folder| folder.join("PreToolUse"));
-        Ok(scripts.map(|path| Change::script(path, script.clone())).collect())
+        let (path, other) = (folder.join("PreToolUse"), other.join("PreToolUse"));
+        Ok(vec![Change::script(path, script), Change::gone(other)])
     }
 
     fn scopes(&self) -> &'static [Scope] {
@@ -149,7 +203,9 @@ impl Host for Cline {
         &[
             "it waits half a minute and cannot be told to wait longer: a question that takes \
              longer is refused",
-            "a hook that is killed lets the call go on",
+            "a no to anything but a command ends the run: Cline shows the reason to you, and its \
+             model never sees it (in the extension, and before 3.0.65, that goes for commands too)",
+            "a script that is ended by SIGKILL lets the call go on",
         ]
     }
 }
@@ -160,11 +216,187 @@ fn mcp(input: &Value) -> Option<(&str, &str, Value)> {
     Some((text(input, "server_name")?, text(input, "tool_name")?, arguments))
 }
 
+/// A no: the end of the run, or a call of no commands with the reason for the model.
+fn refusal(reason: &str, tells_its_model: bool) -> Value {
+    if tells_its_model {
+        json!({"cancel": false, "context": reason, "overrideInput": {"commands": []}})
+    } else {
+        json!({"cancel": true, "errorMessage": reason})
+    }
+}
+
+/// Whether the program that runs us is a version of the command line that takes another input.
+fn tells_its_model() -> bool {
+    let mut pid = std::process::id();
+    // The script's shell is in between.
+    for _ in 0..4 {
+        let Some(parent) = System.parent(pid) else { return false };
+        let program = std::fs::read_link(format!("/proc/{parent}/exe")).unwrap_or_default();
+        let folder = program.parent().and_then(std::path::Path::parent);
+        let package = folder.map(|folder| std::fs::read_to_string(folder.join("package.json")));
+        if let Some(Ok(package)) = package
+            && takes_input(&package)
+        {
+            return true;
+        }
+        pid = parent;
+    }
+    false
+}
+
+/// Whether a package is such a version, by what it says of itself.
+fn takes_input(package: &str) -> bool {
+    let package: Value = serde_json::from_str(package).unwrap_or_default();
+    let is_cline = text(&package, "name").is_some_and(|name| name.starts_with("@cline/cli-"));
+    let version = text(&package, "version").and_then(numbers);
+    is_cline && version.is_some_and(|version| version >= TAKES_INPUT)
+}
+
+fn numbers(version: &str) -> Option<(u32, u32, u32)> {
+    let mut numbers = version.split('.').map(|part| part.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+/// What a call does.
+fn actions(name: &str, input: Option<&Value>) -> Result<Vec<Action>, Unreadable> {
+    let nothing = Value::Null;
+    let wrong = || Unreadable(format!("`{name}` with an input in a shape that is not known"));
+    let found = match name {
+        "run_commands" => commands(input.unwrap_or(&nothing)).ok_or_else(wrong)?,
+        "read_files" => files(input.unwrap_or(&nothing)).ok_or_else(wrong)?,
+        "fetch_web_content" => pages(input.unwrap_or(&nothing)).ok_or_else(wrong)?,
+        _ => {
+            let input = object(input)?;
+            return Ok(match (name, mcp(&input)) {
+                ("use_mcp_tool", Some((server, name, arguments))) => {
+                    vec![tool::unknown(server, name, &object(Some(&arguments))?)]
+                }
+                _ => tool::actions("cline", TOOLS, name, &input)?,
+            });
+        }
+    };
+    if found.is_empty() { Err(wrong()) } else { Ok(found) }
+}
+
+/// Every command, in any of the shapes that the tool takes: a text, a program with its words, and
+/// lists of both.
+fn commands(input: &Value) -> Option<Vec<Action>> {
+    let shell = |command: String| Action::Shell { command, cwd: None };
+    match input {
+        Value::String(command) => Some(vec![shell(command.clone())]),
+        Value::Array(all) => all.iter().map(commands).collect::<Option<Vec<_>>>().map(flat),
+        Value::Object(fields) => match (fields.get("commands"), fields.get("args")) {
+            (Some(commands_), _) => commands(commands_),
+            (None, None) => {
+                let command = fields.get("command").or_else(|| fields.get("cmd"))?.as_str()?;
+                Some(vec![shell(command.to_owned())])
+            }
+            (None, Some(words)) => {
+                let words = words.as_array()?.iter().map(Value::as_str);
+                let words = words.collect::<Option<Vec<_>>>()?;
+                let program = fields.get("command")?.as_str()?;
+                Some(vec![shell(quote::join(std::iter::once(program).chain(words)))])
+            }
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Every file, in any of the shapes that the tool takes.
+fn files(input: &Value) -> Option<Vec<Action>> {
+    match input {
+        Value::String(path) => Some(vec![Action::FileRead { path: path.clone() }]),
+        Value::Array(all) => all.iter().map(files).collect::<Option<Vec<_>>>().map(flat),
+        Value::Object(fields) => {
+            let names = ["path", "file_path", "filePath", "files", "file_paths", "paths"];
+            files(names.iter().find_map(|name| fields.get(*name))?)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Every page.
+fn pages(input: &Value) -> Option<Vec<Action>> {
+    let requests = input.get("requests")?.as_array()?;
+    let url = |request: &Value| Some(Action::Navigate { url: text(request, "url")?.to_owned() });
+    requests.iter().map(url).collect()
+}
+
+fn flat(all: Vec<Vec<Action>>) -> Vec<Action> {
+    all.into_iter().flatten().collect()
+}
+
+/// Runs the hook beside the shell, so that a signal to the shell reaches the hook, which says no
+/// itself; whatever else keeps the hook from answering is a no as well.
 fn script(line: &str) -> String {
     let refusal = json!({"cancel": true, "errorMessage": "Countersign did not answer."});
     format!(
         "#!/bin/sh\n# Made by countersign: asks before a tool runs.\n# runs: {line}\n\
-         said=$({line}) || said=\n\
-         if [ -n \"$said\" ]; then printf '%s\\n' \"$said\"; else echo '{refusal}'; fi\n"
+         exec 3<&0\n{line} <&3 &\nhook=$!\n\
+         trap 'kill -TERM $hook 2>/dev/null' HUP INT QUIT PIPE TERM USR1 USR2\n\
+         wait $hook\ncode=$?\n\
+         while kill -0 $hook 2>/dev/null; do wait $hook; code=$?; done\n\
+         [ $code -eq 0 ] || echo '{refusal}'\nexit 0\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_of_its_commands_is_a_shell_command() {
+        let of = |input: &Value| actions("run_commands", Some(input)).ok();
+        let shell = |text: &str| Action::Shell { command: text.to_owned(), cwd: None };
+        let (a, b) = (shell("rm -rf /"), shell("ls"));
+        for input in [
+            json!({"commands": ["rm -rf /", "ls"]}),
+            json!(["rm -rf /", "ls"]),
+            json!([{"command": "rm", "args": ["-rf", "/"]}, "ls"]),
+            json!({"commands": [{"command": "rm", "args": ["-rf", "/"]}, {"command": "ls"}]}),
+        ] {
+            assert_eq!(of(&input), Some(vec![a.clone(), b.clone()]), "{input}");
+        }
+        for input in [json!("ls"), json!({"command": "ls"}), json!({"cmd": "ls"})] {
+            assert_eq!(of(&input), Some(vec![b.clone()]), "{input}");
+        }
+        for odd in [json!({}), json!([]), json!(1), json!({"commands": [1]}), json!({"x": "ls"})] {
+            assert_eq!(of(&odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn only_a_version_that_takes_another_input_is_given_one() {
+        let package = |name: &str, version: &str| {
+            takes_input(&json!({"name": name, "version": version}).to_string())
+        };
+        assert!(package("@cline/cli-linux-x64", "3.0.65") && package("@cline/cli-x", "4.0.0"));
+        for (name, version) in [
+            ("@cline/cli-linux-x64", "3.0.64"),
+            ("@cline/cli-linux-x64", "3.0"),
+            ("@cline/cli-linux-x64", "next"),
+            ("cline-like", "9.9.9"),
+        ] {
+            assert!(!package(name, version), "{name} {version}");
+        }
+        assert!(!takes_input("{"));
+        for tells in [true, false] {
+            let reply = Reply::json(&refusal("because", tells));
+            assert!(Cline.is_stopped_by(&reply) && reply.out.contains("because"), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn every_shape_of_its_files_is_read() {
+        for input in [
+            json!({"files": [{"path": "/etc/shadow"}]}),
+            json!({"paths": "/etc/shadow"}),
+            json!([{"filePath": "/etc/shadow"}]),
+        ] {
+            let found = actions("read_files", Some(&input)).unwrap();
+            assert_eq!(found, [Action::FileRead { path: "/etc/shadow".to_owned() }], "{input}");
+        }
+        assert!(actions("read_files", Some(&json!({"glob": "*"}))).is_err());
+        assert!(actions("fetch_web_content", Some(&json!({"url": "x"}))).is_err());
+    }
 }

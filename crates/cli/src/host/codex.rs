@@ -4,9 +4,11 @@
 //! whatever else comes counts as a failed hook, which lets the call go on.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
@@ -14,8 +16,26 @@ use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
 use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 
+pub(crate) mod trust;
+
 /// The host.
 pub(crate) struct Codex;
+
+/// Moments in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "Interrupt",
+    "PostCompact",
+    "PostModelRequest",
+    "PostToolUse",
+    "PreCompact",
+    "PreModelRequest",
+    "SessionEnd",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
 
 const TOOLS: Tools = &[
     ("Bash", Shape::Shell { command: "command", cwd: None }),
@@ -42,16 +62,20 @@ impl Host for Codex {
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        dialect::decode(self.name(), TOOLS, payload)
+        dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         match said {
             // A bare `allow` is an unknown answer here, and so is `ask`.
-            Said::Neutral | Said::Approved => Reply::empty(),
+            Said::Neutral | Said::Approved(_) => Reply::empty(),
             Said::Ask(reason) => dialect::reply(event, &Said::Deny(reason)),
-            Said::Deny(_) => dialect::reply(event, said),
+            Said::Changed(_) | Said::Deny(_) => dialect::reply(event, said),
         }
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        dialect::changed(self, TOOLS, payload, edited)
     }
 
     fn asks(&self, _: &str) -> bool {
@@ -79,7 +103,7 @@ impl Host for Codex {
         } else {
             let handler = json!({
                 "type": "command", "command": line, "timeout": installed.seconds,
-                "statusMessage": "Countersign",
+                "statusMessage": place::WAITS,
             });
             let group = json!({"matcher": "*", "hooks": [handler]});
             let events = [dialect::BEFORE, dialect::PROMPT];
@@ -87,6 +111,27 @@ impl Host for Codex {
             Change::json(folder.join("hooks.json"), self.name(), entries.collect())
         };
         Ok(vec![hooks, Change::whole(folder.join("rules/countersign.rules"), rules())])
+    }
+
+    fn skips(&self, installed: &Installed<'_>, file: &Path, text: &str) -> Option<String> {
+        if installed.scope == Scope::Managed {
+            return None;
+        }
+        let config = installed.home_or("CODEX_HOME", ".codex").ok()?.join("config.toml");
+        let settings = match std::fs::read_to_string(&config) {
+            Ok(settings) => settings,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Some(format!("`{}` cannot be read: {error}", config.display())),
+        };
+        // Codex resolves links in a folder that is named by the variable, and in no other.
+        let resolved = std::env::var_os("CODEX_HOME").and_then(|_| file.canonicalize().ok());
+        let file = resolved.as_deref().filter(|_| installed.scope == Scope::User).unwrap_or(file);
+        let project = (installed.scope == Scope::Project).then_some(installed.project);
+        trust::problem(&trust::Place { file, project, config: &config }, text, &settings)
+    }
+
+    fn accepting(&self, scope: Scope) -> Option<&'static str> {
+        (scope != Scope::Managed).then_some(trust::ACCEPT)
     }
 
     fn servers(&self, installed: &Installed<'_>) -> Result<Vec<Servers>> {
@@ -106,7 +151,7 @@ impl Host for Codex {
         &[
             "a new or changed hook is skipped until you accept it in /hooks (managed ones are not)",
             "typing into a process that already runs (write_stdin), hosted web search",
-            "a hook that crashes or is killed lets the call go on",
+            "a hook that crashes or is ended by SIGKILL lets the call go on",
         ]
     }
 }
@@ -116,11 +161,11 @@ fn tables(line: &str, seconds: u64) -> String {
     let mut text = format!("# runs: {line}\n");
     for event in [dialect::BEFORE, dialect::PROMPT] {
         // JSON's texts are TOML's too.
-        let command = Value::from(line);
+        let (command, waits) = (Value::from(line), Value::from(place::WAITS));
         let _ = write!(
             text,
             "[[hooks.{event}]]\nmatcher = \"*\"\n[[hooks.{event}.hooks]]\ntype = \"command\"\n\
-             command = {command}\ntimeout = {seconds}\nstatusMessage = \"Countersign\"\n"
+             command = {command}\ntimeout = {seconds}\nstatusMessage = {waits}\n"
         );
     }
     text

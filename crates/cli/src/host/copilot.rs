@@ -5,19 +5,37 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
-use crate::host::text;
 use crate::host::tool::{self, Shape, Tools};
-use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, object, required};
+use crate::host::{
+    Host, Reply, Said, Tested, Told, UNCHANGEABLE, Unreadable, What, dialect, object, required,
+    text,
+};
 
 /// The host.
 pub(crate) struct Copilot;
 
 const BEFORE: &str = "preToolUse";
 const PROMPT: &str = "permissionRequest";
+
+/// Moments of the other dialect in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "AgentStop",
+    "ErrorOccurred",
+    "Notification",
+    "PostToolUse",
+    "PreCompact",
+    "SessionEnd",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
 
 const TOOLS: Tools = &[
     ("bash", Shape::Shell { command: "command", cwd: None }),
@@ -54,7 +72,7 @@ impl Host for Copilot {
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
         // The other dialect, for events that are spelled as elsewhere.
         if payload.get("hook_event_name").is_some() {
-            return dialect::decode(self.name(), TOOLS, payload);
+            return dialect::decode(self.name(), TOOLS, NEUTRAL, payload);
         }
         let name = required(payload, "toolName")?;
         let input = object(payload.get("toolArgs"))?;
@@ -68,6 +86,7 @@ impl Host for Copilot {
             event: event.to_owned(),
             session: text(payload, "sessionId").map(str::to_owned),
             cwd: text(payload, "cwd").map(str::to_owned),
+            call: None,
             what,
         })
     }
@@ -80,18 +99,33 @@ impl Host for Copilot {
         };
         match said {
             Said::Neutral => Reply::empty(),
-            Said::Approved | Said::Ask(_) if event == PROMPT => Reply::empty(),
+            Said::Approved(_) | Said::Ask(_) if event == PROMPT => Reply::empty(),
+            Said::Changed(_) if event == PROMPT => self.encode(event, &Said::Deny(UNCHANGEABLE)),
             Said::Deny(reason) if event == PROMPT => {
                 Reply::json(&json!({"behavior": "deny", "message": reason}))
             }
-            Said::Approved => says("allow", "A person said yes through Countersign."),
+            Said::Approved(how) => says("allow", how),
+            Said::Changed(input) => Reply::json(&json!({
+                "permissionDecision": "allow",
+                "permissionDecisionReason": "A person changed this and said yes.",
+                "modifiedArgs": input,
+            })),
             Said::Deny(reason) => says("deny", reason),
             Said::Ask(reason) => says("ask", reason),
         }
     }
 
-    fn broken(&self, reason: &str) -> Reply {
-        self.encode(BEFORE, &Said::Deny(reason)).failing(reason)
+    fn broken(&self, event: &str, reason: &str) -> Reply {
+        self.encode(event, &Said::Deny(reason)).failing(reason)
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        if payload.get("hook_event_name").is_some() {
+            return None;
+        }
+        let input = object(payload.get("toolArgs")).ok()?;
+        let changed = tool::changed(TOOLS, text(payload, "toolName")?, &input, edited)?;
+        tool::read_back(self, payload, "toolArgs", changed, edited)
     }
 
     fn asks(&self, _: &str) -> bool {

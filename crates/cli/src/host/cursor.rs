@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::host::place::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{self, Shape, Tools};
-use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text};
+use crate::host::{
+    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+};
 
 /// The host.
 pub(crate) struct Cursor;
@@ -22,6 +24,27 @@ const MCP: &str = "beforeMCPExecution";
 const READ: &str = "beforeReadFile";
 const TOOL: &str = "preToolUse";
 const SUBAGENT: &str = "subagentStart";
+
+/// Moments in which nothing happens that a hook could keep from happening. What a subagent does
+/// comes by here itself.
+const NEUTRAL: &[&str] = &[
+    SUBAGENT,
+    "afterAgentResponse",
+    "afterAgentThought",
+    "afterFileEdit",
+    "afterMCPExecution",
+    "afterShellExecution",
+    "afterTabFileEdit",
+    "beforeSubmitPrompt",
+    "postToolUse",
+    "postToolUseFailure",
+    "preCompact",
+    "sessionEnd",
+    "sessionStart",
+    "stop",
+    "subagentStop",
+    "workspaceOpen",
+];
 
 const TOOLS: Tools = &[
     ("Shell", Shape::Shell { command: "command", cwd: Some("working_directory") }),
@@ -86,21 +109,26 @@ impl Host for Cursor {
                     What::Acts(actions)
                 }
             }
-            // What a subagent does comes by here itself.
-            _ => What::Nothing,
+            other if NEUTRAL.contains(&other) => What::Nothing,
+            other => return Err(Unreadable::event(other)),
         };
         Ok(Told {
             event: event.to_owned(),
             session: text(payload, "conversation_id").map(str::to_owned),
             cwd: cwd.map(str::to_owned),
+            call: text(payload, "tool_use_id").map(str::to_owned),
             what,
         })
     }
 
-    fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
+    fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         Reply::json(&match said {
             Said::Neutral => json!({}),
-            Said::Approved => json!({"permission": "allow"}),
+            Said::Approved(_) => json!({"permission": "allow"}),
+            Said::Changed(input) if event == TOOL => {
+                json!({"permission": "allow", "updated_input": input})
+            }
+            Said::Changed(_) => return self.encode(event, &Said::Deny(UNCHANGEABLE)),
             Said::Deny(reason) => {
                 json!({"permission": "deny", "user_message": reason, "agent_message": reason})
             }
@@ -110,8 +138,18 @@ impl Host for Cursor {
         })
     }
 
-    fn broken(&self, reason: &str) -> Reply {
-        self.encode("", &Said::Deny(reason)).failing(reason)
+    fn broken(&self, event: &str, reason: &str) -> Reply {
+        self.encode(event, &Said::Deny(reason)).failing(reason)
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        // Commands and calls of MCP tools have a moment of their own, which takes no input.
+        if text(payload, "hook_event_name") != Some(TOOL) {
+            return None;
+        }
+        let input = object(payload.get("tool_input")).ok()?;
+        let changed = tool::changed(TOOLS, text(payload, "tool_name")?, &input, edited)?;
+        tool::read_back(self, payload, "tool_input", changed, edited)
     }
 
     fn asks(&self, event: &str) -> bool {

@@ -1,47 +1,66 @@
 //! The shape that Claude Code's hooks made common: several hosts speak it, each a little otherwise.
 
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::tool::{self, Tools};
-use crate::host::{Reply, Said, Told, Unreadable, What, object, required, text};
+use crate::host::{
+    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
+};
 
 /// The moment before a tool is used.
 pub(crate) const BEFORE: &str = "PreToolUse";
 /// The moment before the host asks its own user.
 pub(crate) const PROMPT: &str = "PermissionRequest";
 
-/// Reads an event of this shape, with the host's own tools.
+/// Reads an event of this shape, with the host's own tools and the events in which nothing is ours
+/// to judge.
 ///
 /// # Errors
-/// It has no event, or a tool lacks what it needs.
-pub(crate) fn decode(host: &str, tools: Tools, payload: &Value) -> Result<Told, Unreadable> {
+/// It has no event or one that is not known, or a tool lacks what it needs.
+pub(crate) fn decode(
+    host: &str,
+    tools: Tools,
+    neutral: &[&str],
+    payload: &Value,
+) -> Result<Told, Unreadable> {
     let event = text(payload, "hook_event_name").or_else(|| text(payload, "hookEventName"));
     let event = event.ok_or_else(|| Unreadable::missing("hook_event_name"))?;
     let what = match event {
         BEFORE => What::Acts(actions(host, tools, payload)?),
         PROMPT => What::Prompts(actions(host, tools, payload)?),
-        _ => What::Nothing,
+        other if neutral.contains(&other) => What::Nothing,
+        other => return Err(Unreadable::event(other)),
     };
     let session = text(payload, "session_id").or_else(|| text(payload, "sessionId"));
     Ok(Told {
         event: event.to_owned(),
         session: session.map(str::to_owned),
         cwd: text(payload, "cwd").map(str::to_owned),
+        call: text(payload, "tool_use_id").map(str::to_owned),
         what,
     })
 }
 
-fn actions(
-    host: &str,
-    tools: Tools,
-    payload: &Value,
-) -> Result<Vec<countersign_core::Action>, Unreadable> {
+fn actions(host: &str, tools: Tools, payload: &Value) -> Result<Vec<Action>, Unreadable> {
     let name = required(payload, "tool_name")?;
     let input = object(payload.get("tool_input"))?;
     match tool::mcp(name, &input) {
         Some(action) => Ok(vec![action]),
         None => tool::actions(host, tools, name, &input),
     }
+}
+
+/// The input of a call as a person wants it.
+pub(crate) fn changed(
+    host: &dyn Host,
+    tools: Tools,
+    payload: &Value,
+    edited: &Action,
+) -> Option<Value> {
+    let input = object(payload.get("tool_input")).ok()?;
+    let changed = tool::changed(tools, text(payload, "tool_name")?, &input, edited)?;
+    tool::read_back(host, payload, "tool_input", changed, edited)
 }
 
 /// What is said before a tool is used.
@@ -51,6 +70,15 @@ pub(crate) fn before(decision: &str, reason: &str) -> Value {
         "permissionDecision": decision,
         "permissionDecisionReason": reason,
     }})
+}
+
+/// A yes to a call with another input than its own.
+fn before_with(input: &Value) -> Value {
+    let mut said = before("allow", "A person changed this and said yes through Countersign.");
+    if let Some(specific) = said.get_mut("hookSpecificOutput").and_then(Value::as_object_mut) {
+        specific.insert("updatedInput".to_owned(), input.clone());
+    }
+    said
 }
 
 /// A no to the host's own prompt.
@@ -65,10 +93,10 @@ pub(crate) fn refused_prompt(reason: &str) -> Value {
 pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
     match (said, event == PROMPT) {
         // The host is asking already.
-        (Said::Neutral, _) | (Said::Approved | Said::Ask(_), true) => Reply::empty(),
-        (Said::Approved, false) => {
-            Reply::json(&before("allow", "A person said yes through Countersign."))
-        }
+        (Said::Neutral, _) | (Said::Approved(_) | Said::Ask(_), true) => Reply::empty(),
+        (Said::Approved(how), false) => Reply::json(&before("allow", how)),
+        (Said::Changed(input), false) => Reply::json(&before_with(input)),
+        (Said::Changed(_), true) => Reply::json(&refused_prompt(UNCHANGEABLE)),
         (Said::Deny(reason), true) => Reply::json(&refused_prompt(reason)),
         (Said::Deny(reason), false) => Reply::json(&before("deny", reason)),
         (Said::Ask(reason), false) => Reply::json(&before("ask", reason)),

@@ -8,10 +8,23 @@ use serde_json::{Value, json};
 use crate::host::place::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Servers};
 use crate::host::tool::{Shape, Tools};
-use crate::host::{Host, Reply, Said, Told, Unreadable, dialect};
+use crate::host::{Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, dialect};
 
 /// The host.
 pub(crate) struct Droid;
+
+/// Moments in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "Notification",
+    "PostToolUse",
+    "PreCompact",
+    "SessionEnd",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
 
 const TOOLS: Tools = &[
     ("Execute", Shape::Shell { command: "command", cwd: None }),
@@ -48,13 +61,15 @@ impl Host for Droid {
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        dialect::decode(self.name(), TOOLS, payload)
+        dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         match said {
             Said::Deny(reason) => dialect::reply(event, said).failing(reason),
-            Said::Neutral | Said::Approved | Said::Ask(_) => dialect::reply(event, said),
+            // Nobody says that it takes a changed input: it might run its own.
+            Said::Changed(_) => self.encode(event, &Said::Deny(UNCHANGEABLE)),
+            Said::Neutral | Said::Approved(_) | Said::Ask(_) => dialect::reply(event, said),
         }
     }
 
@@ -99,7 +114,7 @@ impl Host for Droid {
 
     fn holes(&self) -> &'static [&'static str] {
         &[
-            "a hook that crashes or times out lets the call go on",
+            "a hook that crashes or is ended by SIGKILL lets the call go on",
             "only hooks managed by your organisation cannot be taken away by a user",
         ]
     }

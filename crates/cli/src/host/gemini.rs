@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{self, Change, Entry, Installed, Scope};
@@ -18,6 +19,20 @@ use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, object, req
 pub(crate) struct Gemini;
 
 const BEFORE: &str = "BeforeTool";
+
+/// Moments in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "AfterAgent",
+    "AfterModel",
+    "AfterTool",
+    "BeforeAgent",
+    "BeforeModel",
+    "BeforeToolSelection",
+    "Notification",
+    "PreCompress",
+    "SessionEnd",
+    "SessionStart",
+];
 
 const TOOLS: Tools = &[
     ("run_shell_command", Shape::Shell { command: "command", cwd: Some("dir_path") }),
@@ -68,24 +83,39 @@ impl Host for Gemini {
                 Some((server, name)) => vec![tool::unknown(server, name, &input)],
                 None => tool::actions(self.name(), TOOLS, name, &input)?,
             })
-        } else {
+        } else if NEUTRAL.contains(&event) {
             What::Nothing
+        } else {
+            return Err(Unreadable::event(event));
         };
         Ok(Told {
             event: event.to_owned(),
             session: text(payload, "session_id").map(str::to_owned),
             cwd: text(payload, "cwd").map(str::to_owned),
+            call: None,
             what,
         })
     }
 
     fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
         match said {
-            Said::Neutral | Said::Approved => Reply::json(&json!({})),
+            Said::Neutral | Said::Approved(_) => Reply::json(&json!({})),
+            Said::Changed(input) => Reply::json(&json!({
+                "decision": "allow",
+                "hookSpecificOutput": {"hookEventName": BEFORE, "tool_input": input},
+            })),
             Said::Deny(reason) | Said::Ask(reason) => {
                 Reply::json(&json!({"decision": "deny", "reason": reason}))
             }
         }
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        let input = object(payload.get("tool_input")).ok()?;
+        let changed = tool::changed(TOOLS, text(payload, "tool_name")?, &input, edited)?;
+        // It is laid over the call's own input, so nothing can be left out.
+        let kept = input.as_object()?.keys().all(|field| changed.get(field).is_some());
+        tool::read_back(self, payload, "tool_input", changed, edited).filter(|_| kept)
     }
 
     fn asks(&self, _: &str) -> bool {
@@ -122,7 +152,7 @@ impl Host for Gemini {
         let group = json!({"matcher": ".*", "hooks": [handler]});
         let entries = vec![Entry::new(&["hooks", BEFORE], group)];
         let mut changes = vec![Change::json(folder.join("settings.json"), self.name(), entries)];
-        // The workspace's own policies are not heeded today.
+        // Gemini CLI does not heed policies of a workspace.
         if installed.scope != Scope::Project {
             changes.push(Change::whole(folder.join("policies/countersign.toml"), policy()));
         }
@@ -146,7 +176,7 @@ impl Host for Gemini {
 
     fn holes(&self) -> &'static [&'static str] {
         &[
-            "a hook that crashes, is killed or times out lets the call go on",
+            "a hook that crashes or is ended by SIGKILL lets the call go on",
             "hooksConfig in the settings can switch hooks off: --managed sets them for everybody",
             "a project's hooks run only in trusted folders",
         ]

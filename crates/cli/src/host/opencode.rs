@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Installed, Scope};
@@ -57,17 +58,25 @@ impl Host for OpenCode {
             event: BEFORE.to_owned(),
             session: text(payload, "sessionID").map(str::to_owned),
             cwd: text(payload, "directory").map(str::to_owned),
+            call: text(payload, "callID").map(str::to_owned),
             what: What::Acts(tool::actions(self.name(), TOOLS, name, &input)?),
         })
     }
 
     fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
         Reply::json(&match said {
-            Said::Neutral | Said::Approved => json!({"decision": "allow"}),
+            Said::Neutral | Said::Approved(_) => json!({"decision": "allow"}),
+            Said::Changed(input) => json!({"decision": "allow", "args": input}),
             Said::Deny(reason) | Said::Ask(reason) => {
                 json!({"decision": "deny", "reason": reason})
             }
         })
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        let input = object(payload.get("args")).ok()?;
+        let changed = tool::changed(TOOLS, text(payload, "tool")?, &input, edited)?;
+        tool::read_back(self, payload, "args", changed, edited)
     }
 
     fn asks(&self, _: &str) -> bool {
@@ -140,6 +149,11 @@ export const Countersign = async ({{ directory }}) => ({{
   "tool.execute.before": async (input, output) => {{
     const answer = JSON.parse(await ask({{ ...input, args: output.args, directory }}))
     if (answer.decision !== "allow") throw new Error(answer.reason || "Countersign said no")
+    if (answer.args) {{
+      // In place: another object would not be looked at.
+      for (const name of Object.keys(output.args)) delete output.args[name]
+      Object.assign(output.args, answer.args)
+    }}
   }},
 }})
 "#,

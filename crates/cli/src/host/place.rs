@@ -12,6 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::host::edit::{self, Document, To};
 use crate::quote;
 
+/// What a host that has a status line shows while a hook runs: where to answer if it waits.
+pub(crate) const WAITS: &str =
+    "Countersign; if this waits, answer in its console or with `countersign watch`";
+
 /// For whom a hook is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
@@ -258,6 +262,8 @@ enum What {
     Lines(String),
     /// A file of our own.
     Whole { text: String, executable: bool },
+    /// No file of our own, where an earlier version put one.
+    Gone,
 }
 
 const BEGIN: &str = "# >>> countersign >>>";
@@ -302,6 +308,24 @@ impl Change {
         Self { path, what: What::Whole { text, executable: true } }
     }
 
+    /// A place where no file of ours is to be any more.
+    pub(crate) fn gone(path: PathBuf) -> Self {
+        Self { path, what: What::Gone }
+    }
+
+    /// What the file says after installing; nothing, where it is to be gone.
+    ///
+    /// # Errors
+    /// What is there cannot be read, or is somebody else's.
+    pub(crate) fn after(&self, now: Option<&str>) -> Result<Option<String>> {
+        match &self.what {
+            What::Gone => self.removed(now),
+            What::Json { .. } | What::Lines(_) | What::Whole { .. } => {
+                self.installed(now).map(Some)
+            }
+        }
+    }
+
     /// Whether the file is run.
     pub(crate) const fn is_executable(&self) -> bool {
         matches!(self.what, What::Whole { executable: true, .. })
@@ -313,6 +337,7 @@ impl Change {
     /// What is there cannot be read, or is somebody else's.
     pub(crate) fn installed(&self, now: Option<&str>) -> Result<String> {
         match &self.what {
+            What::Gone => Ok(now.unwrap_or_default().to_owned()),
             What::Whole { text, .. } => {
                 let theirs = now.is_some_and(|now| !now.contains("countersign"));
                 if theirs {
@@ -354,7 +379,9 @@ impl Change {
     pub(crate) fn removed(&self, now: Option<&str>) -> Result<Option<String>> {
         let Some(now) = now else { return Ok(None) };
         match &self.what {
-            What::Whole { .. } => Ok((!now.contains("countersign")).then(|| now.to_owned())),
+            What::Whole { .. } | What::Gone => {
+                Ok((!now.contains("countersign")).then(|| now.to_owned()))
+            }
             What::Lines(_) => {
                 let left = without_lines(now);
                 Ok((!left.is_empty()).then_some(left))
@@ -385,6 +412,7 @@ impl Change {
                 let lines = handlers.filter_map(|handler| Line::of(&handler));
                 lines.filter(|line| line.is_ours(host)).collect()
             }
+            What::Gone => Vec::new(),
             What::Lines(_) | What::Whole { .. } => {
                 let said = |line: &str| {
                     let line = line.strip_prefix("# runs: ").or(line.strip_prefix("// runs: "));

@@ -6,7 +6,7 @@
 use countersign_core::Action;
 use serde_json::{Value, json};
 
-use crate::host::Unreadable;
+use crate::host::{Host, Unreadable, What};
 
 /// What a tool does, and where its input says to what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +83,16 @@ impl Shape {
             let found = input.get(field).and_then(Value::as_str).map(str::to_owned);
             found.ok_or_else(|| Unreadable(format!("`{name}` without `{field}`")))
         };
-        let may = |field: &str| input.get(field).and_then(Value::as_str).map(str::to_owned);
-        let here = |field: &str| may(field).unwrap_or_else(|| ".".to_owned());
+        // What is there in a shape that nobody knows must not pass for what is not there.
+        let may = |field: &str| match input.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(Unreadable(format!("`{name}` with a `{field}` that is no text"))),
+        };
+        let here = |field: &str| may(field).map(|path| path.unwrap_or_else(|| ".".to_owned()));
         Ok(match self {
             Self::Shell { command, cwd } => {
-                let cwd = cwd.and_then(may).filter(|cwd| !cwd.is_empty());
+                let cwd = cwd.map(may).transpose()?.flatten().filter(|cwd| !cwd.is_empty());
                 vec![Action::Shell { command: need(command)?, cwd }]
             }
             Self::Unread(script) => {
@@ -96,16 +101,22 @@ impl Shape {
                 vec![unknown(host, &format!("execute_{name}"), &hidden)]
             }
             Self::Write { path, content } => {
-                let content = content.iter().find_map(|field| may(field));
+                let mut all = content.iter().map(|field| may(field));
+                let content = all.find_map(Result::transpose).transpose()?;
                 vec![Action::FileWrite { path: need(path)?, content }]
             }
             Self::Delete(path) => vec![Action::FileDelete { path: need(path)? }],
             Self::Read(path) => vec![Action::FileRead { path: need(path)? }],
-            Self::ReadAll(lists) => read_all(input, lists),
-            Self::Search(path) => vec![Action::FileRead { path: here(path) }],
-            Self::List(path) => vec![Action::FileList { path: here(path) }],
+            Self::ReadAll(lists) => read_all(name, input, lists)?,
+            Self::Search(path) => vec![Action::FileRead { path: here(path)? }],
+            Self::List(path) => vec![Action::FileList { path: here(path)? }],
             Self::Fetch(url) => vec![Action::Navigate { url: need(url)? }],
-            Self::FetchAll(text) => urls(&need(text)?),
+            Self::FetchAll(text) => {
+                let text = need(text)?;
+                let urls = urls(&text);
+                // What it would open cannot be told: that is an address nobody can read.
+                if urls.is_empty() { vec![Action::Navigate { url: text }] } else { urls }
+            }
             Self::Patch(text) => {
                 patched(&need(text)?).unwrap_or_else(|| vec![unknown(host, name, input)])
             }
@@ -114,10 +125,80 @@ impl Shape {
     }
 }
 
-fn read_all(input: &Value, lists: &[&str]) -> Vec<Action> {
-    let lists = lists.iter().filter_map(|list| input.get(list)?.as_array()).flatten();
-    let paths = lists.filter_map(Value::as_str).map(str::to_owned);
-    paths.map(|path| Action::FileRead { path }).collect()
+/// The input of a call that does what a person wants instead, in the fields of its own tool.
+pub(crate) fn changed(tools: Tools, name: &str, input: &Value, edited: &Action) -> Option<Value> {
+    match tools.iter().find(|(known, _)| *known == name) {
+        Some((_, shape)) => shape.changed(input, edited),
+        None => match edited {
+            Action::Tool { arguments, .. } => serde_json::to_value(arguments).ok(),
+            _ => None,
+        },
+    }
+}
+
+impl Shape {
+    fn changed(self, input: &Value, edited: &Action) -> Option<Value> {
+        let mut fields = input.as_object()?.clone();
+        let mut set = |field: &str, value: Option<&String>| match value {
+            Some(value) => drop(fields.insert(field.to_owned(), Value::from(value.as_str()))),
+            None => drop(fields.remove(field)),
+        };
+        match (self, edited) {
+            (Self::Shell { command, cwd: place }, Action::Shell { command: wanted, cwd }) => {
+                set(command, Some(wanted));
+                match (place, cwd) {
+                    (Some(place), cwd) => set(place, cwd.as_ref()),
+                    (None, Some(_)) => return None,
+                    (None, None) => {}
+                }
+            }
+            (
+                Self::Write { path, content: places },
+                Action::FileWrite { path: wanted, content },
+            ) => {
+                set(path, Some(wanted));
+                let place = places.iter().find(|place| input.get(place).is_some());
+                match (place, content) {
+                    (Some(place), Some(_)) => set(place, content.as_ref()),
+                    (None, None) => {}
+                    (Some(_), None) | (None, Some(_)) => return None,
+                }
+            }
+            (Self::Delete(path), Action::FileDelete { path: wanted })
+            | (Self::Read(path) | Self::Search(path), Action::FileRead { path: wanted })
+            | (Self::List(path), Action::FileList { path: wanted })
+            | (Self::Fetch(path), Action::Navigate { url: wanted }) => set(path, Some(wanted)),
+            _ => return None,
+        }
+        Some(Value::Object(fields))
+    }
+}
+
+/// The changed input, if the host would read exactly the changed action from it.
+pub(crate) fn read_back(
+    host: &dyn Host,
+    payload: &Value,
+    field: &str,
+    changed: Value,
+    edited: &Action,
+) -> Option<Value> {
+    let mut again = payload.clone();
+    again.as_object_mut()?.insert(field.to_owned(), changed.clone());
+    let told = host.decode(&again).ok()?;
+    let same = matches!(&told.what, What::Acts(actions) if actions.as_slice() == [edited.clone()]);
+    same.then_some(changed)
+}
+
+fn read_all(name: &str, input: &Value, lists: &[&str]) -> Result<Vec<Action>, Unreadable> {
+    let wrong = || Unreadable(format!("`{name}` without a list of files that can be read"));
+    let mut actions = Vec::new();
+    for list in lists.iter().filter_map(|list| input.get(list)) {
+        for path in list.as_array().ok_or_else(wrong)? {
+            let path = path.as_str().ok_or_else(wrong)?.to_owned();
+            actions.push(Action::FileRead { path });
+        }
+    }
+    if actions.is_empty() { Err(wrong()) } else { Ok(actions) }
 }
 
 /// Every page that a text mentions.
@@ -172,8 +253,12 @@ mod tests {
     use super::*;
 
     const TOOLS: Tools = &[
-        ("Bash", Shape::Shell { command: "command", cwd: None }),
+        ("Bash", Shape::Shell { command: "command", cwd: Some("dir") }),
         ("PowerShell", Shape::Unread("command")),
+        ("Write", Shape::Write { path: "path", content: &["content"] }),
+        ("Grep", Shape::Search("path")),
+        ("LS", Shape::List("path")),
+        ("ReadMany", Shape::ReadAll(&["include", "paths"])),
         ("Fetch", Shape::FetchAll("prompt")),
         ("patch", Shape::Patch("command")),
         ("Plan", Shape::Inside),
@@ -206,6 +291,22 @@ mod tests {
     fn a_tool_we_know_without_its_input_is_unreadable() {
         assert!(actions("host", TOOLS, "Bash", &json!({"cmd": "ls"})).is_err());
         assert!(actions("host", TOOLS, "Bash", &json!({"command": ["ls"]})).is_err());
+    }
+
+    #[test]
+    fn a_field_in_a_shape_nobody_knows_is_unreadable_and_not_left_out() {
+        for (name, input) in [
+            ("Bash", json!({"command": "ls", "dir": ["/etc"]})),
+            ("Write", json!({"path": "a", "content": {"parts": ["x"]}})),
+            ("Grep", json!({"path": ["/etc/shadow"]})),
+            ("LS", json!({"path": 1})),
+            ("ReadMany", json!({"paths": "/etc/shadow"})),
+            ("ReadMany", json!({"paths": [{"path": "/etc/shadow"}]})),
+            ("ReadMany", json!({})),
+        ] {
+            assert!(actions("host", TOOLS, name, &input).is_err(), "{name} {input}");
+        }
+        assert!(verdict("Fetch", &json!({"prompt": "read example.com"})) >= Verdict::Confirm);
     }
 
     #[test]

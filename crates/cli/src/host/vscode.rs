@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Action;
 use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
@@ -15,6 +16,17 @@ use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 
 /// The host.
 pub(crate) struct VsCode;
+
+/// Moments in which nothing happens that a hook could keep from happening.
+const NEUTRAL: &[&str] = &[
+    "PostToolUse",
+    "PreCompact",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
 
 const TOOLS: Tools = &[
     ("run_in_terminal", Shape::Shell { command: "command", cwd: None }),
@@ -62,7 +74,7 @@ impl Host for VsCode {
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        dialect::decode(self.name(), TOOLS, payload)
+        dialect::decode(self.name(), TOOLS, NEUTRAL, payload)
     }
 
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
@@ -70,10 +82,12 @@ impl Host for VsCode {
             Said::Deny(reason) if event != dialect::PROMPT => {
                 dialect::reply(event, said).failing(reason)
             }
-            Said::Neutral | Said::Approved | Said::Deny(_) | Said::Ask(_) => {
-                dialect::reply(event, said)
-            }
+            _ => dialect::reply(event, said),
         }
+    }
+
+    fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
+        dialect::changed(self, TOOLS, payload, edited)
     }
 
     fn asks(&self, _: &str) -> bool {
@@ -130,7 +144,7 @@ impl Host for VsCode {
     fn holes(&self) -> &'static [&'static str] {
         &[
             "hooks are a preview: a setting or a policy may switch them off",
-            "a hook that crashes or times out lets the call go on",
+            "a hook that crashes or is ended by SIGKILL lets the call go on",
             "it also runs Claude Code's hooks: with both installed, a call is judged twice",
         ]
     }

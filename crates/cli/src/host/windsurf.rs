@@ -8,13 +8,27 @@ use serde_json::{Value, json};
 
 use crate::host::place::{Change, Entry, Installed, Scope};
 use crate::host::servers::{self, Layout, Servers, Spoken};
-use crate::host::{Host, Reply, Said, Told, Unreadable, What, object, required, text, tool};
+use crate::host::{
+    Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text, tool,
+};
 
 /// The host.
 pub(crate) struct Windsurf;
 
 const EVENTS: [&str; 4] =
     ["pre_run_command", "pre_write_code", "pre_read_code", "pre_mcp_tool_use"];
+
+/// Moments in which nothing happens that a hook could keep from happening, and what the user says.
+const NEUTRAL: &[&str] = &[
+    "post_cascade_response",
+    "post_cascade_response_with_transcript",
+    "post_mcp_tool_use",
+    "post_read_code",
+    "post_run_command",
+    "post_setup_worktree",
+    "post_write_code",
+    "pre_user_prompt",
+];
 
 impl Host for Windsurf {
     fn name(&self) -> &'static str {
@@ -42,7 +56,8 @@ impl Host for Windsurf {
             }]),
             "pre_write_code" => {
                 let edits = info.get("edits").and_then(Value::as_array).into_iter().flatten();
-                let added: Vec<_> = edits.filter_map(|edit| text(edit, "new_string")).collect();
+                let added = edits.map(|edit| required(edit, "new_string"));
+                let added = added.collect::<Result<Vec<_>, _>>()?;
                 What::Acts(vec![Action::FileWrite {
                     path: path()?,
                     content: Some(added.join("\n")),
@@ -55,19 +70,22 @@ impl Host for Windsurf {
                 let name = required(info, "mcp_tool_name")?;
                 What::Acts(vec![tool::unknown(server, name, &arguments)])
             }
-            _ => What::Nothing,
+            other if NEUTRAL.contains(&other) => What::Nothing,
+            other => return Err(Unreadable::event(other)),
         };
         Ok(Told {
             event: event.to_owned(),
             session: text(payload, "trajectory_id").map(str::to_owned),
             cwd: text(info, "cwd").map(str::to_owned),
+            call: None,
             what,
         })
     }
 
     fn encode(&self, _: &str, said: &Said<'_>) -> Reply {
         match said {
-            Said::Neutral | Said::Approved => Reply::empty(),
+            Said::Neutral | Said::Approved(_) => Reply::empty(),
+            Said::Changed(_) => Reply::empty().failing(UNCHANGEABLE),
             Said::Deny(reason) | Said::Ask(reason) => Reply::empty().failing(reason),
         }
     }
@@ -116,7 +134,7 @@ impl Host for Windsurf {
 
     fn holes(&self) -> &'static [&'static str] {
         &[
-            "a hook that crashes or is killed lets the action go on",
+            "a hook that crashes or is ended by SIGKILL lets the action go on",
             "a question must be answered within half a minute: what is not, is refused",
             "web search and browser previews have no hook",
         ]

@@ -205,6 +205,11 @@ impl Message {
             .filter(|token| matches!(token, Json::String(_) | Json::Number(_)))
     }
 
+    /// What the client's host calls the call, where it says so: hooks are told the same name.
+    pub(crate) fn call_id(&self) -> Option<&str> {
+        self.meta("claudecode/toolUseId")?.as_str()
+    }
+
     /// A request of our own. What makes a modern request one comes from the request it is for.
     pub(crate) fn request(id: &Id, method: &str, params: Object, like: Option<&Self>) -> Self {
         let mut params = params;

@@ -274,6 +274,14 @@ impl Proxy {
         lock(&self.held).values().for_each(Held::cancel);
     }
 
+    /// The client no longer waits for the answer to one request. What the server has already may go
+    /// on; what is still held here does not, and its question is withdrawn.
+    pub(crate) fn nobody_waits_for(&self, id: &Id) {
+        if let Some(held) = lock(&self.held).get(&(Side::Server, id.clone())) {
+            held.cancel();
+        }
+    }
+
     /// Whether nothing is under way any more.
     pub(crate) fn is_idle(&self) -> bool {
         lock(&self.sent).is_empty() && lock(&self.held).is_empty() && self.busy.is_idle()

@@ -24,7 +24,7 @@ use crate::host::servers::{Layout, Syntax};
 
 mod entry;
 mod http;
-mod toml;
+pub(crate) mod toml;
 
 use entry::Entry;
 

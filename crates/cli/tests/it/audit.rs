@@ -1,7 +1,7 @@
 //! `audit` and `receipt`, on a data folder that a real gate has filled.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use countersign_core::{Action, Policy};
@@ -31,6 +31,7 @@ impl Left {
         let sandbox = Sandbox::new(name);
         let folder = sandbox.home().join(".local/share/countersign");
         fs::create_dir_all(&folder).unwrap();
+        close(&folder);
         let keyring = Arc::new(Keyring::open(&folder, &System).unwrap());
         let gate = block_on(Gate::open(Parts {
             store: Arc::new(Sqlite::open(&folder.join(Sqlite::FILE), keyring.clone()).unwrap()),
@@ -63,6 +64,12 @@ impl Left {
     fn database(&self) -> PathBuf {
         self.sandbox.home().join(".local/share/countersign").join(Sqlite::FILE)
     }
+}
+
+/// Others cannot look into it.
+fn close(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 fn proposal(command: &str) -> Proposal {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{BINARY, Sandbox};
+use crate::sandbox::{Sandbox, binary};
 
 fn values(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -57,7 +57,7 @@ fn unknown_fields_of_a_context_are_errors() {
 fn each_answer_comes_before_the_next_question() {
     let sandbox = Sandbox::new("batch-talk");
     let mut child = sandbox
-        .command(BINARY)
+        .command(binary())
         .args(["check", "--batch"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

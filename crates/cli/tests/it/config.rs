@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::sandbox::{BINARY, Sandbox, end};
+use crate::sandbox::{Sandbox, binary, end};
 
 const BAD: &str = "profile: coding-agent\nthis is no YAML map\n";
 
@@ -41,7 +41,7 @@ fn a_bad_project_file_stops_everything_too() {
 fn a_file_named_by_the_environment_must_be_there() {
     let sandbox = Sandbox::new("config-named");
     let check = |path: &str| {
-        let mut command = sandbox.command(BINARY);
+        let mut command = sandbox.command(binary());
         end(command.env("COUNTERSIGN_CONFIG", path).args(["check", "shell", "ls"]), "")
     };
     assert_eq!(check("missing.yaml").code, Some(2));
@@ -140,7 +140,7 @@ fn the_gates_sections_are_checked_and_shown_without_secrets() {
         }
     }
     sandbox.configure("");
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     let ended = end(command.env("AUTO_ACTION_ENABLED", "no").args(["config", "check"]), "");
     assert!(ended.code == Some(2) && ended.err.contains("AUTO_ACTION_ENABLED"), "{ended:?}");
 }

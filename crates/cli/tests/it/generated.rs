@@ -70,3 +70,86 @@ fn manual_pages_go_to_standard_output_or_into_a_folder() {
         assert!(sandbox.project().join("pages").join(page).exists(), "{page}");
     }
 }
+
+/// What remains is said in the same words wherever it is said.
+#[test]
+fn the_limit_of_the_local_socket_is_told_in_the_same_words() {
+    let read = |name: &str| {
+        let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let begins = "An agent's process is never a person,";
+    let told = |name: &str| {
+        let text = read(name);
+        let lines: Vec<String> = text
+            .lines()
+            .filter_map(|line| line.find(begins).and_then(|at| line.get(at..)).map(str::to_owned))
+            .collect();
+        assert_eq!(lines.len(), 1, "{name}");
+        lines
+    };
+    assert_eq!(told("SECURITY.md"), told("docs/guide/hosts.md"));
+}
+
+/// Every line of a page that is a command of ours: code spans, and lines of code blocks.
+fn commands(page: &str) -> Vec<String> {
+    let (mut found, mut in_block) = (Vec::new(), false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            in_block = !in_block;
+        } else if in_block {
+            found.push(line.trim_start_matches("$ ").trim().to_owned());
+        } else {
+            found.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    found.retain(|command| command.starts_with("countersign "));
+    found
+}
+
+/// A command without what is quoted in it.
+fn unquoted(command: &str) -> String {
+    let without = |text: &str, quote: char| -> String {
+        text.split(quote).step_by(2).collect::<Vec<_>>().join(" x ")
+    };
+    without(&without(command, '\''), '"')
+}
+
+/// The plain words of a command, and the flags after them.
+fn parts(command: &str) -> (Vec<&str>, Vec<&str>) {
+    let ends = |word: &&str| !matches!(*word, "--" | "|" | "||" | "&&" | ";" | ">" | "#");
+    let words: Vec<_> = command.split_whitespace().skip(1).take_while(ends).collect();
+    let plain: Vec<_> = words.iter().copied().take_while(|word| !word.starts_with('-')).collect();
+    let flags = words.into_iter().filter(|word| word.starts_with("--"));
+    let flags = flags.filter_map(|word| word.split(['=', ',', ')', ']']).next());
+    (plain, flags.collect())
+}
+
+#[test]
+fn every_flag_that_a_page_names_exists() {
+    let sandbox = Sandbox::new("guide-flags");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = std::fs::read_dir(root.join("docs/guide")).unwrap();
+    let mut pages: Vec<_> = guide.map(|page| page.unwrap().path()).collect();
+    pages.extend(["README.md", "SECURITY.md"].map(|page| root.join(page)));
+    let mut checked = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for command in commands(&text) {
+            let bare = unquoted(&command);
+            let (plain, flags) = parts(&bare);
+            if flags.is_empty() {
+                continue;
+            }
+            let help = sandbox.run(&[plain.as_slice(), &["--help"]].concat());
+            assert_eq!(help.code, Some(0), "{}: `{command}`: {help:?}", page.display());
+            for flag in flags {
+                let known =
+                    help.out.split([' ', ',', '\n', '=', '[', ']']).any(|word| word == flag);
+                assert!(known, "{}: `{command}` has no {flag}", page.display());
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10, "{checked}");
+}

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{BINARY, Ended, Sandbox, end};
+use crate::sandbox::{Ended, Sandbox, binary, end};
+use crate::start::{package, program};
 
 /// Every host, with a shell call that must be stopped, one that must not, and one that asks.
-const HOSTS: &[(&str, [&str; 3])] = &[
+pub(crate) const HOSTS: &[(&str, [&str; 3])] = &[
     ("claude-code", ["bash-block", "bash-allow", "bash-confirm"]),
     ("codex", ["bash-block", "bash-allow", "bash-confirm"]),
     ("gemini", ["shell-block", "shell-allow", "shell-confirm"]),
@@ -28,17 +29,20 @@ const HOSTS: &[(&str, [&str; 3])] = &[
     ("droid", ["execute-block", "execute-allow", "execute-confirm"]),
 ];
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host")
+pub(crate) fn folder() -> PathBuf {
+    package().join("tests/host")
 }
 
-fn payload(host: &str, case: &str, sandbox: &Sandbox) -> String {
-    let text = fs::read_to_string(folder().join(host).join(format!("{case}.json"))).unwrap();
-    text.replace("/home/user", sandbox.home().to_str().unwrap())
+pub(crate) fn payload(host: &str, case: &str, sandbox: &Sandbox) -> String {
+    recorded(host, case).replace("/home/user", sandbox.home().to_str().unwrap())
+}
+
+fn recorded(host: &str, case: &str) -> String {
+    fs::read_to_string(folder().join(host).join(format!("{case}.json"))).unwrap()
 }
 
 /// Whether the host stops the action, by its own rules: table 0.1 of the contracts.
-fn stops(host: &str, ended: &Ended) -> bool {
+pub(crate) fn stops(host: &str, ended: &Ended) -> bool {
     let said: Value = serde_json::from_str(&ended.out).unwrap_or_default();
     let specific = &said["hookSpecificOutput"];
     let denied =
@@ -60,25 +64,30 @@ fn stops(host: &str, ended: &Ended) -> bool {
     }
 }
 
-fn hook(sandbox: &Sandbox, host: &str, input: &str) -> Ended {
+pub(crate) fn hook(sandbox: &Sandbox, host: &str, input: &str) -> Ended {
     sandbox.run_with(&["hook", host], input)
 }
 
-/// Where a long path is cut depends on how long the home folder's name is: here, after a folder.
-fn cut_at_names(text: &str) -> String {
-    let mut pieces: Vec<&str> = text.split('…').collect();
-    let last = pieces.pop().unwrap_or_default();
-    let cut = |piece: &str| match piece.rsplit_once('/') {
-        Some((before, name)) if !name.contains(' ') => format!("{before}/…"),
-        _ => format!("{piece}…"),
-    };
-    pieces.into_iter().map(cut).collect::<String>() + last
+/// A home that is nowhere. Long paths are cut in answers, so where a home's name has another length
+/// an answer reads differently; this one has the same name on every machine.
+const NOWHERE: &str = "/nonexistent/user";
+
+/// A payload from that home. A host that does not say where it is starts its hooks in the project,
+/// so there the project is a real one.
+fn nowhere(payload: &str, project: &str) -> String {
+    if payload.contains("/home/user/project\"") {
+        return payload.replace("/home/user", NOWHERE);
+    }
+    let parts = payload.split("/home/user/project").map(|part| part.replace("/home/user", NOWHERE));
+    parts.collect::<Vec<_>>().join(project)
 }
 
 #[test]
 fn every_recorded_payload_gets_its_golden_answer() {
     let bless = std::env::var_os("BLESS").is_some();
     let sandbox = Sandbox::new("host-golden");
+    let project = sandbox.project();
+    let here = project.to_str().unwrap();
     let mut wrong = Vec::new();
     for (host, _) in HOSTS {
         let mut cases: Vec<_> = fs::read_dir(folder().join(host))
@@ -90,10 +99,11 @@ fn every_recorded_payload_gets_its_golden_answer() {
         assert!(cases.len() > 5, "{host}");
         for path in cases {
             let case = path.file_stem().unwrap().to_str().unwrap();
-            let ended = hook(&sandbox, host, &payload(host, case, &sandbox));
-            let home = sandbox.home();
+            let mut command = program(binary(), Path::new(NOWHERE));
+            command.args(["hook", host]).current_dir(sandbox.project());
+            let ended = end(&mut command, &nowhere(&recorded(host, case), here));
             let shown = format!("exit {}\n{}{}", ended.code.unwrap(), ended.out, ended.err);
-            let shown = cut_at_names(&shown.replace(home.to_str().unwrap(), "/home/user"));
+            let shown = shown.replace(here, "/home/user/project").replace(NOWHERE, "/home/user");
             let golden = path.with_extension("answer");
             if fs::read_to_string(&golden).unwrap_or_default() != shown {
                 if bless {
@@ -187,7 +197,7 @@ fn with_everything_on_record_no_server_means_no() {
 
 /// A hook whose input never ends.
 fn silent(sandbox: &Sandbox, host: &str) -> (Child, std::process::ChildStdin) {
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     command.args(["hook", host, "--timeout", "1"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -216,14 +226,14 @@ fn a_host_that_keeps_us_waiting_is_told_no_before_its_clock_runs_out() {
 #[test]
 fn a_server_that_never_answers_is_a_no_in_time() {
     let sandbox = Sandbox::new("host-hung");
-    // A path that fits into the name of a socket.
     let path = std::env::temp_dir().join(format!("cs-hung-{}", std::process::id()));
     let _ = fs::remove_file(&path);
-    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let name = countersign_server::SocketName::of(&path).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(name.path()).unwrap();
     let children: Vec<_> = HOSTS
         .iter()
         .map(|(host, [_, _, confirm])| {
-            let mut command = sandbox.command(BINARY);
+            let mut command = sandbox.command(binary());
             command.args(["hook", host, "--timeout", "2"]).env("COUNTERSIGN_SERVER", &path);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
@@ -249,7 +259,7 @@ fn the_secret_of_a_device_is_not_even_looked_at() {
     for (host, [_, allow, confirm]) in HOSTS {
         for case in [allow, confirm] {
             let plain = hook(&sandbox, host, &payload(host, case, &sandbox));
-            let mut command = sandbox.command(BINARY);
+            let mut command = sandbox.command(binary());
             // A wrong one is an error wherever it is read.
             command.args(["hook", host]).env("COUNTERSIGN_DEVICE", "not a secret");
             let with = end(&mut command, &payload(host, case, &sandbox));
@@ -336,9 +346,26 @@ fn a_file_that_cannot_be_read_and_a_program_of_somebody_else_are_left_alone() {
     let settings = sandbox.write("../.claude/settings.json", "{ not json");
     assert_eq!(sandbox.run(&["install", "claude-code", "--yes"]).code, Some(2));
     assert_eq!(fs::read_to_string(settings).unwrap(), "{ not json");
-    let script = sandbox.write("../.cline/hooks/PreToolUse", "#!/bin/sh\necho theirs\n");
+    let theirs = "#!/bin/sh\necho theirs\n";
+    let script = sandbox.write("../Documents/Cline/Hooks/PreToolUse", theirs);
     assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(2));
-    assert_eq!(fs::read_to_string(script).unwrap(), "#!/bin/sh\necho theirs\n");
+    assert_eq!(fs::read_to_string(script).unwrap(), theirs);
+}
+
+#[test]
+fn cline_has_one_hook_where_an_earlier_version_put_two() {
+    let sandbox = Sandbox::new("host-cline-one");
+    let theirs = "#!/bin/sh\necho theirs\n";
+    let ours = "#!/bin/sh\n# Made by countersign: asks before a tool runs.\n";
+    let old = sandbox.write("../.cline/hooks/PreToolUse", ours);
+    assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(0));
+    assert!(!old.exists());
+    assert!(sandbox.home().join("Documents/Cline/Hooks/PreToolUse").exists());
+    fs::write(&old, theirs).unwrap();
+    assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(&old).unwrap(), theirs);
+    assert_eq!(sandbox.run(&["uninstall", "cline", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(&old).unwrap(), theirs);
 }
 
 #[cfg(unix)]
@@ -347,6 +374,9 @@ fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
     let sandbox = Sandbox::new("host-doctor");
     for (host, _) in HOSTS {
         assert_eq!(sandbox.run(&["install", host, "--yes"]).code, Some(0), "{host}");
+        if *host == "codex" {
+            accept_in_codex(&sandbox);
+        }
         let looked = sandbox.run(&["doctor", host, "--json"]);
         assert_eq!(looked.code, Some(0), "{host}: {looked:?}");
         let found: Value = serde_json::from_str(&looked.out).unwrap();
@@ -361,16 +391,60 @@ fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
     // A binary that is gone, and one that says yes to everything.
     let path = sandbox.home().join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace(BINARY, "/nowhere/countersign")).unwrap();
+    fs::write(&path, text.replace(binary(), "/nowhere/countersign")).unwrap();
     let gone = sandbox.run(&["doctor", "claude-code"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert!(gone.out.contains("DOES NOT GUARD"), "{gone:?}");
     let yes = sandbox.write("countersign", "#!/bin/sh\nexit 0\n");
     make_executable(&yes);
-    fs::write(&path, text.replace(BINARY, yes.to_str().unwrap())).unwrap();
+    fs::write(&path, text.replace(binary(), yes.to_str().unwrap())).unwrap();
     let open = sandbox.run(&["doctor", "claude-code"]);
     assert_eq!(open.code, Some(1), "{open:?}");
     assert!(open.out.contains("what must be stopped is not"), "{open:?}");
+}
+
+/// Accepts the hooks in Codex's settings, as its user does in `/hooks`.
+fn accept_in_codex(sandbox: &Sandbox) {
+    use sha2::{Digest as _, Sha256};
+    let file = sandbox.home().join(".codex/hooks.json");
+    let hooks: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut accepted = String::new();
+    for (event, label) in
+        [("PreToolUse", "pre_tool_use"), ("PermissionRequest", "permission_request")]
+    {
+        let mut handler = hooks["hooks"][event][0]["hooks"][0].clone();
+        handler["async"] = Value::Bool(false);
+        let whole = json!({"event_name": label, "matcher": "*", "hooks": [handler]});
+        let hash = Sha256::digest(whole.to_string().as_bytes());
+        let hash = hash.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+        let key = format!("{}:{label}:0:0", file.display());
+        let state = format!("[hooks.state.{key:?}]\ntrusted_hash = \"sha256:{hash}\"\n");
+        accepted.push_str(&state);
+    }
+    sandbox.write("../.codex/config.toml", &accepted);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hook_that_codex_skips_does_not_guard_and_it_is_said_what_to_press() {
+    let sandbox = Sandbox::new("host-codex-trust");
+    let installed = sandbox.run(&["install", "codex", "--yes"]);
+    assert!(installed.out.contains("/hooks") && installed.out.contains("press t"), "{installed:?}");
+    let looked = || {
+        let looked = sandbox.run(&["doctor", "codex"]);
+        (looked.code, looked.out)
+    };
+    let (code, out) = looked();
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("DOES NOT GUARD") && out.contains("press t"), "{out}");
+    accept_in_codex(&sandbox);
+    let (code, out) = looked();
+    assert_eq!(code, Some(0), "{out}");
+    // Another timeout is another hook.
+    assert_eq!(sandbox.run(&["install", "codex", "--yes", "--timeout", "77"]).code, Some(0));
+    let (code, out) = looked();
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("has changed since"), "{out}");
 }
 
 #[cfg(unix)]
@@ -384,7 +458,7 @@ fn make_executable(path: &Path) {
 fn the_script_for_cline_says_no_when_the_binary_is_gone() {
     let sandbox = Sandbox::new("host-cline-script");
     assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(0));
-    let script = sandbox.home().join(".cline/hooks/PreToolUse");
+    let script = sandbox.home().join("Documents/Cline/Hooks/PreToolUse");
     let run = |case: &str| {
         let mut command = sandbox.command(script.to_str().unwrap());
         end(&mut command, &payload("cline", case, &sandbox))
@@ -392,7 +466,7 @@ fn the_script_for_cline_says_no_when_the_binary_is_gone() {
     assert!(!stops("cline", &run("command-allow")));
     assert!(stops("cline", &run("command-block")));
     let text = fs::read_to_string(&script).unwrap();
-    fs::write(&script, text.replace(BINARY, "/nowhere/countersign")).unwrap();
+    fs::write(&script, text.replace(binary(), "/nowhere/countersign")).unwrap();
     assert!(stops("cline", &run("command-allow")));
 }
 
@@ -424,6 +498,6 @@ fn the_plugin_for_opencode_throws_unless_the_answer_is_yes() {
     assert_eq!(run(&copy, "ls"), "ran\n");
     assert!(run(&copy, "rm -rf /").starts_with("threw: Countersign never lets this run"));
     let text = fs::read_to_string(&copy).unwrap();
-    let broken = sandbox.write("broken.mjs", &text.replace(BINARY, "/nowhere/countersign"));
+    let broken = sandbox.write("broken.mjs", &text.replace(binary(), "/nowhere/countersign"));
     assert!(run(&broken, "ls").starts_with("threw: "));
 }

@@ -15,6 +15,12 @@ mod generated;
 mod host;
 #[cfg(test)]
 #[cfg(unix)]
+mod host_ends;
+#[cfg(test)]
+#[cfg(unix)]
+mod live;
+#[cfg(test)]
+#[cfg(unix)]
 mod run;
 #[cfg(test)]
 mod sandbox;
@@ -24,6 +30,9 @@ mod server;
 #[cfg(test)]
 #[cfg(unix)]
 mod shell;
+#[cfg(test)]
+#[path = "../../../../tests/support/start.rs"]
+mod start;
 #[cfg(test)]
 #[cfg(unix)]
 mod transcripts;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 
-use crate::sandbox::{BINARY, Ended, Sandbox, end};
+use crate::sandbox::{Ended, Sandbox, binary, end};
 
 #[test]
 fn the_exit_code_is_the_commands_own() {
@@ -44,7 +44,7 @@ fn standard_input_goes_to_the_command() {
 fn nothing_from_the_environment_changes_what_a_script_means() {
     let sandbox = Sandbox::new("run-environment");
     let start_up = sandbox.write("start-up", "echo from-a-file\n");
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     command.env("BASH_ENV", start_up).env("BASH_FUNC_ls%%", "() { echo from-a-function; }");
     let ended = end(command.args(["run", "-c", "ls /; echo done"]), "");
     assert!(ended.out.ends_with("done\n"), "{ended:?}");
@@ -54,7 +54,7 @@ fn nothing_from_the_environment_changes_what_a_script_means() {
 #[test]
 fn an_argument_that_cannot_be_judged_is_not_run() {
     let sandbox = Sandbox::new("run-bytes");
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     command.args(["run", "--", "touch", "ran"]).arg(OsStr::from_bytes(b"\xff"));
     let ended = end(&mut command, "");
     assert_eq!(ended.code, Some(2));
@@ -65,7 +65,7 @@ fn an_argument_that_cannot_be_judged_is_not_run() {
 fn a_signal_reaches_the_command() {
     let sandbox = Sandbox::new("run-signal");
     let mut child = sandbox
-        .command(BINARY)
+        .command(binary())
         .args(["run", "-c", "trap 'echo caught; exit 9' TERM; echo ready; read -r line"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -85,7 +85,7 @@ fn a_signal_reaches_the_command() {
 fn a_command_that_is_killed_is_seen_to_be_killed() {
     let sandbox = Sandbox::new("run-killed");
     let mut child = sandbox
-        .command(BINARY)
+        .command(binary())
         .args(["run", "--", "cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -107,7 +107,7 @@ fn without_a_terminal_nothing_is_confirmed() {
     }
     // A session of its own has no terminal, whatever the tests were started from.
     let mut command = sandbox.command("setsid");
-    command.args(["--wait", BINARY, "run", "--", "rm", "-r", "photos"]);
+    command.args(["--wait", binary(), "run", "--", "rm", "-r", "photos"]);
     let ended = end(&mut command, "y\ny\n");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("no terminal"), "{ended:?}");

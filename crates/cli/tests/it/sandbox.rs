@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// The binary under test.
-pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
+pub(crate) use crate::start::binary;
+use crate::start::{program, scratch};
 
 /// `home/user` and `home/user/project`, and nothing of the real user's.
 pub(crate) struct Sandbox {
@@ -23,7 +23,7 @@ pub(crate) struct Ended {
 
 impl Sandbox {
     pub(crate) fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let folder = scratch().join(name);
         let _ = fs::remove_dir_all(&folder);
         let sandbox = Self { folder: folder.clone() };
         fs::create_dir_all(sandbox.project().join(".git")).unwrap();
@@ -52,12 +52,9 @@ impl Sandbox {
     }
 
     /// A program in the project, with the sandbox's environment and no other.
-    pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(self.project()).env_clear().env("HOME", self.home());
-        let folder = Path::new(BINARY).parent().unwrap().display();
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{folder}:{path}")).env("LC_ALL", "C.UTF-8");
+    pub(crate) fn command(&self, name: &str) -> Command {
+        let mut command = program(name, &self.home());
+        command.current_dir(self.project());
         command
     }
 
@@ -68,7 +65,7 @@ impl Sandbox {
 
     /// Runs the binary to its end, with this on standard input.
     pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Ended {
-        let mut command = self.command(BINARY);
+        let mut command = self.command(binary());
         command.args(args);
         end(&mut command, input)
     }

@@ -8,7 +8,7 @@ use countersign_gate::clock::System;
 use countersign_gate::secret::{Secret, SecretKind};
 use serde_json::{Value, json};
 
-use crate::sandbox::{BINARY, Ended, Sandbox, end};
+use crate::sandbox::{Ended, Sandbox, binary, end};
 
 /// A server that runs until the test is over.
 struct Running {
@@ -16,6 +16,8 @@ struct Running {
     server: Child,
     url: String,
     link: String,
+    /// The secret of the owner's device, once they have signed in.
+    device: std::sync::OnceLock<String>,
     /// Kept open, so that the server can go on printing.
     _out: BufReader<std::process::ChildStdout>,
 }
@@ -23,7 +25,7 @@ struct Running {
 impl Running {
     fn start(name: &str) -> Self {
         let sandbox = Sandbox::new(name);
-        let mut command = sandbox.command(BINARY);
+        let mut command = sandbox.command(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
         command.args(["--data", data(&sandbox).to_str().unwrap()]);
         let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -35,18 +37,32 @@ impl Running {
         };
         let (url, link) = (last_word(), last_word());
         assert!(url.starts_with("http://127.0.0.1:") && link.contains("/sign-in?link="), "{url}");
-        Self { sandbox, server, url, link, _out: out }
+        Self { sandbox, server, url, link, device: std::sync::OnceLock::new(), _out: out }
     }
 
-    /// The owner, over the socket.
+    /// The owner, over the socket, with their device once they have one.
     fn run(&self, args: &[&str]) -> Ended {
         end(&mut self.command(args), "")
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.sandbox.command(BINARY);
+        let mut command = self.sandbox.command(binary());
         command.args(args).env("COUNTERSIGN_DATA", data(&self.sandbox));
+        command.envs(self.device.get().map(|secret| ("COUNTERSIGN_DEVICE", secret)));
         command
+    }
+
+    /// Whoever is at the socket, with no device to prove themselves by.
+    fn plain(&self, args: &[&str]) -> Ended {
+        end(self.command(args).env_remove("COUNTERSIGN_DEVICE"), "")
+    }
+
+    /// Signs the owner's device in.
+    fn sign_in(&self) {
+        let signed_in = self.run(&["sign-in", &self.link]);
+        let secret =
+            signed_in.out.lines().find_map(|line| line.strip_prefix("export COUNTERSIGN_DEVICE="));
+        self.device.set(secret.unwrap().to_owned()).unwrap();
     }
 
     fn json(&self, args: &[&str]) -> Value {
@@ -57,7 +73,7 @@ impl Running {
 
     /// Makes a key that works here, and gives its secret. Somebody is there to be asked.
     fn key(&self) -> String {
-        self.run(&["sign-in", &self.link]);
+        self.sign_in();
         let made = self.run(&["keys", "create", "agent", "--scope", "*", "--any-device"]);
         assert_eq!(made.code, Some(0), "{made:?}");
         made.out.trim().to_owned()
@@ -140,6 +156,40 @@ fn questions_are_listed_shown_approved_and_rejected() {
 }
 
 #[test]
+fn a_list_that_is_cut_says_so_and_how_to_see_the_rest() {
+    let running = Running::start("server-cut");
+    for name in ["a", "b", "c"] {
+        assert_eq!(running.run(&["users", "add", name]).code, Some(0));
+    }
+    let key = running.key();
+    let device = running.device.get().unwrap();
+    for branch in ["a", "b", "c"] {
+        running.asked(&key, &format!("git push --force origin {branch}"));
+        let begun = running.post(device, "/api/sessions", &json!({"consent": true}));
+        assert!(begun["session_id"].is_string(), "{begun}");
+    }
+    let more = "more than 2: a higher --limit lists the others too\n";
+    for (list, whole, told) in [
+        (&["approvals", "list"][..], 3, "1 more: --limit 3 lists all\n"),
+        (&["approvals", "list", "--state", "any"], 3, more),
+        (&["sessions", "list"], 3, more),
+        (&["users", "list", "--everybody"], 4, more),
+    ] {
+        for (limit, listed, told) in [(2, 2, told), (whole, whole, ""), (50, whole, "")] {
+            let limit = limit.to_string();
+            let words = [list, &["--limit", &limit]].concat();
+            let plain = running.run(&words);
+            assert_eq!((plain.code, plain.err.as_str()), (Some(0), told), "{words:?}");
+            assert_eq!(plain.out.lines().count(), listed + 1, "{words:?}: {}", plain.out);
+            let json = running.run(&[words.as_slice(), &["--json"]].concat());
+            assert_eq!(json.err, told, "{words:?}");
+            let json: Value = serde_json::from_str(&json.out).unwrap();
+            assert_eq!(json.as_array().map(Vec::len), Some(listed), "{words:?}");
+        }
+    }
+}
+
+#[test]
 fn several_are_answered_each_by_itself() {
     let running = Running::start("server-several");
     let key = running.key();
@@ -193,7 +243,9 @@ fn sessions_are_seen_and_stopped() {
     let running = Running::start("server-sessions");
     let key = running.key();
     let body = json!({"consent": true, "plan": {"task": "mend it\u{1b}[2J"}});
-    let session = running.post(&key, "/api/sessions", &body);
+    let refused = running.post(&key, "/api/sessions", &body);
+    assert_eq!(refused["type"], "urn:countersign:problem:not-for-agents");
+    let session = running.post(running.device.get().unwrap(), "/api/sessions", &body);
     let id = session["session_id"].as_str().unwrap();
     let listed = running.run(&["sessions", "list"]).out;
     assert!(listed.contains(id) && listed.contains("active"), "{listed}");
@@ -242,6 +294,10 @@ fn a_link_signs_a_device_in_once_and_a_url_needs_one() {
     assert_eq!(again.code, Some(1), "{again:?}");
 
     let invited = running.run(&["devices", "invite"]);
+    assert_eq!(invited.code, Some(1), "{invited:?}");
+    assert!(invited.err.contains("$COUNTERSIGN_DEVICE"), "{}", invited.err);
+    running.device.set(secret.to_owned()).unwrap();
+    let invited = running.run(&["devices", "invite"]);
     assert!(invited.out.starts_with(&format!("{}/sign-in?link=", running.url)), "{invited:?}");
     let added = running.run(&["users", "add", "Ann"]);
     assert!(added.out.contains("/sign-in?link="), "{added:?}");
@@ -254,6 +310,51 @@ fn a_link_signs_a_device_in_once_and_a_url_needs_one() {
     assert_eq!(running.run(&["devices", "revoke", id]).code, Some(0));
     let mut list = running.command(&["devices", "list", "--server", &running.url]);
     assert_eq!(end(list.env("COUNTERSIGN_DEVICE", secret), "").code, Some(1));
+}
+
+#[test]
+fn over_the_socket_alone_a_yes_holds_only_until_the_owner_has_a_device() {
+    let running = Running::start("server-plain-socket");
+    let made = running.run(&["keys", "create", "agent", "--scope", "*", "--any-device"]);
+    let key = made.out.trim().to_owned();
+    let mut watch = running.command(&["approvals", "watch", "--json"]);
+    let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Somebody is there to be asked once the watch has connected.
+    let mut before = Value::Null;
+    for _ in 0..500 {
+        before = running.propose(&key, "git push --force origin main");
+        if before["status"] == "waiting" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let before = before["approval_id"].as_str().expect("it is asked").to_owned();
+    assert_eq!(running.run(&["approvals", "approve", &before]).code, Some(0));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+
+    running.sign_in();
+    let id = running.asked(&key, "git push --force origin other");
+    assert!(running.plain(&["approvals", "list"]).out.contains(&id), "it may look");
+    let refused = running.plain(&["approvals", "approve", &id]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for part in ["$COUNTERSIGN_DEVICE", &format!("{}/approvals/{id}", running.url)] {
+        assert!(refused.err.contains(part), "{}", refused.err);
+    }
+    for args in [
+        &["devices", "invite"][..],
+        &["keys", "create", "x", "--scope", "*"],
+        &["settings", "set", "autonomous", "on"],
+        &["users", "add", "Eve"],
+        &["halt", "--resume"],
+    ] {
+        let refused = running.plain(args);
+        assert_eq!(refused.code, Some(1), "{args:?}: {refused:?}");
+        assert!(refused.err.contains("$COUNTERSIGN_DEVICE"), "{args:?}: {}", refused.err);
+    }
+    assert_eq!(running.plain(&["approvals", "reject", &id]).code, Some(0), "it may say no");
+    assert_eq!(running.plain(&["halt"]).code, Some(0), "and stop everything");
+    assert_eq!(running.run(&["halt", "--resume"]).code, Some(0), "the device goes on");
 }
 
 #[test]
@@ -305,7 +406,7 @@ fn without_a_server_every_command_says_so_and_exits_with_2() {
 fn a_secret_is_not_shown_to_another_machine_without_encryption() {
     let sandbox = Sandbox::new("server-plain");
     let secret = Secret::draw(SecretKind::Device, &System).unwrap();
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     command.args(["keys", "list", "--server", "http://gate.example"]);
     let ended = end(command.env("COUNTERSIGN_DEVICE", secret.expose()), "");
     assert_eq!(ended.code, Some(2), "{ended:?}");
@@ -318,7 +419,7 @@ fn the_demo_plays_thirty_actions_and_leaves_nothing_behind() {
     let sandbox = Sandbox::new("demo");
     let temp = sandbox.home().join("tmp");
     std::fs::create_dir_all(&temp).unwrap();
-    let mut command = sandbox.command(BINARY);
+    let mut command = sandbox.command(binary());
     command.args(["demo", "--answers", "play", "--fast"]).env("TMPDIR", &temp);
     let ended = end(&mut command, "");
     assert_eq!(ended.code, Some(0), "{ended:?}");

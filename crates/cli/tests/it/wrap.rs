@@ -10,7 +10,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{BINARY, Sandbox};
+use crate::sandbox::{Sandbox, binary};
+use crate::start::package;
 
 /// A file, its host, where it lies below the home folder, and for whom.
 const CASES: &[(&str, &str, &str, &[&str])] = &[
@@ -28,7 +29,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wrap")
+    package().join("tests/wrap")
 }
 
 /// Compares with a golden file, or writes it.
@@ -62,7 +63,7 @@ fn every_hosts_servers_are_wrapped_once_and_come_back_to_the_byte() {
         let left = said.split_inclusive('\n').filter(|line| line.starts_with("left alone: "));
         let left: String = left.collect();
         let wrapped = fs::read_to_string(&path).unwrap();
-        let shown = wrapped.replace(BINARY, "/usr/bin/countersign");
+        let shown = wrapped.replace(binary(), "/usr/bin/countersign");
         let ending = Path::new(case).extension().unwrap().to_str().unwrap();
         let stem = case.strip_suffix(ending).unwrap();
         golden(&format!("{stem}wrapped"), &shown, &mut wrong);
@@ -101,7 +102,7 @@ fn only_the_named_servers_of_a_named_file_change_and_no_secret_is_shown() {
     let now: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(now["mcpServers"]["a"]["command"], "a");
     let b = &now["mcpServers"]["b"];
-    assert_eq!(b["command"], BINARY);
+    assert_eq!(b["command"], binary());
     assert!(!b["args"].to_string().contains(&token), "{b}");
     assert_eq!(b["env"]["COUNTERSIGN_HEADER_AUTHORIZATION"], format!("Bearer {token}"));
     assert_eq!(now["mcpServers"]["c"]["args"][5], "https://c.example/mcp");
@@ -138,7 +139,7 @@ fn doctor_names_the_servers_that_are_not_wrapped() {
 #[test]
 fn what_was_wrapped_starts_and_answers() {
     let sandbox = Sandbox::new("wrap-starts");
-    let words = ["-c", &format!("exec '{BINARY}' mcp serve")];
+    let words = ["-c", &format!("exec '{}' mcp serve", binary())];
     let servers = json!({"mcpServers": {"us": {"command": "sh", "args": words}}});
     let path = sandbox.write(".mcp.json", &servers.to_string());
     let ended = sandbox.run(&["mcp", "wrap", "claude-code", "--project", "--yes"]);

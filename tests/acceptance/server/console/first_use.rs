@@ -13,7 +13,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,14 @@ use serde_json::{Value, json};
 
 use super::super::{PATIENCE, wait};
 use super::{Browser, Page, Script, Server, Setup};
+use crate::start::{package, program};
 
 /// Not `console`: those blocks are run by `cargo xtask transcripts`, which has no browser.
 const FENCE: &str = "```shellsession\n";
 
 #[test]
 fn the_first_use_in_the_readme_is_what_happens() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let page = fs::read_to_string(package().join("../../README.md"));
     let page = page.expect("a README");
     let Some(browser) = Browser::launch() else { return };
     let mut story = Story::begin(browser);
@@ -121,12 +122,8 @@ impl Story {
     }
 
     fn shell(&self, command: &str) -> Command {
-        let folder = Path::new(env!("CARGO_BIN_EXE_countersign")).parent().expect("a folder");
-        let usual = std::env::var_os("PATH").unwrap_or_default();
-        let path = [folder.to_owned()].into_iter().chain(std::env::split_paths(&usual));
-        let mut shell = Command::new("sh");
-        shell.args(["-c", command]).env_clear().env("HOME", &self.setup.home.0);
-        shell.env("PATH", std::env::join_paths(path).expect("a path"));
+        let mut shell = program("sh", &self.setup.home.0);
+        shell.args(["-c", command]);
         shell.current_dir(&self.project).stdin(Stdio::null());
         shell
     }
@@ -172,8 +169,8 @@ impl Story {
         assert_eq!(group["matcher"], "*", "{settings:#}");
         let hook = &group["hooks"][0];
         let words = hook["args"].as_array().expect("words").iter().filter_map(Value::as_str);
-        let mut hook = Command::new(hook["command"].as_str().expect("a program"));
-        hook.args(words).env_clear().env("HOME", &self.setup.home.0);
+        let mut hook = program(hook["command"].as_str().expect("a program"), &self.setup.home.0);
+        hook.args(words);
         hook.env("CLAUDE_PROJECT_DIR", &self.project).current_dir(&self.project);
         hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = hook.spawn().expect("the hook starts");

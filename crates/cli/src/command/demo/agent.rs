@@ -69,7 +69,8 @@ impl Agent {
         pace: Pace,
     ) -> Result<Self> {
         let body = json!({"consent": true, "plan": {"task": "Mend the rounding of prices"}});
-        let session = field(&key.post("/api/sessions", &body).await?, "session_id").to_owned();
+        // A person lets it work; its key could not say so.
+        let session = field(&owner.post("/api/sessions", &body).await?, "session_id").to_owned();
         Ok(Self { key, owner, person, pace, session, tally: Tally::default() })
     }
 

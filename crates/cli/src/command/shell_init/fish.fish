@@ -16,5 +16,7 @@ if status is-interactive; and not set -q __countersign_ready
     for mode in default insert
         bind -M $mode \r __countersign_enter 2>/dev/null
         bind -M $mode enter __countersign_enter 2>/dev/null
+        # A line typed ahead, before fish reads keys, ends in a line feed.
+        bind -M $mode \n __countersign_enter 2>/dev/null
     end
 end

@@ -282,8 +282,9 @@ impl Entry {
     }
 }
 
-/// Held while an answer is waited for. In the new era whoever goes away wants none any more; in
-/// the old one the client says so.
+/// Held while an answer is waited for. In the new era a client that goes away wants nothing any
+/// more. In the old one it may come back for what its server does; but a question that a person is
+/// still asked for it is withdrawn, because nobody is there to use the answer.
 struct Guard {
     session: Arc<Session>,
     id: Id,
@@ -296,9 +297,13 @@ impl Drop for Guard {
         let waits = open.iter().any(|route| route.id == self.id);
         open.retain(|route| route.id != self.id);
         drop(open);
-        if waits && self.era == Era::Modern {
-            self.session.proxy.client_is_gone();
-            self.session.line.hang_up();
+        match self.era {
+            Era::Modern if waits => {
+                self.session.proxy.client_is_gone();
+                self.session.line.hang_up();
+            }
+            Era::Legacy if waits => self.session.proxy.nobody_waits_for(&self.id),
+            Era::Modern | Era::Legacy => {}
         }
     }
 }

@@ -83,7 +83,10 @@ impl Proxy {
         desk: &Desk,
         terms: &Terms,
     ) -> Result<Outcome, Ending> {
-        let (waiter, mut questions) = Patient::new();
+        // A client that is sent to a page comes back for its answer; any other is here all the time.
+        let stays = call.message.era() == Era::Legacy || !self.can_link(call, terms);
+        let call_id = call.message.call_id().map(str::to_owned);
+        let (waiter, mut questions) = Patient::new(stays, call_id);
         let mut asking = pin!(async {
             match resumed(&call.message) {
                 Some(approval) => desk.resume(case, approval, &waiter).await,
@@ -163,17 +166,22 @@ impl Proxy {
         terms: &Terms,
         approval: &str,
     ) -> Option<Link> {
+        if !self.can_link(call, terms) {
+            return None;
+        }
+        let message = format!("Countersign asks: {}", one_line(&case.judgement.reason));
+        Some(Link { approval: approval.to_owned(), url: desk.link(approval)?, message })
+    }
+
+    /// Whether the client can show where a person can answer.
+    fn can_link(&self, call: &Call, terms: &Terms) -> bool {
         let capabilities = lock(&self.capabilities).clone();
         let said = match call.message.era() {
             Era::Modern => call.message.capabilities(),
             Era::Legacy => capabilities.as_ref(),
         };
         let can = said.and_then(|said| said.get("elicitation")?.get("url")).is_some();
-        if !can || !terms.mcp.show_links || call.to == Side::Client {
-            return None;
-        }
-        let message = format!("Countersign asks: {}", one_line(&case.judgement.reason));
-        Some(Link { approval: approval.to_owned(), url: desk.link(approval)?, message })
+        can && terms.mcp.show_links && call.to == Side::Server
     }
 
     /// Shows a link in the old era. Whether the person would rather not: that is a no, while

@@ -56,7 +56,7 @@ impl Asking {
         desk: &Desk,
         ask: impl AsyncFnOnce(Patient) -> T,
     ) -> Option<T> {
-        let (waiter, mut questions) = Patient::new();
+        let (waiter, mut questions) = Patient::new(true, None);
         let mut answer = pin!(ask(waiter));
         let (mut question, mut is_cancelled) = (None, false);
         loop {

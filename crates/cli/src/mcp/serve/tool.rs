@@ -198,6 +198,7 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
     };
     for case in &cases {
         let why = match asking.ask(case, &options).await {
+            // Only what was proposed is agreed to: a changed action was refused with its words.
             Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
             Outcome::Refused(why) => why,
             Outcome::Nobody(why) => hook::nobody(&case.judgement, &why),

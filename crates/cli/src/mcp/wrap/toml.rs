@@ -42,6 +42,33 @@ pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node
     Ok(found)
 }
 
+/// Every value of a file with the keys that lead to it; inline tables are followed, entries of
+/// `[[lists]]` stand below an empty key.
+///
+/// # Errors
+/// It is no TOML.
+pub(crate) fn values(text: &str) -> Result<Vec<(Vec<String>, Value)>> {
+    let mut found = Vec::new();
+    for Statement { mut table, dotted, member } in (Reader { text, at: 0 }).statements()? {
+        table.extend(dotted);
+        flatten(table, member, &mut found);
+    }
+    Ok(found)
+}
+
+fn flatten(mut keys: Vec<String>, member: Member, found: &mut Vec<(Vec<String>, Value)>) {
+    keys.push(member.key);
+    match member.value.kind {
+        Kind::Object(members) => {
+            for member in members {
+                flatten(keys.clone(), member, found);
+            }
+        }
+        Kind::Array(_) => found.push((keys, Value::Null)),
+        Kind::Plain(value) => found.push((keys, value)),
+    }
+}
+
 /// Puts a member into the table of this name; with none, the table cannot be followed.
 fn put(found: &mut Vec<(String, Option<Node>)>, name: &str, member: Option<Member>) {
     if !found.iter().any(|(known, _)| known == name) {
@@ -333,6 +360,22 @@ mod tests {
                     c = \"\\\"[mcp_servers.z]\"\nd = [[1], [\n2]]\n";
         assert_eq!(names(text), []);
         assert_eq!(names("[[mcp_servers.x]]\ncommand = 'a'\n"), []);
+    }
+
+    #[test]
+    fn every_value_is_found_with_its_keys() {
+        let text = "a.b = true\n[c.\"d:0\"]\ne = 'x'\nf = {g = \"y\"}\n[[h]]\ni = 'z'\n";
+        let found = values(text).unwrap();
+        let found: Vec<_> = found.iter().map(|(keys, value)| (keys.join("|"), value)).collect();
+        let texts = ["x", "y", "z"].map(Value::from);
+        let [x, y, z] = &texts;
+        let expected = [
+            ("a|b".to_owned(), &Value::Bool(true)),
+            ("c|d:0|e".to_owned(), x),
+            ("c|d:0|f|g".to_owned(), y),
+            ("|h|i".to_owned(), z),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -1,0 +1,192 @@
+//! Waiting for a person's answer: who waits, how often a server is asked again, and what an action
+//! that a person has changed is told as.
+
+use std::time::{Duration, Instant};
+
+use countersign_core::Action;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{A_DAY, Desk};
+use crate::show::one_line;
+
+/// A server that answers sooner than this has not waited.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// The first and the longest pause before such a server is asked again.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Waits for an answer.
+pub(crate) trait Waiter {
+    /// How long there still is.
+    fn left(&self) -> Duration;
+
+    /// The question waits under this name.
+    fn asked(&self, desk: &Desk, approval: &str);
+
+    /// What the server is told about the waiting; nothing, if nobody waits all the time.
+    fn waits(&self) -> Value;
+
+    /// Whether this answers for a host and runs nothing itself.
+    fn relays(&self) -> bool {
+        false
+    }
+
+    /// What the host calls the call.
+    fn call_id(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether an action that a person has changed can be run as they want it.
+    fn takes(&self, _edited: &Action) -> bool {
+        false
+    }
+}
+
+/// Waits as long as it takes, and tells the name of the question once it has one.
+pub(crate) struct Patient {
+    to: UnboundedSender<String>,
+    /// Whether one request waits at every moment.
+    stays: bool,
+    call_id: Option<String>,
+}
+
+impl Patient {
+    /// With where the name is told. One that does not stay comes back later for its answer.
+    pub(crate) fn new(stays: bool, call_id: Option<String>) -> (Self, UnboundedReceiver<String>) {
+        let (to, from) = unbounded_channel();
+        (Self { to, stays, call_id }, from)
+    }
+}
+
+impl Waiter for Patient {
+    fn left(&self) -> Duration {
+        A_DAY
+    }
+
+    fn asked(&self, _: &Desk, approval: &str) {
+        // Whoever is no longer interested takes no question back, either.
+        let _ = self.to.send(approval.to_owned());
+    }
+
+    fn waits(&self) -> Value {
+        if self.stays { json!({}) } else { Value::Null }
+    }
+
+    fn call_id(&self) -> Option<String> {
+        self.call_id.clone()
+    }
+}
+
+/// Keeps a server that does not wait from being asked without a pause.
+#[derive(Debug)]
+pub(super) struct Pace {
+    asked: Instant,
+    pause: Duration,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { asked: Instant::now(), pause: FIRST_PAUSE }
+    }
+
+    /// The server is asked now.
+    pub(super) fn asks(&mut self) {
+        self.asked = Instant::now();
+    }
+
+    /// Pauses before it is asked again, unless it has waited.
+    pub(super) async fn pause(&mut self, left: Duration) {
+        let pause = self.next(self.asked.elapsed());
+        tokio::time::sleep(pause.min(left)).await;
+    }
+
+    fn next(&mut self, waited: Duration) -> Duration {
+        if waited >= AT_ONCE {
+            self.pause = FIRST_PAUSE;
+            return Duration::ZERO;
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
+/// What an agent is told whose action was changed, where only it can propose the changed one.
+pub(super) fn changed(edited: &Action) -> String {
+    let wanted = match edited {
+        Action::Shell { command, cwd: None } => format!("run exactly this command: {command}"),
+        Action::Shell { command, cwd: Some(cwd) } => {
+            format!("in the folder {cwd}, run exactly this command: {command}")
+        }
+        Action::FileWrite { path, content: Some(content) } => {
+            format!("write exactly this to {path}: {content}")
+        }
+        Action::Navigate { url } => format!("open exactly this address: {url}"),
+        Action::Tool { tool, arguments, .. } => {
+            let arguments = json!(arguments);
+            format!("call {tool} with exactly these arguments: {arguments}")
+        }
+        other => format!("do exactly this: {}", json!(other)),
+    };
+    format!(
+        "Countersign: a person agrees to this only with a change. Nothing has run. {} That is \
+         agreed to already and goes through at once, for a few minutes and once.",
+        sentence(&wanted)
+    )
+}
+
+fn sentence(wanted: &str) -> String {
+    let text = one_line(wanted);
+    let mut letters = text.chars();
+    let first: String = letters.next().map(char::to_uppercase).into_iter().flatten().collect();
+    format!("{first}{}", letters.as_str())
+}
+
+/// How a yes came about, for the host's user.
+pub(super) fn told(by: &str) -> &'static str {
+    match by {
+        "person" => "A person said yes through Countersign.",
+        "remembered" => {
+            "A person said yes to this very action before, and Countersign remembers it."
+        }
+        "auto_confirm" => {
+            "Nobody was asked: this Countersign session confirms by itself (auto_confirm)."
+        }
+        "autonomous" => "Nobody was asked: Countersign's autonomous mode is on.",
+        "program" => "Nobody was asked: the owner of the key wants no questions.",
+        "handed_over" => "A person said yes when the host's hook asked.",
+        _ => "Nobody was asked: the rules of the Countersign server allow this.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_persons_yes_is_told_as_one() {
+        for by in ["auto_confirm", "autonomous", "program", "rules", "", "new"] {
+            assert!(told(by).starts_with("Nobody was asked"), "{by}");
+        }
+        for by in ["person", "remembered", "handed_over"] {
+            assert!(told(by).starts_with("A person said yes"), "{by}");
+        }
+    }
+
+    #[test]
+    fn a_changed_action_is_told_word_for_word() {
+        let command = "git push --force-with-lease origin main".to_owned();
+        let told = changed(&Action::Shell { command: command.clone(), cwd: None });
+        assert!(told.contains(&format!("Run exactly this command: {command}")), "{told}");
+    }
+
+    #[test]
+    fn a_server_that_does_not_wait_is_asked_less_and_less() {
+        let mut pace = Pace::new();
+        let pauses: Duration = (0..10).map(|_| pace.next(Duration::from_millis(1))).sum();
+        // Ten times in a quarter of a minute instead of thousands a second.
+        assert!(pauses > Duration::from_secs(14), "{pauses:?}");
+        assert_eq!(pace.next(Duration::from_secs(25)), Duration::ZERO, "it has waited");
+    }
+}

@@ -1,0 +1,508 @@
+//! Hooks that are ended, cut off or kept busy by others: whatever happens, no host takes it for a
+//! yes. And which events of which host are judged.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::host::{HOSTS, folder, hook, payload, stops};
+use crate::sandbox::{Ended, Sandbox, binary};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const SIGNALS: &[Signal] =
+    &[Signal::TERM, Signal::INT, Signal::HUP, Signal::PIPE, Signal::QUIT, Signal::USR1];
+
+/// A socket in a folder whose name is short enough for one.
+struct Socket(PathBuf);
+
+impl Socket {
+    fn new(name: &str) -> (Self, UnixListener) {
+        let path = std::env::temp_dir().join(format!("cs-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        (Self(path), listener)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("never: {what}")
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// A hook that has been told to do something and waits for its server.
+fn asking(sandbox: &Sandbox, host: &str, case: &str, server: &Socket, timeout: &str) -> Child {
+    let mut command = sandbox.command(binary());
+    command.args(["hook", host, "--timeout", timeout]).env("COUNTERSIGN_SERVER", &server.0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let input = payload(host, case, sandbox);
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+}
+
+fn ended(mut child: Child) -> Ended {
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    Ended { code: child.wait().unwrap().code(), out, err }
+}
+
+#[test]
+fn a_signal_to_a_waiting_hook_is_a_no_in_every_hosts_words() {
+    let sandbox = Sandbox::new("host-signals");
+    let (socket, listener) = Socket::new("signals");
+    listener.set_nonblocking(true).unwrap();
+    for signal in SIGNALS {
+        let children: Vec<_> = HOSTS
+            .iter()
+            .map(|(host, [_, _, confirm])| (host, asking(&sandbox, host, confirm, &socket, "60")))
+            .collect();
+        // Each of them asks a server that never answers.
+        let _asked: Vec<_> =
+            children.iter().map(|_| until("a hook asks", || listener.accept().ok())).collect();
+        for (_, child) in &children {
+            send(child, *signal);
+        }
+        for (host, child) in children {
+            let ended = ended(child);
+            assert!(stops(host, &ended), "{host}, {signal:?}: {ended:?}");
+            assert!(format!("{ended:?}").contains("told to end"), "{host}, {signal:?}: {ended:?}");
+        }
+    }
+}
+
+/// Whether a process handles a signal, as Linux tells.
+#[cfg(target_os = "linux")]
+fn handles(child: &Child, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    caught & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_before_anything_is_read_is_a_no_too() {
+    let sandbox = Sandbox::new("host-signals-early");
+    for (host, _) in HOSTS {
+        let mut command = sandbox.command(binary());
+        command.args(["hook", host, "--timeout", "60"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        until("it handles signals", || handles(&child, Signal::USR2).then_some(()));
+        send(&child, Signal::TERM);
+        let ended = ended(child);
+        drop(stdin);
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_no_that_cannot_be_written_is_an_exit_code_and_a_reason_elsewhere() {
+    let sandbox = Sandbox::new("host-closed");
+    for (host, [block, _, _]) in HOSTS {
+        let mut command = sandbox.command(binary());
+        command.args(["hook", host]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let input = payload(host, block, &sandbox);
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!((code, err.is_empty()), (Some(2), false), "{host}: {err}");
+    }
+}
+
+#[test]
+fn a_hook_whose_host_is_gone_ends() {
+    let sandbox = Sandbox::new("host-gone");
+    let (socket, listener) = Socket::new("gone");
+    let input = sandbox.write("input.json", &payload("codex", "bash-confirm", &sandbox));
+    // The shell starts the hook and is gone.
+    let mut host = sandbox.command("sh");
+    let script = "\"$0\" hook codex --timeout 60 < \"$1\" > /dev/null & echo $!; read stop";
+    host.args(["-c", script, binary()]).arg(input).env("COUNTERSIGN_SERVER", &socket.0);
+    let mut host = host.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut pid = String::new();
+    BufReader::new(host.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+    let (mut asked, _) = listener.accept().unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    // Its connection ends with it.
+    let mut said = Vec::new();
+    asked.set_read_timeout(Some(PATIENCE)).unwrap();
+    asked.read_to_end(&mut said).unwrap();
+}
+
+/// A server that says at once that nobody has answered yet, however long it is asked to wait.
+fn hasty(listener: UnixListener) -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let _ = answer(stream);
+        }
+    });
+    count
+}
+
+fn answer(mut stream: UnixStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut line, mut length) = (String::new(), 0);
+    reader.read_line(&mut line)?;
+    let path = line.clone();
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let header = line.trim().to_ascii_lowercase();
+        if let Some(bytes) = header.strip_prefix("content-length:") {
+            length = bytes.trim().parse().unwrap_or(0);
+        }
+        if header.is_empty() {
+            break;
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let said = match path.split(' ').nth(1).unwrap_or_default() {
+        "/api/sessions" => json!({"session_id": "ses_1"}),
+        "/api/actions" => json!({"status": "waiting", "approval_id": "apr_1"}),
+        _ => json!({"state": "pending"}),
+    };
+    let said = said.to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    write!(stream, "{head}content-length: {}\r\n\r\n{said}", said.len())
+}
+
+#[test]
+fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
+    let sandbox = Sandbox::new("host-hasty");
+    let (socket, listener) = Socket::new("hasty");
+    let count = hasty(listener);
+    let child = asking(&sandbox, "codex", "bash-confirm", &socket, "5");
+    let ended = ended(child);
+    assert!(stops("codex", &ended), "{ended:?}");
+    // A session, a proposal, a few looks and a withdrawal in four seconds.
+    let connections = count.load(Ordering::SeqCst);
+    assert!((3..20).contains(&connections), "{connections}");
+}
+
+/// The events that the contracts of the hosts name, and one that nobody has.
+const EVENTS: &[(&str, &[&str])] = &[
+    (
+        "claude-code",
+        &[
+            "PreToolUse",
+            "PermissionRequest",
+            "ConfigChange",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PostToolBatch",
+            "UserPromptSubmit",
+            "UserPromptExpansion",
+            "SessionStart",
+            "SessionEnd",
+            "Setup",
+            "Stop",
+            "StopFailure",
+            "SubagentStart",
+            "SubagentStop",
+            "PermissionDenied",
+            "Notification",
+            "Elicitation",
+            "ElicitationResult",
+            "FileChanged",
+            "CwdChanged",
+            "InstructionsLoaded",
+            "PreCompact",
+            "PostCompact",
+            "PreModelSwitch",
+            "PostModelSwitch",
+            "TaskCreated",
+            "TaskCompleted",
+            "TeammateIdle",
+            "WorktreeCreate",
+            "WorktreeRemove",
+            "MessageDisplay",
+            "Invented",
+        ],
+    ),
+    (
+        "codex",
+        &[
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PreCompact",
+            "PostCompact",
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+            "PreModelRequest",
+            "PostModelRequest",
+            "Interrupt",
+            "Invented",
+        ],
+    ),
+    (
+        "gemini",
+        &[
+            "BeforeTool",
+            "AfterTool",
+            "BeforeAgent",
+            "AfterAgent",
+            "BeforeModel",
+            "AfterModel",
+            "BeforeToolSelection",
+            "SessionStart",
+            "SessionEnd",
+            "PreCompress",
+            "Notification",
+            "Invented",
+        ],
+    ),
+    (
+        "cursor",
+        &[
+            "beforeShellExecution",
+            "beforeMCPExecution",
+            "beforeReadFile",
+            "beforeTabFileRead",
+            "preToolUse",
+            "subagentStart",
+            "beforeSubmitPrompt",
+            "sessionStart",
+            "afterShellExecution",
+            "afterMCPExecution",
+            "afterFileEdit",
+            "afterTabFileEdit",
+            "postToolUse",
+            "postToolUseFailure",
+            "afterAgentResponse",
+            "afterAgentThought",
+            "preCompact",
+            "stop",
+            "subagentStop",
+            "sessionEnd",
+            "workspaceOpen",
+            "invented",
+        ],
+    ),
+    (
+        "copilot",
+        &[
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "Stop",
+            "AgentStop",
+            "SubagentStart",
+            "SubagentStop",
+            "PreCompact",
+            "Notification",
+            "ErrorOccurred",
+            "Invented",
+        ],
+    ),
+    (
+        "vscode",
+        &[
+            "PreToolUse",
+            "SessionStart",
+            "UserPromptSubmit",
+            "PostToolUse",
+            "PreCompact",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+            "Invented",
+        ],
+    ),
+    (
+        "windsurf",
+        &[
+            "pre_run_command",
+            "pre_write_code",
+            "pre_read_code",
+            "pre_mcp_tool_use",
+            "pre_user_prompt",
+            "post_run_command",
+            "post_write_code",
+            "post_read_code",
+            "post_mcp_tool_use",
+            "post_cascade_response",
+            "post_cascade_response_with_transcript",
+            "post_setup_worktree",
+            "invented",
+        ],
+    ),
+    (
+        "cline",
+        &[
+            "tool_call",
+            "PreToolUse",
+            "tool_result",
+            "PostToolUse",
+            "agent_start",
+            "agent_resume",
+            "agent_abort",
+            "agent_end",
+            "agent_error",
+            "prompt_submit",
+            "pre_compact",
+            "session_shutdown",
+            "TaskStart",
+            "TaskResume",
+            "TaskCancel",
+            "TaskComplete",
+            "TaskError",
+            "UserPromptSubmit",
+            "PreCompact",
+            "SessionShutdown",
+            "Notification",
+            "invented",
+        ],
+    ),
+    (
+        "droid",
+        &[
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "UserPromptSubmit",
+            "Notification",
+            "Stop",
+            "SubagentStart",
+            "SubagentStop",
+            "PreCompact",
+            "SessionStart",
+            "SessionEnd",
+            "Invented",
+        ],
+    ),
+];
+
+/// What a host says at an event, about something that must be stopped or must not.
+fn event(host: &str, event: &str, harm: bool, sandbox: &Sandbox) -> Value {
+    let cwd = sandbox.project();
+    let command = if harm { "rm -rf /" } else { "ls" };
+    let file = if harm { "/etc/shadow" } else { "notes.txt" };
+    let call = if harm { json!({"command": command}) } else { json!({"city": "Kyoto"}) };
+    let shell = json!({"command": command});
+    match host {
+        "vscode" => json!({"hookEventName": event, "sessionId": "s", "cwd": cwd,
+            "tool_name": "run_in_terminal", "tool_input": shell}),
+        "gemini" => json!({"hook_event_name": event, "session_id": "s", "cwd": cwd,
+            "tool_name": "run_shell_command", "tool_input": shell}),
+        "cursor" => {
+            let is_mcp = event == "beforeMCPExecution";
+            let (tool, input) = if is_mcp { ("get_weather", call) } else { ("Shell", shell) };
+            json!({"hook_event_name": event, "conversation_id": "s", "cwd": cwd,
+                "workspace_roots": [cwd], "command": command, "file_path": file,
+                "tool_name": tool, "tool_input": input})
+        }
+        "windsurf" => json!({"agent_action_name": event, "trajectory_id": "s", "tool_info": {
+            "command_line": command, "cwd": cwd, "file_path": file,
+            "edits": [{"old_string": "", "new_string": "x"}], "mcp_server_name": "s",
+            "mcp_tool_name": "get_weather", "mcp_tool_arguments": call}}),
+        "cline" if matches!(event, "tool_call" | "PreToolUse") => {
+            json!({"hookName": event, "taskId": "s", "workspaceRoots": [cwd],
+                "tool_call": {"id": "1", "name": "run_commands", "input": {"commands": [command]}}})
+        }
+        "cline" => json!({"hookName": event, "taskId": "s", "workspaceRoots": [cwd]}),
+        "droid" => json!({"hook_event_name": event, "session_id": "s", "cwd": cwd,
+            "tool_name": "Execute", "tool_input": shell}),
+        _ => json!({"hook_event_name": event, "session_id": "s", "cwd": cwd,
+            "tool_name": "Bash", "tool_input": shell}),
+    }
+}
+
+#[test]
+fn every_event_of_every_host_is_judged_neutral_by_name_or_refused() {
+    let sandbox = Sandbox::new("host-events");
+    let mut table = String::new();
+    for (host, events) in EVENTS {
+        for name in *events {
+            let stopped = [true, false].map(|harm| {
+                let said = event(host, name, harm, &sandbox).to_string();
+                let ended = hook(&sandbox, host, &said);
+                // A no to the host's own prompt has words of its own.
+                stops(host, &ended) || ended.out.contains("\"behavior\":\"deny\"")
+            });
+            let word = match stopped {
+                [true, false] => "judged",
+                [false, false] => "neutral",
+                [true, true] => "refused",
+                [false, true] => "odd",
+            };
+            table.extend([host, " ", name, ": ", word, "\n"]);
+        }
+    }
+    let golden = folder().join("events.txt");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&golden, &table).unwrap();
+    }
+    let wanted = fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(table, wanted, "BLESS=1 rewrites {}", golden.display());
+    for line in table.lines() {
+        let unknown = line.to_lowercase().contains(" invented");
+        assert_eq!(unknown, line.ends_with("refused"), "{line}");
+        assert!(!line.ends_with("odd"), "{line}");
+    }
+}
+
+#[test]
+fn a_signal_to_clines_script_is_a_no() {
+    let sandbox = Sandbox::new("host-cline-signal");
+    assert_eq!(sandbox.run(&["install", "cline", "--yes"]).code, Some(0));
+    let script = sandbox.home().join("Documents/Cline/Hooks/PreToolUse");
+    let (socket, listener) = Socket::new("cline");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut command = sandbox.command(script.to_str().unwrap());
+        command.env("COUNTERSIGN_SERVER", &socket.0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = payload("cline", "command-confirm", &sandbox);
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let _asked = listener.accept().unwrap();
+        send(&child, signal);
+        let ended = ended(child);
+        assert!(stops("cline", &ended), "{signal:?}: {ended:?}");
+    }
+}
