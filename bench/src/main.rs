@@ -11,7 +11,8 @@
 //! `bench echo` is the bare server that ours is compared with, `bench mcp-echo` and
 //! `bench mcp-echo-http` are those behind the proxy, `bench mcp-relay PROGRAM WORDS…` stands in the
 //! proxy's place and only copies. `bench mcp PATH-TO-COUNTERSIGN` prints what a proxy adds to a
-//! call, `bench server …` what the server alone does.
+//! call, `bench server …` what the server alone does, `bench attack …` what people wait for while
+//! callers send it the slowest inputs.
 
 #![expect(clippy::print_stdout, reason = "its tables are its output")]
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ["mcp-relay", program, words @ ..] => silent(mcp::relay(program, words)),
         ["mcp", binary] => told(mcp::table(Path::new(binary))),
         ["server", binary] => told(server::table(Path::new(binary))),
+        ["attack", binary] => told(server::attack(Path::new(binary))),
         ["soak", binary, minutes] => match minutes.parse() {
             Ok(minutes) => told(server::soak(Path::new(binary), minutes)),
             Err(_) => usage(),
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench [cold | server | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
+    eprintln!("usage: bench [cold | server | attack | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
     ExitCode::from(2)
 }
 

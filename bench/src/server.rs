@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::sample::Times;
 
+mod attack;
 mod client;
 mod device;
 mod process;
@@ -42,8 +43,14 @@ pub(crate) fn table(binary: &Path) -> Outcome<String> {
     runtime.block_on(async {
         let decisions = decisions(binary).await?;
         let devices = devices(binary).await?;
-        Ok([decisions, devices].concat())
+        let attack = attack::table(binary).await?;
+        Ok([decisions, devices, "\n".to_owned(), attack].concat())
     })
+}
+
+/// The table of what people wait for under attack, alone.
+pub(crate) fn attack(binary: &Path) -> Outcome<String> {
+    Runtime::new()?.block_on(attack::table(binary))
 }
 
 async fn decisions(binary: &Path) -> Outcome<String> {

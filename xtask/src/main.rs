@@ -10,8 +10,11 @@ mod arrows;
 mod bench;
 mod ci;
 mod console;
+#[cfg(unix)]
+mod elsewhere;
 mod fuzz;
 mod generated;
+mod hosts;
 mod process;
 mod quality;
 mod rules;
@@ -29,6 +32,8 @@ cargo xtask <task>
                                   the SDKs of MCP
   ci [--keep-going]               everything CI checks, in order, until one fails
   test [ARGS…]                    the tests alone, by the runner CI uses
+  elsewhere [FOLDER]              the tests that touch paths, homes, users and processes, from
+                                  another folder, as another user, in another environment
   arrows                          dependencies point one way
   rules [--check]                 write docs/rules.md from the rule table
   quality [--check]               score the corpus, write docs/quality.md
@@ -37,6 +42,7 @@ cargo xtask <task>
   bench                           measure, write the tables of docs/performance.md
   bench mcp                       measure the MCP proxy alone, write its table there
   bench console                   measure the console in a browser, write its table there
+  hosts [NAME…]                   run real agent hosts from npm, write docs/hosts-matrix.md
   screenshots                     take pictures of the console, copy some to docs/images
   fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
   soak [PART…] [--steps N] …      properties, traces, kills and requests, many more than CI (--help)
@@ -59,6 +65,8 @@ fn run(args: &[&str]) -> Result {
         ["setup"] => setup::run_all(),
         ["ci", rest @ ..] => ci::run_all(rest),
         ["test", rest @ ..] => ci::test(rest),
+        #[cfg(unix)]
+        ["elsewhere", rest @ ..] => elsewhere::run_all(rest).map(drop),
         ["arrows"] => arrows::check(),
         ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
         ["quality", rest @ ..] => quality::run(rest),
@@ -66,6 +74,7 @@ fn run(args: &[&str]) -> Result {
         ["bench"] => bench::run(),
         ["bench", "mcp"] => bench::mcp(),
         ["bench", "console"] => console::bench(),
+        ["hosts", names @ ..] => hosts::run_all(names),
         ["screenshots"] => console::screenshots(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),

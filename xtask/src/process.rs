@@ -17,7 +17,8 @@ pub(crate) fn root() -> PathBuf {
 
 /// The folder builds go to.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    // A relative one is meant from the workspace, where `cargo` below is started.
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// `cargo` with these words, in the workspace.

@@ -1,4 +1,5 @@
-//! What the tests need besides Rust: a browser, axe-core to look at pages with, and the SDKs of MCP.
+//! What the tests need besides Rust: a browser, axe-core to look at pages with, faketime to set the
+//! clock of a server, and the SDKs of MCP.
 //!
 //! Programs come from Debian's packages, where they are missing and may be installed. axe-core is
 //! somebody else's, so it is no part of the repository: it is fetched into `target/`, and taken
@@ -25,6 +26,8 @@ const BROWSER: Tool = Tool {
     names: &["chromium", "chromium-browser", "google-chrome"],
     packages: &["chromium", "fonts-dejavu-core"],
 };
+/// Makes a program see another time.
+const FAKETIME: Tool = Tool { names: &["faketime"], packages: &["faketime"] };
 const NPM: Tool = Tool { names: &["npm"], packages: &["npm"] };
 
 const AXE: &str = "4.14.0";
@@ -40,6 +43,7 @@ pub(crate) fn run_all() -> Result {
     if std::env::var_os("COUNTERSIGN_CHROMIUM").is_none() {
         BROWSER.provide()?;
     }
+    FAKETIME.provide()?;
     axe_core()?;
     sdk::provide()
 }

@@ -78,10 +78,12 @@ fn record(session: &str) -> Result<String> {
         .arg("-c")
         .arg(script(&commands))
         .current_dir(home.0.join(PROJECT))
+        // Nothing of the environment of the person who runs it has a say.
+        .env_clear()
         .env("HOME", &home.0)
         .env("PATH", path()?)
-        .env_remove("XDG_CONFIG_HOME")
-        .env_remove("COUNTERSIGN_CONFIG")
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC")
         .output()?;
     let printed = String::from_utf8(output.stdout)?;
     let mut parts = printed.split(MARK);

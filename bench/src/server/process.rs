@@ -116,15 +116,13 @@ impl Gate {
         let sign_in = Client::new(address, "/api/sign-in", "");
         let body = json!({"link": link, "name": "bench"}).to_string();
         let device = secret(&sign_in.connect().await?.post_for(&body).await?)?;
-        let keys = Client::new(address, "/api/keys", &device);
-        let body = json!({
-            "name": "bench",
-            "scopes": ["*"],
-            "devices": "any",
-            "writes": {"uses": 1_000_000, "seconds": 1},
-        });
-        let key = secret(&keys.connect().await?.post_for(&body.to_string()).await?)?;
+        let key = new_key(address, &device).await?;
         Ok(Self { address, key, device, running, _folder: folder })
+    }
+
+    /// The secret of one more key.
+    pub(super) async fn another_key(&self) -> Outcome<String> {
+        new_key(self.address, &self.device).await
     }
 
     /// What it has in memory now.
@@ -161,6 +159,17 @@ impl Gate {
         }
         Ok(count)
     }
+}
+
+async fn new_key(address: SocketAddr, device: &str) -> Outcome<String> {
+    let keys = Client::new(address, "/api/keys", device);
+    let body = json!({
+        "name": "bench",
+        "scopes": ["*"],
+        "devices": "any",
+        "writes": {"uses": 1_000_000, "seconds": 1},
+    });
+    secret(&keys.connect().await?.post_for(&body.to_string()).await?)
 }
 
 fn secret((status, body): &(u16, String)) -> Outcome<String> {
