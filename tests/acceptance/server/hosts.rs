@@ -153,7 +153,7 @@ fn a_hook_that_is_told_to_end_says_no_and_takes_its_question_back() {
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(said.contains("\"permissionDecision\":\"deny\""), "{name}, {with:?}: {said}");
             assert!(output.status.code().is_some(), "{name}, {with:?}: {output:?}");
-            assert_eq!(owner.state(&text(&question["approval_id"])), "cancelled", "{with:?}");
+            is_withdrawn(&owner, &question["approval_id"]);
         }
     }
 }
