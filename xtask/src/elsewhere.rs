@@ -71,10 +71,16 @@ pub(crate) fn run_all(args: &[&str]) -> Result<Vec<String>> {
     }
     let copy = SecondCopy::new(top, name)?;
     let mut kept = Vec::new();
+    let mut failed = Vec::new();
     for program in PROGRAMS {
-        kept.extend(copy.run(program)?);
+        match copy.run(program) {
+            Ok(lines) => kept.extend(lines),
+            Err(error) => {
+                failed.push(format!("{} of {}: {error}", program.target, program.package))
+            }
+        }
     }
-    Ok(kept)
+    if failed.is_empty() { Ok(kept) } else { Err(failed.join("\n").into()) }
 }
 
 /// A second copy of the workspace, gone with this.

@@ -124,7 +124,7 @@ pub(crate) fn run_all(names: &[&str]) -> Result {
     if let Some(name) = unknown {
         return Err(format!("no host is called `{name}`").into());
     }
-    run(&mut cargo(&["build", "--profile", PROFILE, "-p", "countersign"]))?;
+    run(&mut cargo(&["build", "--profile", PROFILE, "--workspace", "--bin", "countersign"]))?;
     let countersign = target().join(PROFILE).join("countersign");
     NODE.install()?;
     for row in &ROWS {

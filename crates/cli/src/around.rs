@@ -2,13 +2,13 @@
 //!
 //! Reads the environment and looks for a `.git` on the way up; changes nothing.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use countersign_core::Context;
-use countersign_core::context;
+use countersign_core::{Context, context, moved_settings};
 
 use crate::data;
 
@@ -84,6 +84,7 @@ impl Around {
             mode: self.bounds.mode.map(Mode::into),
             own_program: own_program(),
             own_data: data::usual_folder().as_deref().and_then(Path::to_str).map(str::to_owned),
+            host_settings: host_settings(),
             ..Context::default()
         })
     }
@@ -112,6 +113,11 @@ pub(crate) fn fill(given: Context, host: &Context) -> Context {
         mode: given.mode.or(host.mode),
         own_program: given.own_program.or_else(|| host.own_program.clone()),
         own_data: given.own_data.or_else(|| host.own_data.clone()),
+        host_settings: if given.host_settings.is_empty() {
+            host.host_settings.clone()
+        } else {
+            given.host_settings
+        },
         ..given
     }
 }
@@ -119,6 +125,11 @@ pub(crate) fn fill(given: Context, host: &Context) -> Context {
 /// The user's home folder, when the environment names one.
 pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
+/// The folders of hosts' settings that variables of ours name: a host hands them to its hooks.
+pub(crate) fn host_settings() -> BTreeMap<String, String> {
+    moved_settings(|name| env::var(name).ok().filter(|folder| Path::new(folder).is_absolute()))
 }
 
 /// This very program: the one that hooks start.

@@ -30,7 +30,7 @@ mod process;
 mod recipe;
 mod stage;
 
-use check::{CHECKS, Check, FEEDBACK, Seen, Tried, judge};
+use check::{CHECKS, Check, FEEDBACK, Mark, Seen, Tried, judge};
 use model::Model;
 use person::Person;
 use recipe::Recipe;
@@ -123,7 +123,7 @@ impl Report {
             serde_json::to_writer(&mut out, self)?;
             writeln!(out)?;
         }
-        let bad = self.checks.iter().filter(|tried| !tried.good).count();
+        let bad = self.checks.iter().filter(|tried| tried.mark == Mark::Bad).count();
         if form == Form::Text && bad > 0 {
             writeln!(out, "{bad} of {} are not as they should be", self.checks.len())?;
         }
@@ -151,9 +151,14 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Tries one thing. What cannot be tried is no proof of anything.
+    /// Tries one thing, and once more where the host hung before it did anything. What cannot be
+    /// tried is no proof of anything.
     async fn attempt(&self, check: Check) -> Tried {
-        match self.see(check).await {
+        let mut seen = self.see(check).await;
+        if seen.as_ref().is_ok_and(|seen| seen.heard.proposed == 0) {
+            seen = self.see(check).await;
+        }
+        match seen {
             Ok(seen) => judge(check, &seen),
             Err(error) => Tried::failed(check, format!("{error:#}")),
         }

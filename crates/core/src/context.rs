@@ -45,6 +45,10 @@ pub struct Context {
     /// Countersign's own data folder on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_data: Option<String>,
+    /// Folders in which hosts keep their settings on this machine instead of the usual ones below
+    /// the home folder: `/srv/claude` instead of `.claude`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub host_settings: BTreeMap<String, String>,
     /// Addresses the caller has resolved, by domain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub addresses: BTreeMap<String, Vec<String>>,

@@ -1,6 +1,8 @@
 //! What an agent must not touch, compiled from `guarded/*.yaml`: the paths of Countersign and of
 //! hosts' hooks, and how hosts are started without a guard.
 
+use std::collections::BTreeMap;
+
 use crate::lookup::{Name, Names};
 
 /// A file or folder that an agent must not change.
@@ -64,6 +66,13 @@ include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 /// Every guarded path.
 pub(crate) fn paths() -> &'static [Guarded] {
     GUARDED
+}
+
+/// The folders of hosts' settings that variables name, for [`crate::Context::host_settings`].
+pub fn moved_settings(variable: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
+    let moves = HOSTS.iter().flat_map(|host| host.moves);
+    let folders = moves.filter(|(_, usual)| !usual.starts_with('/'));
+    folders.filter_map(|(name, usual)| Some((variable(name)?, (*usual).to_owned()))).collect()
 }
 
 /// The host that a program or package of this name starts: `claude`, `claude-code@latest`.

@@ -37,6 +37,7 @@ pub mod visible;
 pub use action::Action;
 pub use context::Context;
 pub use effect::{Effect, effects};
+pub use guarded::moved_settings;
 pub use judge::judge;
 pub use policy::Policy;
 pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};

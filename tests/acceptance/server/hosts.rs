@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use countersign_server::SocketName;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -180,13 +181,16 @@ fn the_question_of_a_hook_that_was_killed_is_withdrawn() {
 /// Passes connections on to the server's socket, and counts them.
 fn counting(server: &Server) -> (std::path::PathBuf, Arc<AtomicUsize>) {
     let (from, to) = (server.setup.home.0.join("count.sock"), server.data().join("server.sock"));
-    let listener = UnixListener::bind(&from).expect("a socket");
+    // A name that is short enough wherever the tests lie.
+    let name = SocketName::of(&from).expect("a name");
+    let listener = UnixListener::bind(name.path()).expect("a socket");
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             counted.fetch_add(1, Ordering::SeqCst);
-            let server = UnixStream::connect(&to).expect("the server listens");
+            let name = SocketName::of(&to).expect("a name");
+            let server = UnixStream::connect(name.path()).expect("the server listens");
             for (mut from, mut to) in [
                 (client.try_clone().expect("a socket"), server.try_clone().expect("a socket")),
                 (server, client),

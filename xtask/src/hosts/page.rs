@@ -25,8 +25,10 @@ that is installed on your machine.
 | delay | a stand-in for the hook hangs for longer than the host waits |
 | garbage | a stand-in for the hook prints what is no answer |
 
-*Denied* is what must be there from *no* on; **RAN** is what must not. After KILL, delay and garbage \
-nothing of ours runs any more, and only the host can say no.
+*Denied* is what must be there from *no* on; **RAN** is what must not. With *delay* and *garbage* \
+something else runs in place of our hook, which answers in time and in the host's words: what a host \
+does there is its own limit. It matters for a hook that is stopped (SIGSTOP) or on a machine that \
+stands still.
 
 ";
 
@@ -91,7 +93,7 @@ fn find<'a>(report: &'a Value, name: &str) -> Option<&'a Value> {
 
 fn cell(tried: Option<&Value>) -> &'static str {
     let outcome = tried.and_then(|tried| tried.get("outcome")?.as_str());
-    let good = tried.and_then(|tried| tried.get("good")?.as_bool()).unwrap_or_default();
+    let good = tried.and_then(|tried| tried.get("mark")?.as_str()) == Some("good");
     match (outcome, good) {
         (Some("resumed"), true) => "yes",
         (Some("denied"), true) => "denied",
@@ -114,8 +116,8 @@ mod tests {
     fn what_ran_is_seen_and_what_is_missing_is_not_good() {
         let row = super::super::row("x", "x", "x", "1.0.0");
         let checks = json!([
-            {"check": "yes", "outcome": "resumed", "good": true, "detail": ""},
-            {"check": "kill", "outcome": "ran", "good": false, "detail": "the hook did not fire"},
+            {"check": "yes", "outcome": "resumed", "mark": "good", "detail": ""},
+            {"check": "kill", "outcome": "ran", "mark": "bad", "detail": "the hook did not fire"},
         ]);
         let report = json!({"title": "X", "version": "1.2.3", "checks": checks});
         let text = page(&[(&row, report)]);

@@ -160,7 +160,7 @@ impl Host for ClaudeCode {
                 ("", "/etc/claude-code/managed-settings.json"),
             ]),
         };
-        let (program, words) = installed.words(self.name());
+        let (program, words) = installed.words_or_no(self.name());
         let handler = json!({
             "type": "command", "command": program, "args": words,
             "timeout": installed.seconds, "onFailure": "block",

@@ -97,7 +97,7 @@ impl Host for Codex {
             Scope::Project => installed.project.join(".codex"),
             Scope::Managed => installed.managed(&[("", "/etc/codex")]),
         };
-        let line = installed.line(self.name());
+        let line = installed.line_or_no(self.name());
         let hooks = if installed.scope == Scope::Managed {
             Change::lines(folder.join("config.toml"), tables(&line, installed.seconds))
         } else {

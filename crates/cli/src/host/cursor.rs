@@ -179,7 +179,7 @@ impl Host for Cursor {
             ]),
         };
         let hook = json!({
-            "command": installed.line(self.name()), "timeout": installed.seconds,
+            "command": installed.line_or_no(self.name()), "timeout": installed.seconds,
             "failClosed": true,
         });
         let events = [SHELL, MCP, READ, TOOL, SUBAGENT];

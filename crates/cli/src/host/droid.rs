@@ -91,7 +91,7 @@ impl Host for Droid {
             Scope::Project | Scope::Managed => installed.project.join(".factory/hooks.json"),
         };
         let handler = json!({
-            "type": "command", "command": installed.line(self.name()),
+            "type": "command", "command": installed.line_or_no(self.name()),
             "timeout": installed.seconds,
         });
         let group = json!({"matcher": "*", "hooks": [handler]});

@@ -146,7 +146,7 @@ impl Host for Gemini {
             ]),
         };
         let handler = json!({
-            "type": "command", "name": "countersign", "command": installed.line(self.name()),
+            "type": "command", "name": "countersign", "command": installed.line_or_no(self.name()),
             "timeout": installed.seconds.saturating_mul(1_000),
         });
         let group = json!({"matcher": ".*", "hooks": [handler]});

@@ -27,6 +27,7 @@ fn verdict(action: &Action) -> Verdict {
         home: Some(HOME.to_owned()),
         workspace: Some(PROJECT.to_owned()),
         cwd: Some(PROJECT.to_owned()),
+        host_settings: crate::around::host_settings(),
         ..Context::default()
     };
     judge(action, &Policy::default(), &context).verdict

@@ -52,6 +52,10 @@ pub(crate) struct Installed<'a> {
     pub(crate) seconds: u64,
 }
 
+/// Runs the words that follow, and says no if they fail without having said it: all hosts that run
+/// hooks by a shell read code 2 and a text on standard error as a no.
+const OR_NO: &str = r#""$@" || { [ $? = 2 ] || echo "The Countersign hook ended without an answer, so this is refused." >&2; exit 2; }"#;
+
 impl Installed<'_> {
     /// A folder in the home folder.
     ///
@@ -87,11 +91,28 @@ impl Installed<'_> {
         (self.program.to_owned(), words.to_vec())
     }
 
+    /// The hook as a program and its words, for hosts that take a hook which was killed, or cannot
+    /// be started, for a yes: a shell waits for it, and says no in its place.
+    pub(crate) fn words_or_no(&self, host: &str) -> (String, Vec<String>) {
+        let (program, words) = self.words(host);
+        let shell = ["-c", OR_NO, "sh", &program].map(str::to_owned);
+        ("/bin/sh".to_owned(), shell.into_iter().chain(words).collect())
+    }
+
     /// The hook, as a line for a shell.
     pub(crate) fn line(&self, host: &str) -> String {
-        let (program, words) = self.words(host);
-        quote::join(std::iter::once(program.as_str()).chain(words.iter().map(String::as_str)))
+        line(&self.words(host))
     }
+
+    /// The hook with its shell (see [`Self::words_or_no`]), as a line for another shell: quoted so
+    /// that every shell a user may have reads it the same way.
+    pub(crate) fn line_or_no(&self, host: &str) -> String {
+        line(&self.words_or_no(host))
+    }
+}
+
+fn line((program, words): &(String, Vec<String>)) -> String {
+    quote::join(std::iter::once(program).chain(words).map(String::as_str))
 }
 
 /// Something to put into a list of a shared file.

@@ -108,7 +108,7 @@ impl Host for VsCode {
 
     fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
         let command = json!({
-            "type": "command", "command": installed.line(self.name()),
+            "type": "command", "command": installed.line_or_no(self.name()),
             "timeout": installed.seconds,
         });
         let (path, hook) = match installed.scope {

@@ -115,7 +115,7 @@ impl Host for Windsurf {
             ]),
         };
         let patient = Installed { seconds: self.patience().as_secs(), ..installed.clone() };
-        let hook = json!({"command": patient.line(self.name()), "show_output": true});
+        let hook = json!({"command": patient.line_or_no(self.name()), "show_output": true});
         let entries = EVENTS.iter().map(|event| Entry::new(&["hooks", event], hook.clone()));
         Ok(vec![Change::json(path, self.name(), entries.collect())])
     }

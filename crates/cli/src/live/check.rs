@@ -62,6 +62,11 @@ impl Check {
         }
     }
 
+    /// Whether something else runs in place of our hook.
+    const fn has_stand_in(self) -> bool {
+        matches!(self, Self::Delay | Self::Garbage)
+    }
+
     /// The branch that is pushed, which also names the question.
     pub(super) const fn branch(self) -> &'static str {
         match self {
@@ -127,13 +132,23 @@ pub(crate) enum Outcome {
     Failed,
 }
 
+/// Whether an outcome is as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Mark {
+    Good,
+    /// The host does not hold, in a case that our hook does not cause: something else stands in
+    /// for it.
+    Limit,
+    Bad,
+}
+
 /// One check of one host.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Tried {
     pub(super) check: Check,
     pub(super) outcome: Outcome,
-    /// Whether that is as it should be.
-    pub(super) good: bool,
+    pub(super) mark: Mark,
     /// What else is worth knowing, in our own words.
     pub(super) detail: &'static str,
     /// What the model or the person in front of the host was told.
@@ -144,7 +159,7 @@ impl Tried {
     /// What could not be tried, and why.
     pub(super) fn failed(check: Check, said: String) -> Self {
         let detail = "it could not be tried";
-        Self { check, outcome: Outcome::Failed, good: false, detail, said }
+        Self { check, outcome: Outcome::Failed, mark: Mark::Bad, detail, said }
     }
 
     /// One line for a person.
@@ -156,9 +171,13 @@ impl Tried {
             Outcome::Ran => "RAN",
             Outcome::Failed => "FAILED",
         };
-        let mark = if self.good { "ok " } else { "BAD" };
+        let mark = match self.mark {
+            Mark::Good => "ok   ",
+            Mark::Limit => "limit",
+            Mark::Bad => "BAD  ",
+        };
         let mut line = format!("{mark} {}: {outcome}", self.check.title());
-        let said = if self.good { "" } else { self.said.as_str() };
+        let said = if self.mark == Mark::Good { "" } else { self.said.as_str() };
         for more in [self.detail, said].into_iter().filter(|more| !more.is_empty()) {
             line.extend(["; ", more]);
         }
@@ -189,12 +208,14 @@ pub(super) fn judge(check: Check, seen: &Seen) -> Tried {
     };
     // A person's no and a block are for the model to read; after an accident a stop is enough.
     let must_tell = matches!(check, Check::No | Check::Block);
-    let good = match outcome {
-        Outcome::Resumed | Outcome::Denied => detail != TWICE,
-        Outcome::DeniedUntold => !must_tell && detail != TWICE,
-        Outcome::Ran | Outcome::Failed => false,
+    let mark = match outcome {
+        _ if detail == TWICE => Mark::Bad,
+        Outcome::Resumed | Outcome::Denied => Mark::Good,
+        Outcome::DeniedUntold if !must_tell => Mark::Good,
+        Outcome::Ran if check.has_stand_in() => Mark::Limit,
+        Outcome::DeniedUntold | Outcome::Ran | Outcome::Failed => Mark::Bad,
     };
-    Tried { check, outcome, good, detail, said: said(seen) }
+    Tried { check, outcome, mark, detail, said: said(seen) }
 }
 
 fn allowed(seen: &Seen) -> (Outcome, &'static str) {
@@ -283,7 +304,8 @@ mod tests {
         {
             for questions in [0, 1, 2] {
                 let tried = judge(check, &seen(questions, true, "Countersign not-on-a-tuesday"));
-                assert_eq!((tried.outcome, tried.good), (Outcome::Ran, false), "{check:?}");
+                let mark = if check.has_stand_in() { Mark::Limit } else { Mark::Bad };
+                assert_eq!((tried.outcome, tried.mark), (Outcome::Ran, mark), "{check:?}");
             }
         }
         let early = Seen { ran_early: true, ..seen(1, true, "done") };
@@ -295,7 +317,7 @@ mod tests {
     fn a_host_that_cannot_be_driven_proves_nothing() {
         for check in CHECKS {
             let tried = judge(check, &Seen::default());
-            assert_eq!((tried.outcome, tried.good), (Outcome::Failed, false), "{check:?}");
+            assert_eq!((tried.outcome, tried.mark), (Outcome::Failed, Mark::Bad), "{check:?}");
         }
     }
 
@@ -307,19 +329,19 @@ mod tests {
             assert_eq!(judge(check, &seen(questions, false, words)).outcome, Outcome::Denied);
             for other in ["", "the tool failed"] {
                 let tried = judge(check, &seen(questions, false, other));
-                assert_eq!((tried.outcome, tried.good), (Outcome::DeniedUntold, false));
+                assert_eq!((tried.outcome, tried.mark), (Outcome::DeniedUntold, Mark::Bad));
             }
         }
         let killed = judge(Check::Kill, &seen(1, false, ""));
-        assert_eq!((killed.outcome, killed.good), (Outcome::DeniedUntold, true));
+        assert_eq!((killed.outcome, killed.mark), (Outcome::DeniedUntold, Mark::Good));
     }
 
     #[test]
     fn a_question_that_is_asked_twice_or_never_is_not_good() {
-        assert!(judge(Check::Yes, &seen(1, true, "done")).good);
-        assert!(!judge(Check::Yes, &seen(2, true, "done")).good);
-        assert!(!judge(Check::No, &seen(2, false, FEEDBACK)).good);
+        assert_eq!(judge(Check::Yes, &seen(1, true, "done")).mark, Mark::Good);
+        assert_eq!(judge(Check::Yes, &seen(2, true, "done")).mark, Mark::Bad);
+        assert_eq!(judge(Check::No, &seen(2, false, FEEDBACK)).mark, Mark::Bad);
         assert_eq!(judge(Check::Term, &seen(0, false, "x")).outcome, Outcome::Failed);
-        assert!(judge(Check::Allow, &seen(0, false, HELLO)).good);
+        assert_eq!(judge(Check::Allow, &seen(0, false, HELLO)).mark, Mark::Good);
     }
 }

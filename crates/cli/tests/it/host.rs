@@ -86,7 +86,7 @@ fn nowhere(payload: &str, project: &str) -> String {
 fn every_recorded_payload_gets_its_golden_answer() {
     let bless = std::env::var_os("BLESS").is_some();
     let sandbox = Sandbox::new("host-golden");
-    let project = sandbox.project();
+    let (home, project) = (sandbox.home(), sandbox.project());
     let here = project.to_str().unwrap();
     let mut wrong = Vec::new();
     for (host, _) in HOSTS {
@@ -101,9 +101,12 @@ fn every_recorded_payload_gets_its_golden_answer() {
             let case = path.file_stem().unwrap().to_str().unwrap();
             let mut command = program(binary(), Path::new(NOWHERE));
             command.args(["hook", host]).current_dir(sandbox.project());
+            // As root the hook could make that home, and another user could not read it later.
+            command.env("COUNTERSIGN_DATA", sandbox.data());
             let ended = end(&mut command, &nowhere(&recorded(host, case), here));
             let shown = format!("exit {}\n{}{}", ended.code.unwrap(), ended.out, ended.err);
-            let shown = shown.replace(here, "/home/user/project").replace(NOWHERE, "/home/user");
+            let shown = shown.replace(home.to_str().unwrap(), "/home/user");
+            let shown = shown.replace(NOWHERE, "/home/user");
             let golden = path.with_extension("answer");
             if fs::read_to_string(&golden).unwrap_or_default() != shown {
                 if bless {

@@ -22,14 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SIGNALS: &[Signal] =
     &[Signal::TERM, Signal::INT, Signal::HUP, Signal::PIPE, Signal::QUIT, Signal::USR1];
 
-/// A socket in a folder whose name is short enough for one.
+/// A server's socket, removed with this value.
 struct Socket(PathBuf);
 
 impl Socket {
     fn new(name: &str) -> (Self, UnixListener) {
         let path = std::env::temp_dir().join(format!("cs-{name}-{}", std::process::id()));
         let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).unwrap();
+        let name = countersign_server::SocketName::of(&path).unwrap();
+        let listener = UnixListener::bind(name.path()).unwrap();
         (Self(path), listener)
     }
 }

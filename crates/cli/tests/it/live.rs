@@ -51,6 +51,10 @@ fn claude_code_holds_to_every_answer_of_the_hook() {
     let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"));
     let checks = report["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 9, "{report:#}");
-    assert!(checks.iter().all(|tried| tried["good"] == true), "{report:#}");
+    for tried in checks {
+        // Its own hooks may print nonsense; ours does not.
+        let limit = tried["check"] == "garbage" && tried["mark"] == "limit";
+        assert!(tried["mark"] == "good" || limit, "{tried:#}");
+    }
     assert_eq!(ended.code, Some(0));
 }

@@ -38,6 +38,11 @@ impl Sandbox {
         self.home().join("project")
     }
 
+    /// Where a server for this home keeps its data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home().join(".local/share/countersign")
+    }
+
     /// Writes a file below the project.
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.project().join(path);

@@ -24,7 +24,9 @@ countersign() {
     check|explain)
       command countersign "$1" --home /home/user --workspace /home/user/project \
         --cwd /home/user/project "${@:2}" ;;
-    applescript) HOME=/nonexistent/user command countersign "$@" ;;
+    applescript)
+      # As root it could make that home, and another user could not read it later.
+      COUNTERSIGN_DATA=$HOME/.local/share/countersign HOME=/nonexistent/user command countersign "$@" ;;
     *) command countersign "$@" ;;
   esac
 }

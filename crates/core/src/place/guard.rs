@@ -33,9 +33,22 @@ const SHARED: &[&str] = &[".config", ".local", "share", ".github", "etc", "Libra
 
 /// What is guarded about a path that starts at the root or with something unknown.
 pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
+    let mut tags = own(path, scene).and(by_place(path, scene));
+    for (moved, usual) in &scene.context.host_settings {
+        let moved = clean(moved);
+        if is_below(path, &moved) {
+            let rest = path.get(moved.len()..).unwrap_or_default();
+            let meant = format!("{}/{usual}/{rest}", scene.home());
+            tags = tags.and(by_place(&clean(&meant), scene));
+        }
+    }
+    tags
+}
+
+fn by_place(path: &str, scene: &Scene<'_>) -> Tags {
     let home = home_of(path, scene);
     let in_workspace = is_in_workspace(path, scene);
-    let mut tags = own(path, scene);
+    let mut tags = Tags::NONE;
     for (start, first) in starts(path) {
         let telling = is_telling(first);
         for guarded in guarded::paths().iter().filter(|guarded| telling || !is_dotted(guarded)) {
@@ -74,7 +87,7 @@ pub(super) fn of_plain(path: &str) -> Tags {
 /// somewhere that a relative name does not show.
 pub(super) fn concerns(workspace: &str, scene: &Scene<'_>) -> bool {
     let own = [&scene.context.own_program, &scene.context.own_data];
-    let mut own = own.into_iter().flatten();
+    let mut own = own.into_iter().flatten().chain(scene.context.host_settings.keys());
     workspace.contains("/.")
         || workspace.contains("countersign")
         || own.any(|own| is_below(own, workspace) || is_below(workspace, own))
@@ -257,6 +270,7 @@ mod tests {
             workspace: Some("/home/dev/project".into()),
             own_program: Some("/opt/tools/gate".into()),
             own_data: Some("/srv/gate".into()),
+            host_settings: [("/srv/agent/".into(), ".claude".into())].into(),
             ..Context::default()
         };
         super::super::locate(path, &Scene::new(&context, &[]))
@@ -292,6 +306,8 @@ mod tests {
             ("/opt/tools/gate", &[Tag::OwnProgram, Tag::Installed], &[]),
             ("/opt/tools", &[Tag::AboveGuard, Tag::Installed], &[]),
             ("/srv/gate/x.db", &[Tag::OwnData, Tag::Installed], &[]),
+            ("/srv/agent/settings.json", &[Tag::Guard, Tag::Installed], &[]),
+            ("/srv/agent", &[Tag::AboveGuard, Tag::Installed], &[]),
             ("/etc/claude-code/managed-settings.json", &[Tag::Guard, Tag::Installed], &[]),
             ("~/Documents/Cline/Hooks/PreToolUse", &[Tag::Guard, Tag::Installed], &[]),
             ("opencode.json", &[Tag::Guard], &[Tag::Installed]),
@@ -319,6 +335,7 @@ mod tests {
             "docs/mcp.json",
             "Documents/Cline/Hooks",
             "~/.vscode",
+            "/srv/agent/commands/x.md",
             "bin",
         ] {
             let found = tags(&path.replace("$X", &UNKNOWN.to_string()));
