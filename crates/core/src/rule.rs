@@ -104,6 +104,13 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
     }
 }
 
+/// Whether any of this is blocked.
+pub(crate) fn has_block(commands: &[Invocation], facts: &[Fact]) -> bool {
+    let mut findings = Vec::new();
+    apply(commands, facts, &mut findings);
+    findings.iter().any(|finding| finding.verdict == Verdict::Block)
+}
+
 fn for_program(program: &str) -> impl Iterator<Item = &'static Rule> {
     let indexes = PROGRAM_RULE_NAMES.find(program).and_then(|at| PROGRAM_RULES.get(at));
     let indexes = indexes.copied().unwrap_or_default();

@@ -17,6 +17,7 @@ mod escape;
 mod expand;
 mod files;
 mod find;
+mod floor;
 mod guard;
 mod host;
 mod interpreter;
@@ -69,6 +70,7 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
     walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
     walker.script(script, None, Stream::caller());
     walker.uncalled_functions();
+    walker.floor_of_files();
     walker.analysis
 }
 
@@ -94,6 +96,10 @@ struct Walker<'a> {
     /// Where everything in here is shown to be, when its own text is not the action's.
     shown_at: Option<Span>,
     nested: bool,
+    /// Reads a text only to see whether it would be a hard block.
+    is_floor: bool,
+    /// Texts that were read so.
+    floor_reads: usize,
 }
 
 impl<'a> Walker<'a> {
@@ -111,6 +117,8 @@ impl<'a> Walker<'a> {
             tags: Tags::NONE,
             shown_at: None,
             nested: false,
+            is_floor: false,
+            floor_reads: 0,
         }
     }
 

@@ -47,6 +47,8 @@ named! {
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.
         ShellEscape = "shell-escape",
+        /// A text that would be blocked for good as a command of its own.
+        HiddenCommand = "hidden-command",
         /// A process that multiplies without end.
         ForkBomb = "fork-bomb",
         /// The text is not valid in its language.

@@ -9,14 +9,31 @@ use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 
+/// Builtins that evaluate some of their words: names of variables with a subscript, numbers.
+const EVALUATING: &[&str] = &[
+    "let", "test", "[", "printf", "read", "mapfile", "readarray", "unset", "compgen", "complete",
+    "wait", "getopts", "typeset", "local", "declare", "export", "readonly", "exit", "return",
+];
+
 impl Walker<'_> {
     /// Follows a builtin; `None` when this is a program.
     pub(super) fn builtin(&mut self, name: &str, args: &[Arg], stdin: &Stream) -> Option<Stream> {
         let words = args.get(1..).unwrap_or_default();
         let span = super::run::whole_span(args);
+        if EVALUATING.contains(&name) {
+            for word in words {
+                self.arithmetic(&word.text);
+            }
+        }
         match name {
             "eval" => Some(self.run_here(&join(words), span, stdin)),
-            "source" | "." => Some(self.source(words, span)),
+            "source" | "." => Some(self.source(words, span, stdin)),
+            "exec" if words.is_empty() => {
+                if !stdin.from_caller {
+                    self.state.descriptors.insert(0, stdin.clone());
+                }
+                Some(Stream::empty())
+            }
             "exec" => Some(self.run(skip_options(words, &["-a"]).to_vec(), stdin.clone())),
             "builtin" => Some(self.run(words.to_vec(), stdin.clone())),
             "command" => match words {
@@ -59,6 +76,16 @@ impl Walker<'_> {
             "trap" => self.trap(words, span),
             "alias" => self.alias(words, span),
             "unset" => self.unset(words, span),
+            "mapfile" | "readarray" | "compgen" | "complete"
+                if words.iter().any(|word| word.text == "-C") =>
+            {
+                let command = words.iter().skip_while(|word| word.text != "-C").nth(1);
+                if let Some(command) = command {
+                    let content = Stream::known(command.text.clone(), command.taint);
+                    self.run_text(Code::Shell, &content, span, &Stream::caller());
+                }
+                self.note(Fact::new(FactKind::ShellEscape, name).at(span));
+            }
             "read" | "mapfile" | "readarray" => self.read(name, words, stdin),
             "printf" => {
                 let [option, variable, rest @ ..] = words else { return false };
@@ -70,6 +97,7 @@ impl Walker<'_> {
             }
             "shift" => self.state.positional = None,
             "set" => self.set_options(words, span),
+            "compgen" => {}
             "enable" | "bind" | "complete" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-x" | "-C")) {
                     self.note(Fact::new(FactKind::ShellEscape, name).at(span));
@@ -90,11 +118,12 @@ impl Walker<'_> {
         self.nested_script(&line.text, span, stdin.clone())
     }
 
-    fn source(&mut self, words: &[Arg], span: Option<Span>) -> Stream {
-        let Some(file) = words.first() else { return Stream::empty() };
-        let (content, is_stream) = match &file.stream {
-            Some(stream) => ((**stream).clone(), true),
-            None => (self.content_of(file), false),
+    fn source(&mut self, words: &[Arg], span: Option<Span>, stdin: &Stream) -> Stream {
+        let Some(file) = skip_options(words, &[]).first() else { return Stream::empty() };
+        let (content, is_stream) = match (self.descriptor(&file.text, stdin), &file.stream) {
+            (Some(stream), _) => (stream, true),
+            (None, Some(stream)) => ((**stream).clone(), true),
+            (None, None) => (self.content_of(file), false),
         };
         if let Some(text) = &content.text
             && super::interpreter::unseen(&content).is_none()
@@ -199,12 +228,21 @@ impl Walker<'_> {
     /// `export X=…`, `local x=…`, `declare -a x`.
     pub(super) fn declare(&mut self, src: &str, clause: &DeclClause) -> Stream {
         let names = clause.operands.iter().any(|operand| !matches!(operand, DeclOperand::Flag(_)));
+        // Numbers and references are evaluated when they are set.
+        let evaluates = clause.operands.iter().any(|operand| match operand {
+            DeclOperand::Flag(word) => word.span.slice(src).contains(['i', 'n']),
+            _ => false,
+        });
         for operand in &clause.operands {
             match operand {
                 DeclOperand::Assignment(assignment) => {
                     let words = self.assigned(src, assignment);
                     let span = self.span(assignment.span);
                     self.variable_that_runs(assignment.target.name.as_str(), words.first(), span);
+                    self.floor_of_values(&words);
+                    for word in words.iter().filter(|_| evaluates) {
+                        self.arithmetic(&word.text);
+                    }
                     self.assign(assignment, words);
                 }
                 DeclOperand::Name(_) => {}

@@ -1,8 +1,7 @@
 //! `if`, `for`, `while`, `case`, subshells, functions: every branch is followed.
 
 use shuck_ast::{
-    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, PatternPart,
-    StmtSeq, Word,
+    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, StmtSeq,
 };
 
 use super::Walker;
@@ -32,7 +31,12 @@ impl Walker<'_> {
                 self.loop_over(src, command.variable.as_str(), words, &command.body, &stdin)
             }
             CompoundCommand::Repeat(command) => self.repeat(src, &[&command.body], &stdin),
-            CompoundCommand::ArithmeticFor(command) => self.repeat(src, &[&command.body], &stdin),
+            CompoundCommand::ArithmeticFor(command) => {
+                for part in [command.init_span, command.condition_span, command.step_span] {
+                    self.arithmetic(part.map_or("", |span| span.slice(src)));
+                }
+                self.repeat(src, &[&command.body], &stdin)
+            }
             CompoundCommand::While(command) => {
                 self.repeat(src, &[&command.condition, &command.body], &stdin)
             }
@@ -86,6 +90,9 @@ impl Walker<'_> {
 
     fn case(&mut self, src: &str, command: &CaseCommand, stdin: &Stream) -> Stream {
         self.one(src, &command.word);
+        for pattern in command.cases.iter().flat_map(|case| &case.patterns) {
+            self.evaluated(pattern.span.slice(src));
+        }
         let bodies: Vec<_> = command.cases.iter().map(|case| &case.body).collect();
         self.any_of(src, &bodies, stdin)
     }
@@ -157,22 +164,16 @@ impl Walker<'_> {
                 ConditionalExpr::Unary(unary) => waiting.push(&unary.expr),
                 ConditionalExpr::Parenthesized(inner) => waiting.push(&inner.expr),
                 ConditionalExpr::Word(word) | ConditionalExpr::Regex(word) => {
-                    self.one(src, word);
+                    // `-v` and `-eq` evaluate what the word says.
+                    let said = self.one(src, word).text;
+                    self.arithmetic(&said);
                 }
-                ConditionalExpr::Pattern(pattern) => {
-                    let words: Vec<&Word> = pattern
-                        .parts
-                        .iter()
-                        .filter_map(|part| match &part.kind {
-                            PatternPart::Word(word) => Some(word),
-                            _ => None,
-                        })
-                        .collect();
-                    for word in words {
-                        self.one(src, word);
-                    }
+                ConditionalExpr::Pattern(pattern) => self.evaluated(pattern.span.slice(src)),
+                ConditionalExpr::VarRef(reference) => {
+                    let subscript = reference.subscript.as_deref();
+                    let text = subscript.map(|subscript| subscript.syntax_text(src).to_owned());
+                    self.arithmetic(&text.unwrap_or_default());
                 }
-                ConditionalExpr::VarRef(_) => {}
             }
         }
     }

@@ -15,8 +15,18 @@ const COMPRESSORS: &[&str] = &[
 ];
 
 /// What is noted although only help seems to be asked for.
-const GRAVE_EVEN_FOR_HELP: Tags =
-    Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked, Tag::Guard, Tag::AboveGuard]);
+const GRAVE_EVEN_FOR_HELP: Tags = Tags::of(&[
+    Tag::Root,
+    Tag::Top,
+    Tag::HomeRoot,
+    Tag::System,
+    Tag::Device,
+    Tag::Kernel,
+    Tag::Blocked,
+    Tag::Accounts,
+    Tag::Guard,
+    Tag::AboveGuard,
+]);
 
 impl Walker<'_> {
     /// Notes what the catalogue says this program does. When only help is asked for, just what

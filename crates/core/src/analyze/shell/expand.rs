@@ -274,13 +274,17 @@ impl Walker<'_> {
     ) -> Vec<Arg> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
-            WordPart::Parameter(parameter) => self.parameter(src, parameter),
+            WordPart::Parameter(parameter) => {
+                // A subscript, a pattern or an offset may hold substitutions, too.
+                self.evaluated(part.span.slice(src));
+                self.parameter(src, parameter)
+            }
             WordPart::CommandSubstitution { body, syntax } => {
                 vec![self.substitution(src, body, *syntax, part.span)]
             }
-            WordPart::ProcessSubstitution { body, .. } => {
+            WordPart::ProcessSubstitution { body, is_input } => {
                 let span = self.span(part.span);
-                vec![self.process_substitution(src, body, span)]
+                vec![self.process_substitution(src, body, *is_input, span)]
             }
             WordPart::ArithmeticExpansion { expression, .. } => {
                 let text = expression.slice(src).to_owned();
@@ -316,10 +320,18 @@ impl Walker<'_> {
         output::as_arg(&out)
     }
 
-    fn process_substitution(&mut self, src: &str, body: &StmtSeq, span: Option<Span>) -> Arg {
+    fn process_substitution(
+        &mut self,
+        src: &str,
+        body: &StmtSeq,
+        is_input: bool,
+        span: Option<Span>,
+    ) -> Arg {
         let outer = self.state.clone();
         self.beside += 1;
-        let out = self.seq(src, body, Stream::caller());
+        // What is written to `>(…)` is not followed to it.
+        let stdin = if is_input { Stream::caller() } else { Stream::unknown(Tags::NONE) };
+        let out = self.seq(src, body, stdin);
         self.beside -= 1;
         self.leave_subshell(outer);
         Arg {
@@ -331,10 +343,23 @@ impl Walker<'_> {
         }
     }
 
-    /// Arithmetic runs commands only through a substitution inside it.
+    /// Arithmetic runs commands through substitutions in its text, and in the texts of the variables
+    /// that it names: bash evaluates those again.
     pub(super) fn arithmetic(&mut self, text: &str) {
+        self.evaluated(text);
+        let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        for name in text.split(|char: char| !is_name(char)).filter(|name| !name.is_empty()) {
+            let Some([value, ..]) = self.state.values(name) else { continue };
+            let Some(value) = value.first().map(|value| value.text.clone()) else { continue };
+            self.evaluated(&value);
+        }
+    }
+
+    /// A text that is not split into words but in which substitutions run.
+    pub(super) fn evaluated(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
-            let line = format!(": \"{}\"", text.replace('"', ""));
+            let inner = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+            let line = format!(": \"{}\"", inner.unwrap_or(text).replace('"', ""));
             self.nested_script(&line, self.shown_at, Stream::empty());
         }
     }

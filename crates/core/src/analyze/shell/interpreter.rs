@@ -43,7 +43,10 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Stream {
-        let mut sources = args.values(runs.source);
+        let mut sources = match runs.language {
+            Code::Shell => command_string(args),
+            _ => args.values(runs.source),
+        };
         if runs.language == Code::Applescript {
             sources = joined_lines(sources);
         }
@@ -73,9 +76,25 @@ impl Walker<'_> {
             let content = Stream::known(source.text.clone(), source.taint);
             return self.run_text(runs.language, &content, source.span.or(span), stdin);
         }
-        let file = args.operands().first().filter(|file| file.text != "-" && runs.file);
+        let is_shell = runs.language == Code::Shell;
+        if is_shell && args.has("-s") {
+            let words = args.operands().iter().map(|word| (*word).clone()).collect();
+            let outer = self.state.positional.replace(words);
+            let out = self.run_text(runs.language, stdin, span, &Stream::empty());
+            self.state.positional = outer;
+            return out;
+        }
+        let is_option = |word: &Arg| is_shell && word.text.starts_with('+');
+        let mut operands = args.operands().iter().filter(|word| !is_option(word));
+        let file = operands.next().filter(|file| file.text != "-" && runs.file);
         match file {
             Some(file) => self.run_file(name, runs.language, file, args, stdin),
+            None if runs.stdin
+                && stdin.from_caller
+                && let Some(opened) = self.state.descriptors.get(&0).cloned() =>
+            {
+                self.run_text(runs.language, &opened, span, &Stream::empty())
+            }
             None if runs.stdin
                 && !stdin.from_caller
                 && !args.has_any(&["--version", "-V", "-m"]) =>
@@ -94,8 +113,8 @@ impl Walker<'_> {
         args: &Arguments<'_>,
         stdin: &Stream,
     ) -> Stream {
-        if matches!(file.text.as_str(), "/dev/stdin" | "/proc/self/fd/0") {
-            return self.run_text(language, stdin, file.span, &Stream::empty());
+        if let Some(content) = self.descriptor(&file.text, stdin) {
+            return self.run_text(language, &content, file.span, &Stream::empty());
         }
         if let Some(stream) = &file.stream {
             let content = (**stream).clone();
@@ -305,6 +324,17 @@ impl Walker<'_> {
             }
         }
     }
+}
+
+/// The script of `bash -c`: the first operand, wherever the option stands.
+fn command_string(args: &Arguments<'_>) -> Vec<Arg> {
+    let takes_a_script = args.words().iter().take_while(|word| word.text != "--").any(|word| {
+        let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains('c'))
+    });
+    let is_option = |word: &Arg| word.text.starts_with('+');
+    let mut operands = args.operands().iter().filter(|word| !is_option(word));
+    operands.next().filter(|_| takes_a_script).map(|word| (*word).clone()).into_iter().collect()
 }
 
 /// Each `-e` of osascript is a line of one script.

@@ -56,10 +56,12 @@ impl Walker<'_> {
             }
             "basename" => first_operand(args, |path| place::base_name(path).to_owned()),
             "dirname" => first_operand(args, |path| {
-                path.trim_end_matches('/')
-                    .rsplit_once('/')
-                    .map_or(".", |(folder, _)| folder)
-                    .to_owned()
+                match path.trim_end_matches('/').rsplit_once('/') {
+                    Some(("", _)) => "/".to_owned(),
+                    Some((folder, _)) => folder.to_owned(),
+                    None if path.starts_with('/') => "/".to_owned(),
+                    None => ".".to_owned(),
+                }
             }),
             "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
             "realpath" | "readlink" => first_operand(args, str::to_owned),
@@ -171,23 +173,27 @@ pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     let mut values = values.iter();
     let mut text = String::new();
     let unescaped = unescape(&format.text);
-    let mut chars = unescaped.chars();
-    while let Some(char) = chars.next() {
-        if char != '%' {
-            text.push(char);
-            continue;
+    // The format is used again for the words that are left.
+    loop {
+        let before = values.len();
+        let mut chars = unescaped.chars();
+        while let Some(char) = chars.next() {
+            if char != '%' {
+                text.push(char);
+                continue;
+            }
+            match chars.next() {
+                Some('%') => text.push('%'),
+                Some('b') => text.push_str(&unescape(values.next().map_or("", |arg| &arg.text))),
+                Some('s' | 'd' | 'c' | 'q') => {
+                    text.push_str(values.next().map_or("", |arg| &arg.text));
+                }
+                _ => return Stream::unknown(taint),
+            }
         }
-        match chars.next() {
-            Some('%') => text.push('%'),
-            Some('b') => text.push_str(&unescape(values.next().map_or("", |arg| &arg.text))),
-            Some('s' | 'd' | 'c' | 'q') => text.push_str(values.next().map_or("", |arg| &arg.text)),
-            _ => return Stream::unknown(taint),
+        if values.len() == 0 || values.len() == before {
+            break;
         }
-    }
-    // The format is used again for the words that are left: what matters is that they are seen.
-    for value in values {
-        text.push(' ');
-        text.push_str(&value.text);
     }
     Stream::known(text, taint)
 }

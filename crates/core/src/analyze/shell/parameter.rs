@@ -79,6 +79,12 @@ impl Walker<'_> {
                 let length = length.as_ref().map(|length| length.slice(src).trim().to_owned());
                 value.iter().map(|arg| slice(arg, &offset, length.as_deref())).collect()
             }
+            Bourne::Transformation { reference, operator: 'P' } => {
+                for value in self.access(src, reference) {
+                    self.evaluated(&value.text);
+                }
+                vec![Arg::unknown(Tags::NONE)]
+            }
             Bourne::Length { .. }
             | Bourne::Indices { .. }
             | Bourne::PrefixMatch { .. }

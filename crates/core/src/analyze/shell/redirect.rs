@@ -31,11 +31,14 @@ impl Walker<'_> {
         let mut targets = Vec::new();
         for redirect in redirects {
             match &redirect.target {
-                RedirectTarget::Heredoc(heredoc) => stdin = self.heredoc(src, heredoc),
+                RedirectTarget::Heredoc(heredoc) => {
+                    let text = self.heredoc(src, heredoc);
+                    self.reads(redirect, text, &mut stdin);
+                }
                 RedirectTarget::Word(word) => {
                     let arg = self.one(src, word);
-                    if let Some(read) = self.redirect(redirect, arg, &mut targets) {
-                        stdin = read;
+                    if let Some(read) = self.redirect(redirect, arg, &stdin, &mut targets) {
+                        self.reads(redirect, read, &mut stdin);
                     }
                 }
             }
@@ -55,11 +58,35 @@ impl Walker<'_> {
         left.unwrap_or_else(Stream::empty)
     }
 
+    /// Lets a descriptor be read from a stream: standard input, unless it has another number.
+    fn reads(&mut self, redirect: &Redirect, from: Stream, stdin: &mut Stream) {
+        match redirect.fd {
+            None | Some(0) => *stdin = from,
+            Some(number) => {
+                self.state.descriptors.insert(number, from);
+            }
+        }
+    }
+
+    /// What is read from `/dev/stdin`, `/dev/fd/3` or `&3`.
+    pub(super) fn descriptor(&self, name: &str, stdin: &Stream) -> Option<Stream> {
+        let number = match name {
+            "/dev/stdin" => "0",
+            _ => name.strip_prefix("/dev/fd/").or_else(|| name.strip_prefix("/proc/self/fd/"))?,
+        };
+        match number.parse() {
+            Ok(0) => Some(stdin.clone()),
+            Ok(number) => self.state.descriptors.get(&number).cloned(),
+            Err(_) => None,
+        }
+    }
+
     /// Notes one redirection; returns what it makes the command read, if it does.
     fn redirect(
         &mut self,
         redirect: &Redirect,
         arg: Arg,
+        stdin: &Stream,
         targets: &mut Vec<Target>,
     ) -> Option<Stream> {
         if let Some(address) =
@@ -84,6 +111,10 @@ impl Walker<'_> {
                 None
             }
             RedirectKind::DupOutput | RedirectKind::DupInput => {
+                if redirect.kind == RedirectKind::DupInput {
+                    let name = format!("/dev/fd/{}", arg.text.trim_end_matches('-'));
+                    return self.descriptor(&name, stdin);
+                }
                 if !is_descriptor(&arg.text) && redirect.kind == RedirectKind::DupOutput {
                     targets.push(Target { path: arg, kind: FactKind::Write, takes_output });
                 }
@@ -93,7 +124,9 @@ impl Walker<'_> {
                 targets.push(Target { path: arg, kind: FactKind::Append, takes_output: false });
                 None
             }
-            RedirectKind::Input => Some(self.read_file(&arg)),
+            RedirectKind::Input => {
+                Some(self.descriptor(&arg.text, stdin).unwrap_or_else(|| self.read_file(&arg)))
+            }
             RedirectKind::HereString => Some(Stream::known(format!("{}\n", arg.text), arg.taint)),
             RedirectKind::HereDoc | RedirectKind::HereDocStrip => None,
         }

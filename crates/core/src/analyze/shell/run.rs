@@ -1,7 +1,7 @@
 //! One command: choose the values its variables can have, expand, look through wrappers, note.
 
 use shuck_ast::{
-    Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word, WordPart,
+    ArrayElem, Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word, WordPart,
     WordPartNode,
 };
 
@@ -101,6 +101,7 @@ impl Walker<'_> {
             let name = assignment.target.name.as_str();
             let span = self.span(assignment.span);
             self.variable_that_runs(name, words.first(), span);
+            self.floor_of_values(&words);
             if lasting {
                 self.assign(assignment, words);
             } else {
@@ -131,6 +132,10 @@ impl Walker<'_> {
             AssignmentValue::Compound(array) => {
                 let mut words = Vec::new();
                 for element in &array.elements {
+                    if let ArrayElem::Keyed { key, .. } | ArrayElem::KeyedAppend { key, .. } = element {
+                        let key = key.syntax_text(src).to_owned();
+                        self.arithmetic(&key);
+                    }
                     self.word_into(src, &element.value().word, &mut words);
                 }
                 words
@@ -208,6 +213,8 @@ impl Walker<'_> {
         }
         let program = catalogue::program(&name);
         if let Some(wrap) = program.and_then(|program| program.wraps.as_ref()) {
+            let words = Arguments::new(args.get(1..).unwrap_or_default(), program);
+            self.floor(&name, &words, &Stream::caller());
             match self.unwrap(&name, wrap, program, &args, &stdin) {
                 Inner::Command { args, tags, stdin } => {
                     return self.with_tags(tags, |walker| walker.run(args, stdin));
@@ -334,9 +341,11 @@ impl Walker<'_> {
     ) -> Stream {
         let span = whole_span(&args);
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
-        let asks_help = super::verb::asks_for_help(&arguments);
+        let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
+            && super::verb::asks_for_help(program, &arguments);
         self.effects(&name, program, &arguments, asks_help, span);
         self.about_the_guard(&name, program, &arguments, span);
+        self.floor(&name, &arguments, stdin);
         if asks_help {
             return Stream::unknown(Tags::NONE);
         }

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) files: BTreeMap<String, File>,
     /// Other names that the script gave to programs, by absolute path.
     pub(super) links: BTreeMap<String, String>,
+    /// What open descriptors are read from.
+    pub(super) descriptors: BTreeMap<i32, Stream>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }

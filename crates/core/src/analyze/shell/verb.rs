@@ -5,6 +5,7 @@
 
 use super::Walker;
 use super::arguments::Arguments;
+use super::catalogue::Program;
 use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
 
@@ -112,29 +113,37 @@ const HARMLESS_OPTIONS: &[&str] = &[
     "remove-signature",
 ];
 
-/// Whether only help, a version or a rehearsal is asked for.
-pub(super) fn asks_for_help(args: &Arguments<'_>) -> bool {
+/// Options with which a tool only says what it would do.
+const REHEARSALS: &[&str] =
+    &["--dry-run", "--dryrun", "--dry_run", "--no-act", "--just-print", "--simulate"];
+
+/// Whether only help, a version or a rehearsal is asked for. Words after `--` are operands, and of
+/// two options that contradict each other the last one holds. Never so for what runs source text
+/// or other commands: there an option may be theirs.
+pub(super) fn asks_for_help(program: Option<&Program>, args: &Arguments<'_>) -> bool {
+    if program.is_some_and(|program| program.runs.is_some() || program.wraps.is_some()) {
+        return false;
+    }
     let words = args.words();
     let only = |text: &str| matches!(words, [one] if one.text == text);
-    let rehearses =
-        ["--dry-run", "--dryrun", "--dry_run", "--no-act", "--just-print", "--simulate"]
-            .iter()
-            .any(|option| {
-                words.iter().any(|word| {
-                    word.text == *option
-                        || word.text.strip_prefix(option).is_some_and(|rest| {
-                            rest.strip_prefix('=')
-                                .is_some_and(|value| value != "none" && value != "false")
-                        })
-                })
-            });
-    rehearses
-        || words.iter().any(|word| word.text == "--help" || word.text == "-help")
+    let options = || words.iter().take_while(|word| word.text != "--").map(|word| &*word.text);
+    let is_a_tool = program.is_none_or(|program| program.does.is_empty());
+    options().filter_map(rehearses).last() == Some(true)
+        || options().any(|option| option == "--help" || option == "-help")
         || only("--version")
         || only("-h")
         || only("-V")
-        || words.first().is_some_and(|word| word.text == "help")
-        || (words.len() > 1 && words.last().is_some_and(|word| word.text == "help"))
+        || (is_a_tool && words.first().is_some_and(|word| word.text == "help"))
+}
+
+/// Whether an option says that this is a rehearsal, or that it is none.
+fn rehearses(option: &str) -> Option<bool> {
+    let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+    if REHEARSALS.contains(&name) {
+        return Some(!matches!(value, "none" | "false" | "no" | "off" | "0" | ""));
+    }
+    let positive = name.strip_prefix("--no-").map(|name| format!("--{name}"));
+    positive.filter(|name| REHEARSALS.contains(&name.as_str())).map(|_| false)
 }
 
 impl Walker<'_> {

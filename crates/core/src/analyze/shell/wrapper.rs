@@ -229,7 +229,15 @@ impl Walker<'_> {
                 }
             });
         }
-        let inputs = given.unwrap_or_else(|| words_of(stdin));
+        if name == "parallel" && command.is_empty() {
+            for line in given.unwrap_or_else(|| lines_of(stdin)) {
+                let content = Stream::known(line.text.clone(), line.taint);
+                self.with_tags(tags, |walker| {
+                    walker.run_text(Code::Shell, &content, line.span, &Stream::empty())
+                });
+            }
+            return Inner::Done(Stream::unknown(stdin.taint));
+        }
         let own = options.len().saturating_sub(command.len());
         let mark = placeholder(name, options.get(..own).unwrap_or(options));
         let placed =
@@ -238,14 +246,15 @@ impl Walker<'_> {
             command.push(Arg::literal("echo"));
         }
         if let Some(mark) = mark.filter(|_| placed) {
-            let with = inputs.first().cloned().unwrap_or_default();
-            for arg in &mut command {
-                if arg.text.contains(&mark) {
-                    arg.text = arg.text.replace(&mark, &with.text);
-                    arg.taint = arg.taint.and(with.taint);
-                }
+            let lines = given.unwrap_or_else(|| lines_of(stdin));
+            let (first, rest) = lines.split_first().map_or((None, &[][..]), |(a, b)| (Some(a), b));
+            for with in rest {
+                let line = with_placed(&command, &mark, with);
+                self.with_tags(tags, |walker| walker.run(line, Stream::empty()));
             }
+            command = with_placed(&command, &mark, &first.cloned().unwrap_or_default());
         } else {
+            let inputs = given.unwrap_or_else(|| words_of(stdin));
             if stdin.text.is_none() {
                 // There may be nothing to add: then the command runs as it stands.
                 let plain = command.clone();
@@ -386,6 +395,24 @@ fn placeholder(name: &str, options: &[Arg]) -> Option<String> {
         }
     }
     found
+}
+
+/// A command with a line in place of its mark.
+fn with_placed(command: &[Arg], mark: &str, with: &Arg) -> Vec<Arg> {
+    let place = |arg: &Arg| Arg {
+        text: arg.text.replace(mark, &with.text),
+        taint: if arg.text.contains(mark) { arg.taint.and(with.taint) } else { arg.taint },
+        ..arg.clone()
+    };
+    command.iter().map(place).collect()
+}
+
+/// The lines that would be read from a stream.
+fn lines_of(stdin: &Stream) -> Vec<Arg> {
+    const MOST: usize = 32;
+    let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
+    let line = |line: &str| Arg { text: line.to_owned(), taint: stdin.taint, ..Arg::default() };
+    text.lines().take(MOST).map(line).collect()
 }
 
 /// The words that would be read from a stream.

@@ -1,0 +1,196 @@
+//! A text that would be catastrophic as a command of its own.
+//!
+//! Programs take commands in more ways than a catalogue can list: an option, a configuration
+//! value, a key of a file, a list of words. So every word, value and text that a command is given
+//! is also read as a command by itself, whatever the program. Where that would be a hard block, a
+//! person is asked. Words that a program only prints or searches for are left alone.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::value::{Arg, Stream};
+use crate::analyze::shell::state::SharedState;
+use crate::fact::{Fact, FactKind};
+use crate::rule;
+use crate::verdict::Span;
+
+/// Texts that are read in one action; what comes after them is not read and asks.
+const MOST_READ: usize = 64;
+/// Commands that are followed in one text.
+const MOST_COMMANDS: u32 = 64;
+/// Longer texts are not looked through.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// Programs that print their words, or search for them.
+const MENTIONS: &[&str] = &[
+    "echo", "printf", "print", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "say",
+    "logger", "notify-send", "wall", "cowsay", "figlet", "man", "tldr", "apropos", "which",
+    "whereis", "type", "basename", "dirname", "test", "cat", "tee", "countersign",
+];
+
+/// Options whose value is written for people, or is what is searched for.
+const PROSE: &[&str] = &[
+    "-m", "--message", "--body", "--title", "--description", "--notes", "--note", "--comment",
+    "--text", "--subject", "--grep", "--summary", "--reason", "--label", "--regexp", "--search",
+];
+
+/// Files that are written for people.
+const DOCUMENTS: &[&str] = &[".md", ".txt", ".rst", ".adoc", ".html", ".log", ".tex", ".csv"];
+
+/// Words that a hard block can begin with.
+const TRIGGERS: &[&str] = &[
+    "rm", "mkfs", "dd", "shred", "wipefs", "chmod", "chown", "find", "mv", "unlink", "rmdir",
+    "srm", "blkdiscard", "fdisk", "sfdisk", "parted", "sgdisk", "cp", "tee", "truncate",
+];
+
+impl Walker<'_> {
+    /// Looks through the words and the input of a program.
+    pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
+        if self.is_floor || MENTIONS.contains(&name) {
+            return;
+        }
+        let mut is_prose = false;
+        for word in args.words() {
+            if !is_prose {
+                self.floor_of(&word.text, word.span);
+            }
+            is_prose = PROSE.contains(&word.text.as_str())
+                || PROSE.iter().any(|option| {
+                    option.len() == 2 && is_cluster(&word.text) && word.text.ends_with(&option[1..])
+                });
+        }
+        if let Some(text) = &stdin.text
+            && !stdin.from_caller
+        {
+            self.floor_of(text, super::run::whole_span(args.words()));
+        }
+    }
+
+    /// Looks through the values of an assignment.
+    pub(super) fn floor_of_values(&mut self, values: &[Arg]) {
+        if !self.is_floor {
+            for value in values {
+                self.floor_of(&value.text, value.span);
+            }
+        }
+    }
+
+    /// Looks through what the script has written to files.
+    pub(super) fn floor_of_files(&mut self) {
+        let written: Vec<_> = self
+            .state
+            .files
+            .iter()
+            .filter(|(path, _)| !DOCUMENTS.iter().any(|ending| path.ends_with(ending)))
+            .filter_map(|(_, file)| file.content.text.clone())
+            .collect();
+        for text in written {
+            self.floor_of(&text, None);
+        }
+    }
+
+    /// Notes a text that would be catastrophic as a command.
+    pub(super) fn floor_of(&mut self, text: &str, span: Option<Span>) {
+        if self.is_floor || !is_suspect(text) {
+            return;
+        }
+        for candidate in candidates(text) {
+            if self.floor_reads >= MOST_READ || self.is_catastrophic(&candidate) {
+                let subject = crate::place::shown(candidate.trim());
+                self.note(Fact::new(FactKind::HiddenCommand, subject).at(span));
+                return;
+            }
+        }
+    }
+
+    /// Whether a command line would be blocked for good.
+    fn is_catastrophic(&mut self, line: &str) -> bool {
+        self.floor_reads += 1;
+        let mut reader = Walker::new(self.scene_now().deeper());
+        reader.fuel = MOST_COMMANDS;
+        reader.depth = self.depth;
+        reader.is_floor = true;
+        reader.state = SharedState::clone(&self.state);
+        reader.script(line, None, Stream::empty());
+        rule::has_block(&reader.analysis.commands, &reader.analysis.facts)
+    }
+}
+
+fn is_cluster(word: &str) -> bool {
+    word.len() > 2
+        && !word.starts_with("--")
+        && word.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
+}
+
+/// Whether a text can hold a command and something that a hard block is about: cheap, because it
+/// is asked of every word.
+fn is_suspect(text: &str) -> bool {
+    text.len() >= 5
+        && text.len() <= MOST_TEXT
+        && text.contains(['/', '~', '$', '*'])
+        && text.contains([' ', ',', ';', '\t', '\n', '{'])
+        && (TRIGGERS.iter().any(|word| text.contains(word)) || text.contains("/dev/") || text.contains("&"))
+}
+
+/// The texts in a text that may be commands: the whole, and from every word that a hard block can
+/// begin with.
+fn candidates(text: &str) -> Vec<String> {
+    let text = text.replace("\\n", "\n");
+    let mut found = vec![text.clone()];
+    for trigger in TRIGGERS {
+        for (at, _) in text.match_indices(trigger) {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let rest = text.get(at..).unwrap_or_default();
+            let after = rest.get(trigger.len()..).and_then(|after| after.chars().next());
+            let starts = before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char));
+            match after {
+                _ if !starts => {}
+                Some(char) if char.is_whitespace() || char == '.' => found.push(cut(rest).to_owned()),
+                Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
+                _ => {}
+            }
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// The text up to where what it stands in ends: a quote, a line, or a bracket that it did not open.
+fn cut(text: &str) -> &str {
+    let mut open = 0_u32;
+    for (at, char) in text.char_indices() {
+        match char {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' if open > 0 => open -= 1,
+            ')' | ']' | '}' | '"' | '\'' | '`' | '\n' => {
+                return text.get(..at).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// A list of words as one line: `rm", "-rf", "/"]`.
+fn listed(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().map(|char| if "\"',;()[]{}:".contains(char) { ' ' } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_inside_other_texts() {
+        for (text, command) in [
+            ("BEGIN{system(\"rm -rf ~\")}", "rm -rf ~"),
+            ("$(shell rm -rf /)", "rm -rf /"),
+            ("!rm -rf ~\\nq", "rm -rf ~"),
+        ] {
+            assert!(candidates(text).iter().any(|found| found == command), "{text}");
+        }
+        let list = candidates("[\"rm\",\"-rf\",\"/\"]");
+        assert!(list.iter().any(|found| found.split_whitespace().eq(["rm", "-rf", "/"])), "{list:?}");
+        assert_eq!(candidates("ls form /").len(), 1);
+    }
+}
