@@ -64,7 +64,10 @@ impl Invocation {
         if let Some(long) = wanted.strip_prefix("--") {
             return self.words.iter().any(|word| {
                 word.strip_prefix("--").is_some_and(|word| {
-                    word.split_once('=').map_or(word, |(name, _)| name) == long || word == long
+                    let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+                    // An option that is switched off is not there.
+                    let is_on = !matches!(value, "false" | "none" | "no" | "off");
+                    (name == long && is_on) || word == long
                 })
             });
         }

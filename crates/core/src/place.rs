@@ -8,6 +8,7 @@ use crate::analyze::UNKNOWN;
 use crate::context::Context;
 use crate::fact::{Tag, Tags};
 
+mod glob;
 mod guard;
 mod marks;
 
@@ -113,6 +114,9 @@ fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     let mut tags = zone(folder, everything, scene).and(marks::of(folder, scene));
     tags = tags.and(guard::of(folder, scene));
     if everything || path.contains(['*', '?', '[']) {
+        for file in glob::protected(path, &clean(scene.home())) {
+            tags = tags.and(zone(&file, false, scene)).and(marks::of(&file, scene));
+        }
         tags = tags.with(Tag::Many);
     }
     if path.contains(UNKNOWN) {

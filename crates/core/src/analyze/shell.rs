@@ -44,6 +44,9 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 use crate::verdict::Span;
 
+/// The option that lets a shell replace aliases, and a word of the same length.
+const EXPANDS: &str = "expand_aliases";
+const NOT_EXPANDS: &str = "expand-aliases";
 /// Statements inside statements, scripts inside scripts: deeper than this is not followed.
 const MOST_DEPTH: usize = 64;
 /// Commands looked at in one action, repeats included.
@@ -131,6 +134,10 @@ impl<'a> Walker<'a> {
             return Stream::unknown(Tags::NONE);
         }
         let profile = ShellProfile::native(ShellDialect::Bash);
+        // Told of this option, the grammar replaces aliases itself, and then places what it reads
+        // in a text that we do not have. Aliases are followed in `run_alias`.
+        let unexpanded = text.contains(EXPANDS).then(|| text.replace(EXPANDS, NOT_EXPANDS));
+        let text = unexpanded.as_deref().unwrap_or(text);
         let fuel = text.len().saturating_mul(40).max(100_000);
         let parsed = Parser::with_limits_and_profile(text, room, fuel, profile).parse();
         if parsed.status != ParseStatus::Clean {
@@ -175,6 +182,10 @@ impl<'a> Walker<'a> {
             self.state
                 .files
                 .extend(inner.files.iter().map(|(path, file)| (path.clone(), file.clone())));
+        }
+        if !inner.names.is_empty() {
+            let names = inner.names.iter().map(|(path, file)| (path.clone(), file.clone()));
+            self.state.names.extend(names);
         }
     }
 
@@ -247,6 +258,13 @@ impl<'a> Walker<'a> {
 
     /// A fact about a path.
     fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
+        if let Some(real) = self.named(&path.text)
+            && kind != FactKind::Delete
+            && kind != FactKind::Link
+        {
+            let tags = tags.and(place::locate(&real, &self.scene_now()));
+            self.note(Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span));
+        }
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
         // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.
         let made = path.taint.has(Tag::Created)

@@ -14,6 +14,28 @@ const COMPRESSORS: &[&str] = &[
     "lzop", "brotli", "lzma", "compress", "cat",
 ];
 
+/// Programs that name, list, describe, measure or protect files, and do not show what is in them.
+const UNREAD: &[&str] = &[
+    "ls", "dir", "stat", "test", "[", "echo", "printf", "find", "du", "df", "file", "wc", "touch",
+    "mkdir", "chmod", "chown", "chgrp", "chattr", "lsattr", "getfacl", "setfacl", "restorecon",
+    "basename", "dirname", "realpath", "readlink", "which", "type", "sha256sum", "sha1sum",
+    "sha512sum", "md5sum", "b2sum", "cksum", "shasum", "md5", "ssh-add", "git", "tree", "eza",
+    "exa", "lsd", "namei", "inotifywait", "fuser", "lsof", "age-keygen", "man", "grep", "egrep",
+    "fgrep", "rg", "sed", "awk", "gawk", "mawk", "direnv", "dotenv", "visudo", "sudoedit",
+    "docker", "podman", "docker-compose", "kubectl", "helm", "ssh", "cp", "mv", "ln", "rm", "cd",
+];
+
+/// Options that say with which key or certificate to sign in.
+const IDENTITIES: &[&str] = &[
+    "-i", "--identity", "--identity-file", "--private-key", "--key", "--key-file", "--cert",
+    "--cacert", "--ca", "--kubeconfig", "--env-file", "--password-file", "--vault-password-file",
+    "--keyfile", "--ssh-key", "--service-account", "--credentials", "--cert-file", "--tlscacert",
+    "--tlscert", "--tlskey", "-E", "--recipients-file", "--netrc-file",
+];
+
+/// Files that nobody reads in passing.
+const PROTECTED: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
+
 /// What is noted although only help seems to be asked for.
 const GRAVE_EVEN_FOR_HELP: Tags = Tags::of(&[
     Tag::Root,
@@ -41,12 +63,15 @@ impl Walker<'_> {
     ) {
         let Some(program) = program else {
             if !asks_help {
-                self.secrets_among(args);
+                self.protected_among(name, args, span);
             }
             return;
         };
         if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
             self.links(&source.text, link);
+            if name == "ln" {
+                self.names(source, link);
+            }
         }
         if !asks_help {
             self.puts_into_folder(name, args);
@@ -65,6 +90,9 @@ impl Walker<'_> {
             for target in targets(effect, args) {
                 self.effect_on(effect.fact, &target, tags, asks_help);
             }
+        }
+        if !asks_help {
+            self.protected_among(name, args, span);
         }
         for command in args.values(program.executes) {
             if asks_help || command.text.is_empty() {
@@ -100,19 +128,37 @@ impl Walker<'_> {
         }
     }
 
-    /// An unknown program given a key or a credentials file by name can do anything with it.
-    fn secrets_among(&mut self, args: &Arguments<'_>) {
+    /// A protected file that a program is given in any role: what the catalogue does not say it does
+    /// with it, it may do. Programs that only name, describe or measure a file are left out, and so
+    /// are options that say with which key to sign in.
+    fn protected_among(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        if UNREAD.contains(&name) {
+            return;
+        }
+        let mut identity = false;
         for word in args.words() {
-            let path = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
-            let path = path.strip_prefix('@').unwrap_or(path);
-            if !path.contains(['/', '.']) || path.starts_with('-') {
+            let named = std::mem::replace(&mut identity, IDENTITIES.contains(&word.text.as_str()));
+            let (option, value) = word.text.split_once('=').unwrap_or(("", word.text.as_str()));
+            if named || IDENTITIES.contains(&option) {
+                continue;
+            }
+            let path = value.strip_prefix('@').unwrap_or(value);
+            let path = path.strip_prefix("file://").unwrap_or(path);
+            if path.starts_with('-') || !path.contains(['/', '.', '~']) || path.contains(' ') {
                 continue;
             }
             let tags = place::locate(path, &self.scene_now());
-            if tags.has(Tag::Secret) && !tags.has(Tag::Workspace) {
-                self.note(Fact::new(FactKind::Read, place::shown(path)).tagged(tags).at(word.span));
+            if tags.any(PROTECTED) && !self.is_noted(path) {
+                let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
+                self.note(fact.at(word.span.or(span)));
             }
         }
+    }
+
+    /// Whether something is known to happen to this path.
+    fn is_noted(&self, path: &str) -> bool {
+        let shown = place::shown(path);
+        self.analysis.facts.iter().rev().take(32).any(|fact| fact.subject == shown)
     }
 
     /// `chmod MODE FILE…`, `chown OWNER FILE…`.

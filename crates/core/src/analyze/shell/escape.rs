@@ -158,7 +158,7 @@ impl Walker<'_> {
                 .iter()
                 .any(|option| value.text.contains(option))
         } else {
-            false
+            loads_by_its_name(name) && names_temporary_file(&value.text)
         };
         if runs {
             let subject = format!("{name}={}", place::shown(&value.text));
@@ -245,6 +245,27 @@ impl Walker<'_> {
             self.run_text(Code::Shell, &content, span, &Stream::caller());
         }
     }
+}
+
+/// Whether a variable's name says that programs load code or settings from its value.
+fn loads_by_its_name(name: &str) -> bool {
+    const ENDINGS: &[&str] = &[
+        "LIB", "PATH", "OPT", "OPTS", "OPTIONS", "FLAGS", "WRAPPER", "RC", "INIT", "PROFILE",
+        "PROFILE_USER", "CONFIG", "CONFIG_FILE", "CONF", "PLUGIN", "PLUGINS", "PRELOAD", "STARTUP",
+        "HOOK", "HOOKS", "COMMAND", "CMD", "SHELL", "LOADER", "MODULES",
+    ];
+    let name = name.to_ascii_uppercase();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Whether a text names a file that anybody may have put there.
+fn names_temporary_file(text: &str) -> bool {
+    ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|folder| {
+        text.match_indices(folder).any(|(at, _)| {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            before.is_none_or(|char| "=:, ".contains(char))
+        })
+    })
 }
 
 /// Whether a setting of git names a command.

@@ -1,10 +1,18 @@
 //! The working folder, and the files a script has written itself.
 
 use super::Walker;
+use super::arguments::Arguments;
 use super::state::File;
 use super::value::{Arg, Stream};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::place::{self, Scene};
+
+/// What a command puts into a file.
+pub(super) struct Carried {
+    to: Arg,
+    content: Stream,
+    kind: FactKind,
+}
 
 impl Walker<'_> {
     /// Where relative paths start now.
@@ -65,6 +73,88 @@ impl Walker<'_> {
     /// Remembers that a script made a file or folder without telling what is in it.
     pub(super) fn made(&mut self, path: &Arg, taint: Tags) {
         self.wrote(path, Stream::unknown(taint), FactKind::Write);
+    }
+
+    /// What a command takes from one file to another: known texts, and names for other files.
+    pub(super) fn carried(&self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Vec<Carried> {
+        let operands = args.operands();
+        let (sources, target) = match name {
+            "tee" | "sponge" => {
+                let kind = if args.has_any(&["-a", "--append"]) {
+                    FactKind::Append
+                } else {
+                    FactKind::Write
+                };
+                let to = |file: &&Arg| Carried { to: (*file).clone(), content: stdin.clone(), kind };
+                return operands.iter().map(to).collect();
+            }
+            "dd" | "dcfldd" => {
+                let Some(to) = args.value(&["of="]) else { return Vec::new() };
+                let from = args.value(&["if="]);
+                let content = from.map_or_else(|| stdin.clone(), |from| self.content_of(&from));
+                return vec![Carried { to, content, kind: FactKind::Write }];
+            }
+            "cp" | "mv" | "install" | "ln" | "link" | "rename" | "gcp" | "gmv" | "gln" => {
+                match (args.value(&["-t", "--target-directory"]), operands) {
+                    (Some(folder), sources) => (sources, folder),
+                    (None, [sources @ .., target]) if !sources.is_empty() => {
+                        (sources, (*target).clone())
+                    }
+                    (None, [one]) if name == "ln" => (operands, one.saying("./")),
+                    _ => return Vec::new(),
+                }
+            }
+            _ => return Vec::new(),
+        };
+        let into = sources.len() > 1 || target.text.ends_with(['/', '.']);
+        let carry = |source: &&Arg| {
+            let name = place::base_name(&source.text);
+            let to = if into { target.saying(format!("{}/{name}", target.text)) } else { target.clone() };
+            Carried { to, content: self.content_of(source), kind: FactKind::Write }
+        };
+        sources.iter().map(carry).collect()
+    }
+
+    /// Remembers what was taken from one file to another, where anything is known of it.
+    pub(super) fn put_down(&mut self, carried: Vec<Carried>) {
+        for Carried { to, content, kind } in carried {
+            let telling = content.text.is_some()
+                || content.taint.any(Tags::of(&[Tag::Fetched, Tag::Decoded]));
+            if telling && to.stream.is_none() {
+                self.wrote(&to, content, kind);
+            }
+        }
+    }
+
+    /// Remembers that a path is another name for a file.
+    pub(super) fn names(&mut self, source: &Arg, link: &Arg) {
+        if source.is_known() && link.is_known() && !source.glob {
+            let link = match link.text.as_str() {
+                text if text.ends_with(['/', '.']) => format!("{text}/{}", place::base_name(&source.text)),
+                text => text.to_owned(),
+            };
+            let (source, link) = (self.key(&source.text), self.key(&link));
+            self.state.names.insert(link, source);
+        }
+    }
+
+    /// The file that a path is another name for.
+    pub(super) fn named(&self, path: &str) -> Option<String> {
+        if self.state.names.is_empty() {
+            return None;
+        }
+        let key = self.key(path);
+        let mut folder = key.as_str();
+        loop {
+            if let Some(real) = self.state.names.get(folder) {
+                let rest = key.get(folder.len()..).unwrap_or_default();
+                return Some(format!("{real}{rest}"));
+            }
+            match folder.rsplit_once('/') {
+                Some((above, _)) if !above.is_empty() => folder = above,
+                _ => return None,
+            }
+        }
     }
 
     /// Remembers that a program now has another name.

@@ -6,7 +6,7 @@ use super::catalogue::{Code, Runs};
 use super::value::{Arg, Stream};
 use crate::action::Language;
 use crate::analyze::{self, Analysis, UNKNOWN};
-use crate::fact::{Fact, FactKind, Tag};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 
 /// What kind of unseen code this is, when it cannot be read from here.
@@ -191,6 +191,11 @@ impl Walker<'_> {
     /// Takes over what another analyzer found in a text inside this one.
     pub(super) fn merge(&mut self, found: Analysis, span: Option<Span>) {
         let shown = if self.nested { self.shown_at } else { span };
+        for fact in &found.facts {
+            if matches!(fact.kind, FactKind::Write | FactKind::Append | FactKind::Create) {
+                self.made(&Arg::literal(fact.subject.clone()), Tags::NONE);
+            }
+        }
         for fact in found.facts {
             // Writing rows is what a database client is for; losing them is not.
             if fact.kind != FactKind::SqlWrite {

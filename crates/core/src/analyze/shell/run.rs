@@ -196,7 +196,9 @@ impl Walker<'_> {
             }
             return self.run(linked, stdin);
         }
-        let name = place::base_name(&first.text).to_owned();
+        let name = program_name(&first.text);
+        let args = if name.ends_with("tar") { with_dashed_options(args) } else { args };
+        let Some(first) = args.first() else { return Stream::empty() };
         if self.state.functions.contains_key(&first.text) {
             return self.call(&name, args, stdin);
         }
@@ -343,7 +345,9 @@ impl Walker<'_> {
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
             && super::verb::asks_for_help(program, &arguments);
+        let carried = self.carried(&name, &arguments, stdin);
         self.effects(&name, program, &arguments, asks_help, span);
+        self.put_down(carried);
         self.about_the_guard(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
         if asks_help {
@@ -446,6 +450,25 @@ fn names_a_local_file(word: &Arg) -> bool {
         let inside = !known.starts_with('/') && !known.contains("..") && !rest.contains("..");
         inside && known.contains('/')
     })
+}
+
+/// The name of a program without its folder. Some file systems know no case: there `RM` is `rm`.
+fn program_name(path: &str) -> String {
+    let name = place::base_name(path);
+    let lower = name.to_ascii_lowercase();
+    let is_other = lower != name && catalogue::program(name).is_none();
+    if is_other && catalogue::program(&lower).is_some() { lower } else { name.to_owned() }
+}
+
+/// `tar czf x .` is `tar -czf x .`.
+fn with_dashed_options(mut args: Vec<Arg>) -> Vec<Arg> {
+    if let Some(options) = args.get_mut(1)
+        && !options.text.starts_with('-')
+        && options.text.chars().all(|char| char.is_ascii_alphabetic())
+    {
+        options.text.insert(0, '-');
+    }
+    args
 }
 
 /// The variable that a word consists of.

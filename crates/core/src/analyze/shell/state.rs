@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) aliases: BTreeMap<String, String>,
     /// What the script wrote where, by absolute path.
     pub(super) files: BTreeMap<String, File>,
+    /// Other names that the script gave to files, by absolute path.
+    pub(super) names: BTreeMap<String, String>,
     /// Other names that the script gave to programs, by absolute path.
     pub(super) links: BTreeMap<String, String>,
     /// What open descriptors are read from.
@@ -134,6 +136,9 @@ impl State {
         }
         for (path, program) in &other.links {
             self.links.entry(path.clone()).or_insert_with(|| program.clone());
+        }
+        for (path, file) in &other.names {
+            self.names.entry(path.clone()).or_insert_with(|| file.clone());
         }
         for (path, content) in &other.files {
             self.files.entry(path.clone()).or_insert_with(|| content.clone());

@@ -121,19 +121,21 @@ const REHEARSALS: &[&str] =
 /// two options that contradict each other the last one holds. Never so for what runs source text
 /// or other commands: there an option may be theirs.
 pub(super) fn asks_for_help(program: Option<&Program>, args: &Arguments<'_>) -> bool {
-    if program.is_some_and(|program| program.runs.is_some() || program.wraps.is_some()) {
+    if program.is_some_and(|program| program.runs.is_some()) {
         return false;
     }
     let words = args.words();
     let only = |text: &str| matches!(words, [one] if one.text == text);
     let options = || words.iter().take_while(|word| word.text != "--").map(|word| &*word.text);
     let is_a_tool = program.is_none_or(|program| program.does.is_empty());
+    let is_known_tool = program.is_some() && is_a_tool;
     options().filter_map(rehearses).last() == Some(true)
         || options().any(|option| option == "--help" || option == "-help")
         || only("--version")
         || only("-h")
         || only("-V")
         || (is_a_tool && words.first().is_some_and(|word| word.text == "help"))
+        || (is_known_tool && words.last().is_some_and(|word| word.text == "help"))
 }
 
 /// Whether an option says that this is a rehearsal, or that it is none.
