@@ -47,6 +47,12 @@ named! {
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.
         ShellEscape = "shell-escape",
+        /// Leaves a file without its content.
+        Empty = "empty",
+        /// Shows a secret, by what a program is told to do.
+        SecretShow = "secret-show",
+        /// Lets others read files over the network.
+        Serve = "serve",
         /// A text that would be blocked for good as a command of its own.
         HiddenCommand = "hidden-command",
         /// A process that multiplies without end.

@@ -169,6 +169,12 @@ const STARTUP_NAMES: &[&str] = &[
 ];
 
 const STARTUP_PARTS: &[&str] = &[
+    "/.config/environment.d/",
+    "/.config/direnv/",
+    "/.config/plasma-workspace/",
+    "/.local/share/applications/",
+    "/.devcontainer/",
+    "/.github/workflows/",
     "/.config/autostart/",
     "/.config/systemd/",
     "/.config/fish/conf.d/",
@@ -256,7 +262,12 @@ const SECRET_NAMES: &[&str] = &[
     "Cookies",
 ];
 
-const SECRET_ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey"];
+const SECRET_ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key"];
+
+/// Folders whose data are secrets, and what data are written in.
+const SECRET_FOLDERS: &[&str] = &["/secrets/", "/.secrets/", "/credentials/", "/private_keys/"];
+const DATA_ENDINGS: &[&str] =
+    &[".json", ".yaml", ".yml", ".toml", ".env", ".txt", ".ini", ".properties", ".pem"];
 
 const SECRET_PARTS: &[&str] = &[
     "/.aws/",
@@ -358,7 +369,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
         mark(below(&["/var/log", "/Library/Logs"]), Tag::Log);
     }
     mark(name.starts_with("authorized_keys"), Tag::SignIn);
-    mark(STARTUP_NAMES.contains(&name), Tag::Startup);
+    mark(STARTUP_NAMES.contains(&name) || is_start_up_by_form(path, name, scene), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
     // Most paths have no part that could be in these lists.
     let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
@@ -370,6 +381,8 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
         mark(is_secret_folder(name, &slashed), Tag::Secret);
     }
     mark(is_secret_name(name), Tag::Secret);
+    let is_data = DATA_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    mark(is_data && !is_sample(name) && holds(path, SECRET_FOLDERS), Tag::Secret);
     mark(is_build_output(path, name, scene), Tag::BuildOutput);
     tags
 }
@@ -378,7 +391,10 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
 pub(super) fn of_plain(path: &str) -> Tags {
     let name = base_name(path);
     let mut tags = Tags::NONE;
-    if is_secret_name(name) {
+    let is_data = DATA_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    if is_secret_name(name)
+        || (is_data && !is_sample(name) && holds(&format!("/{path}"), SECRET_FOLDERS))
+    {
         tags = tags.with(Tag::Secret);
     }
     if STARTUP_NAMES.contains(&name) {
@@ -433,6 +449,14 @@ fn is_sample(name: &str) -> bool {
     name.split(['.', '-', '_']).any(|word| {
         matches!(word, "example" | "sample" | "template" | "dist" | "defaults" | "schema" | "tmpl")
     })
+}
+
+/// Settings right in a home folder that their programs run at the start: `.screenrc`, `.emacs`.
+fn is_start_up_by_form(path: &str, name: &str, scene: &Scene<'_>) -> bool {
+    let home = clean(scene.home());
+    let in_home = path.strip_suffix(name).is_some_and(|folder| folder.trim_end_matches('/') == home);
+    let runs = name.ends_with("rc") || name.ends_with("_profile") || name.ends_with("_login");
+    in_home && name.starts_with('.') && (runs || [".emacs", ".gdbinit", ".exrc"].contains(&name))
 }
 
 /// Only inside the workspace: `/usr/lib/build` is nobody's build output.

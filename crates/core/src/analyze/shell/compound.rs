@@ -38,6 +38,7 @@ impl Walker<'_> {
                 self.repeat(src, &[&command.body], &stdin)
             }
             CompoundCommand::While(command) => {
+                self.endless(src, &command.condition, &command.body);
                 self.repeat(src, &[&command.condition, &command.body], &stdin)
             }
             CompoundCommand::Until(command) => {
@@ -153,6 +154,22 @@ impl Walker<'_> {
         }
         self.loops -= 1;
         Stream::unknown(taint)
+    }
+
+    /// Notes a loop that never ends and starts something beside itself in every round.
+    fn endless(&mut self, src: &str, condition: &StmtSeq, body: &StmtSeq) {
+        let always = condition.iter().all(|stmt| {
+            let text = stmt.span.slice(src).trim().trim_end_matches(';').trim();
+            matches!(text, ":" | "true" | "((1))" | "[ 1 ]" | "/bin/true")
+        });
+        let spawns = body.iter().any(|stmt| {
+            matches!(stmt.terminator, Some(shuck_ast::StmtTerminator::Background(_)))
+        });
+        let text = body.span.slice(src);
+        let pauses = ["sleep", "wait", "break", "exit", "read", "return"];
+        if always && spawns && !pauses.iter().any(|word| text.contains(word)) {
+            self.note(Fact::new(FactKind::Exhaust, "a loop that starts processes").at(self.span(body.span)));
+        }
     }
 
     /// `[[ … ]]` runs commands only through substitutions in its words.

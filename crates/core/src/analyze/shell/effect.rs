@@ -30,8 +30,24 @@ const IDENTITIES: &[&str] = &[
     "-i", "--identity", "--identity-file", "--private-key", "--key", "--key-file", "--cert",
     "--cacert", "--ca", "--kubeconfig", "--env-file", "--password-file", "--vault-password-file",
     "--keyfile", "--ssh-key", "--service-account", "--credentials", "--cert-file", "--tlscacert",
-    "--tlscert", "--tlskey", "-E", "--recipients-file", "--netrc-file",
+    "--tlscert", "--tlskey", "-E", "--recipients-file", "--netrc-file", "-key", "-inkey",
+    "-signkey", "-CAkey", "-passin",
 ];
+
+/// Options that say where a result is written.
+const OUTPUTS: &[&str] =
+    &["-o", "-out", "--out", "--output", "--output-file", "-O", "--output-document", "-keyout"];
+
+/// Places where a result must not land unseen.
+const LANDS: Tags = Tags::of(&[
+    Tag::System,
+    Tag::Secret,
+    Tag::Startup,
+    Tag::SignIn,
+    Tag::Accounts,
+    Tag::Blocked,
+    Tag::Guard,
+]);
 
 /// Files that nobody reads in passing.
 const PROTECTED: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
@@ -132,14 +148,16 @@ impl Walker<'_> {
     /// with it, it may do. Programs that only name, describe or measure a file are left out, and so
     /// are options that say with which key to sign in.
     fn protected_among(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        self.written_by_option(args);
         if UNREAD.contains(&name) {
             return;
         }
+        let is_named = |option: &str| IDENTITIES.contains(&option) || OUTPUTS.contains(&option);
         let mut identity = false;
         for word in args.words() {
-            let named = std::mem::replace(&mut identity, IDENTITIES.contains(&word.text.as_str()));
+            let named = std::mem::replace(&mut identity, is_named(&word.text));
             let (option, value) = word.text.split_once('=').unwrap_or(("", word.text.as_str()));
-            if named || IDENTITIES.contains(&option) {
+            if named || is_named(option) {
                 continue;
             }
             let path = value.strip_prefix('@').unwrap_or(value);
@@ -148,9 +166,27 @@ impl Walker<'_> {
                 continue;
             }
             let tags = place::locate(path, &self.scene_now());
-            if tags.any(PROTECTED) && !self.is_noted(path) {
+            let is_device = tags.any(Tags::of(&[Tag::Device, Tag::Kernel, Tag::Peripheral]));
+            if tags.any(PROTECTED) && !is_device && !self.is_noted(path) {
                 let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
                 self.note(fact.at(word.span.or(span)));
+            }
+        }
+    }
+
+    /// A result that an option puts somewhere, whatever the program.
+    fn written_by_option(&mut self, args: &Arguments<'_>) {
+        let mut values = args.values(OUTPUTS);
+        let attached = args.words().iter().filter_map(|word| {
+            let value = word.text.strip_prefix("-o").filter(|value| value.starts_with(['/', '~']));
+            value.map(|value| word.saying(value))
+        });
+        values.extend(attached);
+        for value in values {
+            let is_path = value.text.contains(['/', '~']) && !value.text.contains("://");
+            let tags = place::locate(&value.text, &self.scene_now());
+            if is_path && tags.any(LANDS) && !tags.has(Tag::Workspace) && !self.is_noted(&value.text) {
+                self.note_path(FactKind::Write, &value, Tags::NONE);
             }
         }
     }

@@ -211,16 +211,17 @@ impl Walker<'_> {
                 self.note(Fact::new(FactKind::ShellEscape, "ext:: transport").at(span));
             }
         }
-        let script = match args.operand(0) {
-            Some("bisect") if args.operand(1) == Some("run") => args.operands().get(2..),
-            Some("submodule") if args.operand(1) == Some("foreach") => args.operands().get(2..),
+        let starts = match args.operand(0) {
+            Some("bisect") => Some("run"),
+            Some("submodule") => Some("foreach"),
             _ => None,
         };
-        if let Some(words) = script
+        // Options of the command are among its words, so all of them are taken.
+        let at = starts.and_then(|start| args.words().iter().position(|word| word.text == start));
+        if let Some(words) = at.and_then(|at| args.words().get(at + 1..))
             && !words.is_empty()
         {
-            let words: Vec<Arg> = words.iter().map(|word| (*word).clone()).collect();
-            let line = super::builtin::join(&words);
+            let line = super::builtin::join(super::builtin::skip_options(words, &[]));
             let content = Stream::known(line.text, line.taint);
             self.run_text(Code::Shell, &content, span, &Stream::caller());
         }
@@ -278,6 +279,7 @@ fn runs_a_command(key: &str) -> bool {
             ("filter", "clean" | "smudge" | "process")
                 | ("diff", "command" | "textconv")
                 | ("merge", "driver")
+                | ("submodule", "update")
                 | ("credential", "helper")
                 | ("pager" | "difftool" | "mergetool", _)
         )

@@ -123,8 +123,8 @@ impl Walker<'_> {
                 if matches!(test.text.as_str(), "-name" | "-iname" | "-path" | "-wholename") =>
             {
                 let name = name.text.trim_matches('*').trim_matches('/');
-                place::locate(&format!("/x/{name}"), &scene)
-                    .has(Tag::Secret)
+                let is_key = [".pem", ".key", ".kdbx", ".p12"].contains(&name);
+                (is_key || place::locate(&format!("/x/{name}"), &scene).has(Tag::Secret))
                     .then(|| name.to_owned())
             }
             _ => None,
@@ -140,9 +140,12 @@ impl Walker<'_> {
     /// `grep -r password /`.
     pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const WORDS: &[&str] =
-            &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
+            &[
+            "password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access",
+        ];
         let Some((pattern, roots)) = args.operands().split_first() else { return };
-        let wanted = pattern.text.to_ascii_lowercase();
+        let is_plain = |char: &char| char.is_ascii_alphanumeric() || " _".contains(*char);
+        let wanted: String = pattern.text.to_ascii_lowercase().chars().filter(is_plain).collect();
         if !WORDS.iter().any(|word| wanted.contains(word)) {
             return;
         }

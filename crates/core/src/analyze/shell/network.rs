@@ -188,7 +188,13 @@ impl Walker<'_> {
         if runs {
             self.note(Fact::new(FactKind::ReverseShell, name).at(span));
         }
-        if !stdin.from_caller && (stdin.taint.has(Tag::Local) || stdin.taint.has(Tag::Secret)) {
+        let unknown = stdin.text.is_none() && name != "telnet" && !args.has("-l");
+        let local = stdin.taint.any(Tags::of(&[Tag::Local, Tag::Secret]));
+        if !stdin.from_caller && unknown && !local {
+            let local = stdin.taint.with(Tag::Local).without(Tag::Created);
+            self.note(Fact::new(FactKind::Send, name).tagged(local).at(span));
+        }
+        if !stdin.from_caller && local {
             self.note(
                 Fact::new(FactKind::Send, name).tagged(stdin.taint.without(Tag::Created)).at(span),
             );
@@ -210,6 +216,11 @@ impl Walker<'_> {
             && sources.iter().any(|source| place::is_remote(&source.text))
         {
             self.note_path(FactKind::Write, target, Tags::NONE);
+            for source in sources.iter().filter(|source| place::is_remote(&source.text)) {
+                let file = place::base_name(source.text.rsplit(':').next().unwrap_or_default());
+                let folder = target.text.trim_end_matches('/');
+                self.made(&target.saying(format!("{folder}/{file}")), Tags::of(&[Tag::Fetched]));
+            }
         } else if name == "rsync"
             && args
                 .words()
@@ -226,6 +237,51 @@ impl Walker<'_> {
                 for source in sources {
                     self.note_path(FactKind::Move, source, Tags::of(&[Tag::Many]));
                 }
+            }
+        }
+    }
+}
+
+/// Programs that take addresses without sending files there.
+const NOT_SENDERS: &[&str] = &[
+    "git", "curl", "wget", "docker", "podman", "npm", "yarn", "pnpm", "npx", "pip", "pip3", "uv",
+    "cargo", "go", "kubectl", "helm", "ssh", "scp", "rsync", "sftp", "rclone", "open", "xdg-open",
+    "echo", "printf", "nix", "brew", "apt", "apt-get", "http", "https", "xh", "aria2c", "java",
+    "psql", "mysql", "mongosh", "redis-cli", "ffmpeg", "yt-dlp", "vlc", "mpv", "ping", "nmap",
+    "chmod", "chown", "lighthouse", "playwright", "ab", "wrk", "hey", "k6", "grep", "sed", "awk",
+];
+
+impl Walker<'_> {
+    /// Local files that stand before an address on another machine are sent there, whatever the
+    /// program.
+    pub(super) fn sends_to_address(&mut self, name: &str, args: &Arguments<'_>) {
+        if NOT_SENDERS.contains(&name) {
+            return;
+        }
+        let is_address = |text: &str| {
+            text.contains("://") && !text.starts_with("file://") && !text.starts_with("http://localhost")
+        };
+        let Some((last, before)) = args.operands().split_last() else { return };
+        if !is_address(&last.text) {
+            return;
+        }
+        let local = |arg: &&&Arg| {
+            !is_address(&arg.text) && (arg.text.contains(['/', '.', '~']) || arg.text.starts_with(UNKNOWN))
+        };
+        for file in before.iter().filter(local) {
+            self.note_path(FactKind::Send, file, Tags::NONE);
+        }
+    }
+
+    /// A folder that a program serves to others.
+    pub(super) fn serves(&mut self, name: &str, args: &Arguments<'_>) {
+        let serves = match name {
+            "php" => args.has("-S"),
+            _ => args.values(&["-m"]).iter().any(|module| module.text == "http.server"),
+        };
+        if serves {
+            for folder in args.values(&["-d", "--directory", "-t"]) {
+                self.note_path(FactKind::Serve, &folder, Tags::NONE);
             }
         }
     }

@@ -52,10 +52,30 @@ impl Walker<'_> {
             if target.takes_output
                 && let Some(out) = left.take()
             {
+                self.empties(&target, &out);
                 self.wrote(&target.path, out, target.kind);
             }
         }
         left.unwrap_or_else(Stream::empty)
+    }
+
+    /// Notes a file that is overwritten with nothing, unless it is of a kind that is emptied every
+    /// day, or the script has made it.
+    fn empties(&mut self, target: &Target, out: &Stream) {
+        const EMPTIED: &[&str] = &["log", "txt", "out", "err", "tmp", "lock", "pid", "csv", "json"];
+        let text = &target.path.text;
+        let name = crate::place::base_name(text);
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        let tags = crate::place::locate(text, &self.scene_now());
+        let holds_work = target.path.glob
+            || (ending.is_some_and(|ending| !EMPTIED.contains(&ending))
+                && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
+                && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
+        let is_empty = out.text.as_deref() == Some("") && target.kind == FactKind::Write;
+        if is_empty && holds_work && !name.starts_with('.') && !self.made_here(text) {
+            let shown = crate::place::shown(text);
+            self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(target.path.span));
+        }
     }
 
     /// Lets a descriptor be read from a stream: standard input, unless it has another number.

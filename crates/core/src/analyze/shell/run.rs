@@ -356,6 +356,10 @@ impl Walker<'_> {
         if let Some(first) = args.first() {
             self.program_from_temp(first);
         }
+        self.sends_to_address(&name, &arguments);
+        self.serves(&name, &arguments);
+        self.loads_from_temp(&arguments);
+        self.secret_verbs(&name, &arguments, span);
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
@@ -390,6 +394,25 @@ impl Walker<'_> {
             && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
         {
             self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
+        }
+    }
+
+    /// A library, plug-in or script that an option names in a temporary folder.
+    fn loads_from_temp(&mut self, args: &Arguments<'_>) {
+        const CODE: &[&str] =
+            &[".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node"];
+        let words = args.words();
+        for (at, word) in words.iter().enumerate() {
+            let after_option = at
+                .checked_sub(1)
+                .and_then(|before| words.get(before))
+                .is_some_and(|before| before.text.starts_with('-'));
+            let is_option = word.text.starts_with('-');
+            let path = word.text.find("/tmp/").and_then(|at| word.text.get(at..)).unwrap_or_default();
+            let loads = CODE.iter().any(|ending| path.ends_with(ending));
+            if loads && (is_option || after_option) {
+                self.note(Fact::new(FactKind::TempProgram, path).at(word.span));
+            }
         }
     }
 

@@ -186,6 +186,39 @@ impl Walker<'_> {
     }
 }
 
+/// Words for what must not be shown.
+const SECRETS: &[&str] = &[
+    "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "credential",
+    "credentials", "apikey", "keychain", "kwallet", "kdewallet",
+];
+
+/// Words for showing something.
+const SHOWS: &[&str] = &[
+    "get", "show", "export", "read", "lookup", "download", "print", "dump", "reveal", "decrypt",
+    "query", "find", "access", "cat", "display", "fetch",
+];
+
+impl Walker<'_> {
+    /// Notes a program that is told to show a secret, in its own words: `gh auth status
+    /// --show-token`, `tool secrets download`.
+    pub(super) fn secret_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        const SEARCHES: &[&str] = &["grep", "rg", "git", "find", "ls", "cat", "jq", "sed", "awk", "echo"];
+        if SEARCHES.contains(&name) {
+            return;
+        }
+        let mut words = vec![name];
+        words.extend(args.operands().iter().take(4).map(|word| word.text.as_str()));
+        words.extend(args.words().iter().map(|word| word.text.as_str()).filter(|word| word.starts_with("--")));
+        let words: Vec<_> = words.into_iter().filter(|word| is_command_word(word)).collect();
+        let has = |list: &[&str]| {
+            words.iter().any(|word| word.split(['-', '_', ':']).any(|part| list.contains(&part)))
+        };
+        if has(SECRETS) && has(SHOWS) {
+            self.note(Fact::new(FactKind::SecretShow, words.join(" ")).at(span));
+        }
+    }
+}
+
 /// A word a subcommand can be: letters, digits, `-`, `_`, `:`.
 fn is_command_word(word: &str) -> bool {
     !word.is_empty()
