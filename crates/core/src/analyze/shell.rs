@@ -99,6 +99,8 @@ struct Walker<'a> {
     /// Where everything in here is shown to be, when its own text is not the action's.
     shown_at: Option<Span>,
     nested: bool,
+    /// Wrappers and other programs around the command that runs.
+    wrapped: u32,
     /// Reads a text only to see whether it would be a hard block.
     is_floor: bool,
     /// Texts that were read so.
@@ -120,6 +122,7 @@ impl<'a> Walker<'a> {
             tags: Tags::NONE,
             shown_at: None,
             nested: false,
+            wrapped: 0,
             is_floor: false,
             floor_reads: 0,
         }

@@ -47,6 +47,8 @@ named! {
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.
         ShellEscape = "shell-escape",
+        /// Opens a shell or an interpreter without a script.
+        OpenShell = "open-shell",
         /// Leaves a file without its content.
         Empty = "empty",
         /// Shows a secret, by what a program is told to do.

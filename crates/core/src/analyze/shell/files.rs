@@ -121,6 +121,7 @@ impl Walker<'_> {
             let telling = content.text.is_some()
                 || content.taint.any(Tags::of(&[Tag::Fetched, Tag::Decoded]));
             if telling && to.stream.is_none() {
+                self.empties(&to, kind, &content);
                 self.wrote(&to, content, kind);
             }
         }
@@ -212,7 +213,8 @@ impl Walker<'_> {
             let content = file.content.clone();
             return Stream { taint: content.taint.with(Tag::Local), ..content };
         }
-        if path.text == "/dev/null" {
+        // Noise in place of what a file held is as good as nothing.
+        if matches!(path.text.as_str(), "/dev/null" | "/dev/zero" | "/dev/random" | "/dev/urandom") {
             return Stream::empty();
         }
         let tags = place::locate(&path.text, &self.scene_now());

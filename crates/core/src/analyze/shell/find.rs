@@ -93,7 +93,9 @@ impl Walker<'_> {
                     rest = tail.get(end + 1..).unwrap_or_default();
                     for target in found {
                         let args = command.iter().map(|word| put(word, target)).collect();
-                        self.run(args, Stream::empty());
+                        self.wrapped += 1;
+                        self.run(args, Stream::caller());
+                        self.wrapped -= 1;
                     }
                 }
                 "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {

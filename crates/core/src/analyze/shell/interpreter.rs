@@ -101,7 +101,27 @@ impl Walker<'_> {
             {
                 self.run_text(runs.language, stdin, span, &Stream::empty())
             }
-            None => Stream::unknown(stdin.taint),
+            None => {
+                self.opens_shell(name, runs.language, args, stdin, span);
+                Stream::unknown(stdin.taint)
+            }
+        }
+    }
+
+    /// Notes an interpreter without a script, as another user or started by another program.
+    fn opens_shell(
+        &mut self,
+        name: &str,
+        language: Code,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        let reached = self.wrapped > 0 || self.nested || self.tags.has(Tag::Elevated);
+        let asks = args.has_any(&["--version", "-V", "--help", "-h", "-m", "-v", "-version"]);
+        let languages = [Code::Shell, Code::Python, Code::Javascript, Code::Perl, Code::Ruby];
+        if reached && !asks && stdin.from_caller && languages.contains(&language) && !self.is_floor {
+            self.note(Fact::new(FactKind::OpenShell, name).at(span));
         }
     }
 

@@ -111,7 +111,11 @@ impl Walker<'_> {
         if stdin.from_caller {
             return;
         }
-        let taint = stdin.taint.without(Tag::Created);
+        let mut taint = stdin.taint.without(Tag::Created);
+        if stdin.text.is_none() && !taint.has(Tag::Fetched) {
+            // What a program prints that nobody here follows is from this machine.
+            taint = taint.with(Tag::Local);
+        }
         if taint.has(Tag::Local) {
             self.note(Fact::new(FactKind::Send, "what is piped into it").tagged(taint).at(span));
         }

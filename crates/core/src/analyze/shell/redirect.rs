@@ -52,7 +52,7 @@ impl Walker<'_> {
             if target.takes_output
                 && let Some(out) = left.take()
             {
-                self.empties(&target, &out);
+                self.empties(&target.path, target.kind, &out);
                 self.wrote(&target.path, out, target.kind);
             }
         }
@@ -61,20 +61,20 @@ impl Walker<'_> {
 
     /// Notes a file that is overwritten with nothing, unless it is of a kind that is emptied every
     /// day, or the script has made it.
-    fn empties(&mut self, target: &Target, out: &Stream) {
+    pub(super) fn empties(&mut self, path: &Arg, kind: FactKind, out: &Stream) {
         const EMPTIED: &[&str] = &["log", "txt", "out", "err", "tmp", "lock", "pid", "csv", "json"];
-        let text = &target.path.text;
+        let text = &path.text;
         let name = crate::place::base_name(text);
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         let tags = crate::place::locate(text, &self.scene_now());
-        let holds_work = target.path.glob
+        let holds_work = path.glob
             || (ending.is_some_and(|ending| !EMPTIED.contains(&ending))
                 && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
-        let is_empty = out.text.as_deref() == Some("") && target.kind == FactKind::Write;
+        let is_empty = out.text.as_deref() == Some("") && kind == FactKind::Write;
         if is_empty && holds_work && !name.starts_with('.') && !self.made_here(text) {
             let shown = crate::place::shown(text);
-            self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(target.path.span));
+            self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(path.span));
         }
     }
 

@@ -219,7 +219,10 @@ impl Walker<'_> {
             self.floor(&name, &words, &Stream::caller());
             match self.unwrap(&name, wrap, program, &args, &stdin) {
                 Inner::Command { args, tags, stdin } => {
-                    return self.with_tags(tags, |walker| walker.run(args, stdin));
+                    self.wrapped += 1;
+                    let out = self.with_tags(tags, |walker| walker.run(args, stdin));
+                    self.wrapped -= 1;
+                    return out;
                 }
                 Inner::Done(out) => return out,
                 Inner::Nothing => {}

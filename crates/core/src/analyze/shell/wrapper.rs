@@ -197,10 +197,13 @@ impl Walker<'_> {
                     .skip(1)
                     .any(|arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell")));
         if opens_shell || wrap.joins {
+            let span = whole_span(args);
             if stdin.from_caller {
+                if opens_shell {
+                    self.note(Fact::new(FactKind::OpenShell, name).tagged(tags).at(span));
+                }
                 return Inner::Nothing;
             }
-            let span = whole_span(args);
             return Inner::Done(self.with_tags(tags, |walker| {
                 walker.run_text(Code::Shell, stdin, span, &Stream::empty())
             }));
