@@ -71,7 +71,10 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
     let mut walker = Walker::new(*scene);
     // A script without loops and functions is always followed to its end.
     walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
-    walker.script(script, None, Stream::caller());
+    let printed = walker.script(script, None, Stream::caller());
+    if printed.taint.has(Tag::Secret) && !printed.taint.has(Tag::Local) {
+        walker.note(Fact::new(FactKind::SecretShow, "the value of a variable"));
+    }
     walker.uncalled_functions();
     walker.floor_of_files();
     walker.analysis

@@ -262,7 +262,7 @@ const SECRET_NAMES: &[&str] = &[
     "Cookies",
 ];
 
-const SECRET_ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key"];
+const SECRET_ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key", ".tfstate"];
 
 /// Folders whose data are secrets, and what data are written in.
 const SECRET_FOLDERS: &[&str] = &["/secrets/", "/.secrets/", "/credentials/", "/private_keys/"];
@@ -369,7 +369,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
         mark(below(&["/var/log", "/Library/Logs"]), Tag::Log);
     }
     mark(name.starts_with("authorized_keys"), Tag::SignIn);
-    mark(STARTUP_NAMES.contains(&name) || is_start_up_by_form(path, name, scene), Tag::Startup);
+    mark(STARTUP_NAMES.contains(&name) || is_start_up_by_form(path, scene), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
     // Most paths have no part that could be in these lists.
     let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
@@ -433,7 +433,8 @@ fn is_secret_folder(name: &str, slashed: &str) -> bool {
 fn is_secret_name(name: &str) -> bool {
     (is_dot_env(name)
         || SECRET_NAMES.contains(&name)
-        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending)))
+        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || (name.ends_with(".pem") && name.contains("priv")))
         && !is_sample(name)
 }
 
@@ -451,12 +452,41 @@ fn is_sample(name: &str) -> bool {
     })
 }
 
-/// Settings right in a home folder that their programs run at the start: `.screenrc`, `.emacs`.
-fn is_start_up_by_form(path: &str, name: &str, scene: &Scene<'_>) -> bool {
+/// Folders of a home whose files are data or programs' own, not settings.
+const NOT_SETTINGS: &[&str] = &[
+    ".cache", ".local", ".npm", ".cargo", ".rustup", ".pyenv", ".nvm", ".claude", ".codex",
+    ".gemini", ".cursor", ".copilot", ".ssh", ".m2", ".gradle", ".Trash", ".wine", ".steam",
+    ".minikube", ".vagrant.d", ".terraform.d", ".venv", ".virtualenvs", ".ollama", ".android",
+    ".conda", ".julia", ".nuget", ".dotnet", ".bun", ".deno", ".yarn", ".pnpm-store", ".git",
+    ".trash", ".thumbnails", ".config", ".factory", ".vscode", ".kube", ".countersign", ".data",
+];
+
+/// Settings in those folders that make programs run code.
+const RUN_SETTINGS: &[&str] = &[
+    ".local/bin/", ".local/lib/", ".cargo/config", ".cargo/bin/", ".m2/settings", ".gradle/init",
+    ".gradle/gradle.properties", ".local/share/applications/", "bin/", ".yarn/", ".ssh/rc",
+];
+
+/// Programs whose settings in `.config` only describe how something looks or is listed.
+const MILD_SETTINGS: &[&str] = &["/gtk-", "/fontconfig", "/user-dirs", "/htop", "/Trash"];
+
+/// Settings of the user's programs, which may run code when they start: `~/.screenrc`,
+/// `~/.config/nvim/init.lua`, `~/.local/bin/ls`.
+fn is_start_up_by_form(path: &str, scene: &Scene<'_>) -> bool {
     let home = clean(scene.home());
-    let in_home = path.strip_suffix(name).is_some_and(|folder| folder.trim_end_matches('/') == home);
-    let runs = name.ends_with("rc") || name.ends_with("_profile") || name.ends_with("_login");
-    in_home && name.starts_with('.') && (runs || [".emacs", ".gdbinit", ".exrc"].contains(&name))
+    let Some(inside) = path.strip_prefix(&*home).and_then(|rest| rest.strip_prefix('/')) else {
+        return false;
+    };
+    if scene.workspace().is_some_and(|workspace| is_below(path, &clean(workspace))) {
+        return false;
+    }
+    let first = inside.split('/').next().unwrap_or_default();
+    let in_config = inside
+        .strip_prefix(".config/")
+        .is_some_and(|rest| rest.contains('/') && !MILD_SETTINGS.iter().any(|mild| inside.contains(mild)));
+    RUN_SETTINGS.iter().any(|start| inside.starts_with(start))
+        || in_config
+        || (first.starts_with('.') && !NOT_SETTINGS.contains(&first))
 }
 
 /// Only inside the workspace: `/usr/lib/build` is nobody's build output.

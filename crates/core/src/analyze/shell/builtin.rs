@@ -62,7 +62,7 @@ impl Walker<'_> {
         span: Option<Span>,
     ) -> bool {
         match name {
-            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "hash" | "umask"
+            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "umask"
             | "ulimit" | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown"
             | "dirs" => {}
             "cd" | "pushd" => {
@@ -73,6 +73,12 @@ impl Walker<'_> {
                 self.change_folder(skip_options(words, &[]).first());
             }
             "popd" => self.state.set("PWD", vec![Arg::unknown(Tags::NONE)]),
+            "hash" if words.iter().any(|word| word.text == "-p") => {
+                if let [_, program, name, ..] = words {
+                    self.state.aliases.insert(name.text.clone(), program.text.clone());
+                    self.replaces_ours(&name.text, span);
+                }
+            }
             "trap" => self.trap(words, span),
             "alias" => self.alias(words, span),
             "unset" => self.unset(words, span),
@@ -97,7 +103,7 @@ impl Walker<'_> {
             }
             "shift" => self.state.positional = None,
             "set" => self.set_options(words, span),
-            "compgen" => {}
+            "compgen" | "hash" => {}
             "enable" | "bind" | "complete" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-x" | "-C")) {
                     self.note(Fact::new(FactKind::ShellEscape, name).at(span));
@@ -154,6 +160,7 @@ impl Walker<'_> {
     fn alias(&mut self, words: &[Arg], span: Option<Span>) {
         for word in words {
             let Some((name, body)) = word.text.split_once('=') else { continue };
+            self.replaces_ours(name, span);
             // Looked at where it is defined: an alias is there to be used.
             self.child_script(body, span, Stream::caller());
             self.state.aliases.insert(name.to_owned(), body.to_owned());
@@ -172,6 +179,15 @@ impl Walker<'_> {
             .filter(|word| !word.text.starts_with('-'))
             .map(|word| word.text.clone())
             .collect();
+        if name == "read"
+            && words.iter().any(|word| word.text.starts_with('-') && word.text.ends_with('a'))
+            && let (Some(text), Some(variable)) = (&stdin.text, names.first())
+        {
+            let word = |text: &str| Arg { taint: stdin.taint, ..Arg::literal(text) };
+            let words = text.lines().next().unwrap_or_default().split_whitespace().map(word);
+            self.state.set(variable, words.collect());
+            return;
+        }
         let line =
             |text: &str| Arg { text: text.trim().to_owned(), taint: stdin.taint, ..Arg::default() };
         let lines: Option<Vec<Arg>> =

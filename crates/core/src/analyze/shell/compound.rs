@@ -35,6 +35,9 @@ impl Walker<'_> {
                 for part in [command.init_span, command.condition_span, command.step_span] {
                     self.arithmetic(part.map_or("", |span| span.slice(src)));
                 }
+                if command.condition_span.is_none_or(|span| span.slice(src).trim().is_empty()) {
+                    self.spawns(src, &command.body);
+                }
                 self.repeat(src, &[&command.body], &stdin)
             }
             CompoundCommand::While(command) => {
@@ -162,12 +165,19 @@ impl Walker<'_> {
             let text = stmt.span.slice(src).trim().trim_end_matches(';').trim();
             matches!(text, ":" | "true" | "((1))" | "[ 1 ]" | "/bin/true")
         });
+        if always {
+            self.spawns(src, body);
+        }
+    }
+
+    /// Notes a body that starts something beside itself and never waits.
+    fn spawns(&mut self, src: &str, body: &StmtSeq) {
         let spawns = body.iter().any(|stmt| {
             matches!(stmt.terminator, Some(shuck_ast::StmtTerminator::Background(_)))
         });
         let text = body.span.slice(src);
         let pauses = ["sleep", "wait", "break", "exit", "read", "return"];
-        if always && spawns && !pauses.iter().any(|word| text.contains(word)) {
+        if spawns && !pauses.iter().any(|word| text.contains(word)) {
             self.note(Fact::new(FactKind::Exhaust, "a loop that starts processes").at(self.span(body.span)));
         }
     }
@@ -198,6 +208,7 @@ impl Walker<'_> {
     pub(super) fn define(&mut self, src: &str, function: &FunctionDef) -> Stream {
         let body = function.body.span.slice(src).to_owned();
         for name in function.static_names() {
+            self.replaces_ours(name.as_str(), self.span(function.body.span));
             let function = Function { body: body.clone(), called: false.into() };
             self.state.functions.insert(name.as_str().to_owned(), function.into());
         }

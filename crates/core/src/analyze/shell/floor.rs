@@ -8,6 +8,8 @@
 use super::Walker;
 use super::arguments::Arguments;
 use super::value::{Arg, Stream};
+use crate::action::Language;
+use crate::analyze::code;
 use crate::analyze::shell::state::SharedState;
 use crate::fact::{Fact, FactKind};
 use crate::rule;
@@ -23,7 +25,7 @@ const MOST_TEXT: usize = 64 * 1024;
 /// Programs that print their words, or search for them.
 const MENTIONS: &[&str] = &[
     "echo", "printf", "print", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "say",
-    "logger", "notify-send", "wall", "cowsay", "figlet", "man", "tldr", "apropos", "which",
+    "logger", "notify-send", "wall", "cowsay", "figlet", "tldr", "apropos", "which",
     "whereis", "type", "basename", "dirname", "test", "cat", "tee", "countersign",
 ];
 
@@ -52,10 +54,16 @@ impl Walker<'_> {
         for word in args.words() {
             if !is_prose {
                 self.floor_of(&word.text, word.span);
+                self.floor_of_statement(name, word);
+                if let Some(text) = word.stream.as_ref().and_then(|stream| stream.text.clone()) {
+                    self.floor_of(&text, word.span);
+                }
             }
             is_prose = PROSE.contains(&word.text.as_str())
                 || PROSE.iter().any(|option| {
-                    option.len() == 2 && is_cluster(&word.text) && word.text.ends_with(&option[1..])
+                    option.len() == 2
+                        && is_cluster(&word.text)
+                        && option.strip_prefix('-').is_some_and(|letter| word.text.ends_with(letter))
                 });
         }
         if let Some(text) = &stdin.text
@@ -70,7 +78,23 @@ impl Walker<'_> {
         if !self.is_floor {
             for value in values {
                 self.floor_of(&value.text, value.span);
+                if let Some(text) = value.stream.as_ref().and_then(|stream| stream.text.clone()) {
+                    self.floor_of(&text, value.span);
+                }
             }
+        }
+    }
+
+    /// Reads a word that is a statement of SQL which destroys something, whatever the program.
+    fn floor_of_statement(&mut self, name: &str, word: &Arg) {
+        const STARTS: &[&str] = &["DROP ", "TRUNCATE ", "DELETE FROM "];
+        let runs = super::catalogue::program(name).and_then(|program| program.runs.as_ref());
+        let start: String = word.text.trim_start().chars().take(12).collect();
+        let start = start.to_ascii_uppercase();
+        if runs.is_none() && STARTS.iter().any(|verb| start.starts_with(verb)) {
+            let scene = self.scene_now().deeper();
+            let found = code::analyze(Language::Sql, &word.text, None, &scene);
+            self.merge(found, word.span);
         }
     }
 

@@ -33,6 +33,13 @@ pub(super) fn where_it_is(name: &str) -> String {
 }
 
 impl Walker<'_> {
+    /// Notes that something else is run under our name.
+    pub(super) fn replaces_ours(&mut self, name: &str, span: Option<Span>) {
+        if name == OWN {
+            self.note(Fact::new(FactKind::GuardCommand, format!("{name} is something else")).at(span));
+        }
+    }
+
     /// Notes what a program does to Countersign, to its processes or to a host that it guards.
     /// Also when only help seems to be asked for: not every program knows the word.
     pub(super) fn about_the_guard(

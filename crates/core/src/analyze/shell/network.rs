@@ -107,7 +107,7 @@ impl Walker<'_> {
         }
     }
 
-    fn sends_stream(&mut self, stdin: &Stream, span: Option<Span>) {
+    pub(super) fn sends_stream(&mut self, stdin: &Stream, span: Option<Span>) {
         if stdin.from_caller {
             return;
         }
@@ -274,6 +274,32 @@ impl Walker<'_> {
         };
         for file in before.iter().filter(local) {
             self.note_path(FactKind::Send, file, Tags::NONE);
+        }
+    }
+
+    /// Data in an address or in a name that is looked up leave the machine with it.
+    pub(super) fn sends_in_names(&mut self, name: &str, args: &Arguments<'_>) {
+        const LOOKUPS: &[&str] = &["dig", "nslookup", "host", "drill", "ping", "kdig", "resolvectl"];
+        for word in args.words() {
+            let in_address = word.text.contains("://") && word.taint.has(Tag::Secret);
+            let in_name = LOOKUPS.contains(&name)
+                && word.text.starts_with(UNKNOWN)
+                && word.text.contains('.')
+                && word.variable.is_none();
+            if in_address || in_name {
+                let taint = word.taint.with(Tag::Local);
+                self.note(Fact::new(FactKind::Send, place::shown(&word.text)).tagged(taint).at(word.span));
+            }
+        }
+    }
+
+    /// What is piped into a program that hands it to another machine.
+    pub(super) fn sends_input(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
+        const SENDERS: &[&str] =
+            &["mail", "mailx", "mutt", "sendmail", "msmtp", "ssmtp", "s-nail", "neomutt", "swaks"];
+        let sends = SENDERS.contains(&name) || (name == "openssl" && args.operand(0) == Some("s_client"));
+        if sends {
+            self.sends_stream(stdin, span);
         }
     }
 

@@ -183,6 +183,10 @@ impl Walker<'_> {
 
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
+        let by_pattern = first.glob && place::base_name(&first.text).contains(['*', '?', '[']);
+        if by_pattern && first.text != "[" && !first.text.starts_with("./") {
+            return self.unknown_command(&args, &stdin);
+        }
         if !first.is_known() && !names_a_local_file(first) {
             if let Some(assumed) = self.assumed_program(&args) {
                 return self.run(assumed, stdin);
@@ -360,6 +364,8 @@ impl Walker<'_> {
             self.program_from_temp(first);
         }
         self.sends_to_address(&name, &arguments);
+        self.sends_in_names(&name, &arguments);
+        self.sends_input(&name, &arguments, stdin, span);
         self.serves(&name, &arguments);
         self.loads_from_temp(&arguments);
         self.secret_verbs(&name, &arguments, span);
@@ -400,20 +406,30 @@ impl Walker<'_> {
         }
     }
 
-    /// A library, plug-in or script that an option names in a temporary folder.
+    /// A library, plug-in, script or set of options that an option names in a temporary folder.
     fn loads_from_temp(&mut self, args: &Arguments<'_>) {
-        const CODE: &[&str] =
-            &[".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node"];
+        const CODE: &[&str] = &[
+            ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node",
+            ".cmake", ".gradle", ".mk", ".spec", ".specs",
+        ];
+        const LOADS: &[&str] = &[
+            "-specs", "-B", "-wrapper", "-fplugin", "linker", "rustc-wrapper", "--run_under",
+            "-toolexec", "-exec", "-javaagent", "-agentpath", "--plugin", "--load", "-load", "-P",
+            "--init-script", "--rsh-command", "--script", "--filter", "@", "-I", "--require",
+        ];
         let words = args.words();
         for (at, word) in words.iter().enumerate() {
-            let after_option = at
-                .checked_sub(1)
-                .and_then(|before| words.get(before))
-                .is_some_and(|before| before.text.starts_with('-'));
-            let is_option = word.text.starts_with('-');
-            let path = word.text.find("/tmp/").and_then(|at| word.text.get(at..)).unwrap_or_default();
-            let loads = CODE.iter().any(|ending| path.ends_with(ending));
-            if loads && (is_option || after_option) {
+            let Some((before, path)) = word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
+            else {
+                continue;
+            };
+            let previous = at.checked_sub(1).and_then(|at| words.get(at));
+            let previous = previous.map_or("", |word| word.text.as_str());
+            let option = before.trim_end_matches(['=', ':', '"', '\'', ',']);
+            let loads = LOADS.iter().any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
+            let is_code = CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
+            let named = word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');
+            if loads || (is_code && named) {
                 self.note(Fact::new(FactKind::TempProgram, path).at(word.span));
             }
         }

@@ -210,10 +210,15 @@ impl Walker<'_> {
         words.extend(args.operands().iter().take(4).map(|word| word.text.as_str()));
         words.extend(args.words().iter().map(|word| word.text.as_str()).filter(|word| word.starts_with("--")));
         let words: Vec<_> = words.into_iter().filter(|word| is_command_word(word)).collect();
-        let has = |list: &[&str]| {
-            words.iter().any(|word| word.split(['-', '_', ':']).any(|part| list.contains(&part)))
-        };
-        if has(SECRETS) && has(SHOWS) {
+        let names = words.iter().any(|word| {
+            word.split(['-', '_', ':']).any(|part| SECRETS.contains(&part))
+        });
+        // An option shows what it begins with: `--show-token`, but not `--access-token x`.
+        let shows = words.iter().any(|word| match word.strip_prefix("--") {
+            Some(option) => option.split('-').next().is_some_and(|verb| SHOWS.contains(&verb)),
+            None => word.split(['-', '_', ':']).any(|part| SHOWS.contains(&part)),
+        });
+        if names && shows {
             self.note(Fact::new(FactKind::SecretShow, words.join(" ")).at(span));
         }
     }

@@ -59,6 +59,9 @@ impl Walker<'_> {
             return self.without_command(name, wrap, tags, args, stdin);
         }
         if wrap.joins {
+            if matches!(name, "ssh" | "mosh" | "et") {
+                self.sends_stream(stdin, whole_span(args));
+            }
             let line = join(command);
             return self.follow_script(&line, tags, args, stdin);
         }
