@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_only_mentions_a_hard_block_passes(
+    fn a_hard_block_that_is_only_mentioned_passes(
         harm in harm::harm(),
         mention in select(MENTIONS),
     ) {
@@ -305,7 +305,6 @@ const MENTIONS: &[&str] = &[
     "ls # {q}",
     "test \"$x\" = {q}",
     "[[ $x == {q} ]]",
-    "NOTE={q}",
     "cat <<'END' > docs/danger.md\n{}\nEND",
     "cat > tests/fixture.txt <<'END'\n{}\nEND",
     "git commit -F - <<'END'\n{}\nEND",

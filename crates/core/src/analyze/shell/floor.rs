@@ -7,6 +7,7 @@
 
 use super::Walker;
 use super::arguments::Arguments;
+use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
 use crate::action::Language;
 use crate::analyze::code;
@@ -47,12 +48,13 @@ const TRIGGERS: &[&str] = &[
 impl Walker<'_> {
     /// Looks through the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
-        if self.is_floor || MENTIONS.contains(&name) {
+        if self.is_floor || MENTIONS.contains(&name) || only_reads(name) {
             return;
         }
         let mut is_prose = false;
         for word in args.words() {
-            if !is_prose {
+            let option = word.text.split_once('=').map_or("", |(option, _)| option);
+            if !is_prose && !PROSE.contains(&option) {
                 self.floor_of(&word.text, word.span);
                 self.floor_of_statement(name, word);
                 if let Some(text) = word.stream.as_ref().and_then(|stream| stream.text.clone()) {
@@ -68,6 +70,7 @@ impl Walker<'_> {
         }
         if let Some(text) = &stdin.text
             && !stdin.from_caller
+            && !matches!(name, "git" | "gh" | "glab")
         {
             self.floor_of(text, super::run::whole_span(args.words()));
         }
@@ -88,7 +91,7 @@ impl Walker<'_> {
     /// Reads a word that is a statement of SQL which destroys something, whatever the program.
     fn floor_of_statement(&mut self, name: &str, word: &Arg) {
         const STARTS: &[&str] = &["DROP ", "TRUNCATE ", "DELETE FROM "];
-        let runs = super::catalogue::program(name).and_then(|program| program.runs.as_ref());
+        let runs = catalogue::program(name).and_then(|program| program.runs.as_ref());
         let start: String = word.text.trim_start().chars().take(12).collect();
         let start = start.to_ascii_uppercase();
         if runs.is_none() && STARTS.iter().any(|verb| start.starts_with(verb)) {
@@ -137,6 +140,24 @@ impl Walker<'_> {
         reader.script(line, None, Stream::empty());
         rule::has_block(&reader.analysis.commands, &reader.analysis.facts)
     }
+}
+
+/// Whether the catalogue knows a program and says that it reads and prints, or runs source text
+/// that is read where it is run.
+fn only_reads(name: &str) -> bool {
+    let Some(program) = catalogue::program(name) else { return false };
+    let reads = !program.does.is_empty()
+        && program.does.iter().all(|effect| effect.fact == FactKind::Read)
+        && program.executes.is_empty()
+        && program.wraps.is_none()
+        && program.runs.is_none();
+    let read = program.runs.as_ref().is_some_and(|runs| {
+        matches!(
+            runs.language,
+            Code::Shell | Code::Python | Code::Javascript | Code::Perl | Code::Ruby
+        )
+    });
+    reads || read
 }
 
 fn is_cluster(word: &str) -> bool {

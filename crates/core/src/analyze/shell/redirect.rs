@@ -59,16 +59,22 @@ impl Walker<'_> {
         left.unwrap_or_else(Stream::empty)
     }
 
-    /// Notes a file that is overwritten with nothing, unless it is of a kind that is emptied every
-    /// day, or the script has made it.
+    /// Notes a file that is overwritten with nothing, if it is of a kind that people work on and the
+    /// script has not made it.
     pub(super) fn empties(&mut self, path: &Arg, kind: FactKind, out: &Stream) {
-        const EMPTIED: &[&str] = &["log", "txt", "out", "err", "tmp", "lock", "pid", "csv", "json"];
+        const WORK: &[&str] = &[
+            "rs", "py", "js", "ts", "tsx", "jsx", "go", "c", "h", "cc", "cpp", "hpp", "java", "kt",
+            "rb", "php", "pl", "sh", "swift", "scala", "cs", "ex", "hs", "ml", "lua", "r", "sql",
+            "tex", "doc", "docx", "odt", "xls", "xlsx", "ods", "ppt", "pptx", "odp", "pdf", "html",
+            "css", "vue", "ipynb", "db", "sqlite", "psd", "svg", "jpg", "jpeg", "png", "mp3",
+            "mp4", "mov", "wav", "kdbx", "toml", "yaml", "yml",
+        ];
         let text = &path.text;
         let name = crate::place::base_name(text);
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         let tags = crate::place::locate(text, &self.scene_now());
         let holds_work = path.glob
-            || (ending.is_some_and(|ending| !EMPTIED.contains(&ending))
+            || (ending.is_some_and(|ending| WORK.contains(&ending))
                 && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
         let is_empty = out.text.as_deref() == Some("") && kind == FactKind::Write;

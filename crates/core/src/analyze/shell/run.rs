@@ -498,7 +498,8 @@ fn names_a_local_file(word: &Arg) -> bool {
 fn program_name(path: &str) -> String {
     let name = place::base_name(path);
     let lower = name.to_ascii_lowercase();
-    let is_other = lower != name && catalogue::program(name).is_none();
+    let is_sql = matches!(name, "TRUNCATE" | "SELECT" | "DROP" | "DELETE" | "UPDATE" | "ALTER");
+    let is_other = lower != name && !is_sql && catalogue::program(name).is_none();
     if is_other && catalogue::program(&lower).is_some() { lower } else { name.to_owned() }
 }
 
