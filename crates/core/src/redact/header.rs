@@ -94,7 +94,7 @@ fn is_credential_pair(encoded: &str) -> bool {
 }
 
 /// Decodes base64 of either alphabet.
-fn decode(encoded: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(encoded: &str) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(encoded.len());
     let (mut buffer, mut bits) = (0_u32, 0_u32);
     for byte in encoded.trim_end_matches('=').bytes() {

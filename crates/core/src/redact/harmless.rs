@@ -1,0 +1,106 @@
+//! What is as random as a secret and opens nothing: digests, identifiers, public keys, addresses,
+//! encoded data. Only what stands around them tells.
+
+use super::{
+    header, key,
+    text::{Class, Text, contains},
+    words::{is_in, words},
+};
+
+/// How far back the words of a line are read.
+const REACH: usize = 48;
+
+/// Whether what stands around the value says that it is no secret.
+///
+/// A name that says `secret` outweighs all but an address in a path.
+pub(super) fn is_harmless(text: Text<'_>, (start, end): (usize, usize), marked: bool) -> bool {
+    if marked {
+        return false;
+    }
+    let before = text.back(start, REACH);
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    is_labelled(line)
+        || DIGEST_WORDS.iter().any(|word| contains(line, word))
+        || is_in_address(text, start)
+        || is_data(text, (start, end))
+}
+
+words! {
+    /// Words of a line that make what follows a digest or a public key.
+    DIGEST_WORDS = "\
+    base64, checksum commit digest ecdsa-sha2 etag fingerprint hash integrity md5 public \
+    revision sha1 sha2 sha3 sha5 ssh-dss ssh-ed25519 ssh-rsa"
+}
+
+words! {
+    /// Names of digests, which stand in front of them: `sha512-…`.
+    DIGESTS = "\
+    blake2 blake2b blake3 build chunk commit crc css etag git h1 hash img jsx md5 rev sha sha1 \
+    sha224 sha256 sha384 sha512"
+}
+
+words! {
+    /// The last parts of names whose values are random and not secret.
+    LABELS = "\
+    asset blob boundary bundle cid class classname content cursor data distribution e ec enc \
+    encodedcommand etag file filename guid h1 hash href icon id ident identifier ids image img \
+    index key-id keyid location name nonce number path rev serial sha sha1 sha256 sha512 src tag \
+    trace tree uid url uuid v version"
+}
+
+/// Whether the name of a prefix is one of a digest.
+pub(super) fn is_digest(name: &str) -> bool {
+    name.split(['_', '-', '.']).any(|part| is_in(part, DIGESTS))
+}
+
+/// Whether the name just before the value is one of harmless values: `"id": "…"`, `commit …`.
+fn is_labelled(line: &str) -> bool {
+    let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\']);
+    let name = head.rsplit(|letter: char| !is_of_name(letter)).next().unwrap_or("");
+    let parts = key::parts(name);
+    parts.last().is_some_and(|last| is_in(last, LABELS) || is_in(last, DIGESTS))
+}
+
+fn is_of_name(letter: char) -> bool {
+    u8::try_from(letter).is_ok_and(|byte| Class::NAME.has(byte))
+}
+
+/// Whether the value is part of an address.
+fn is_in_address(text: Text<'_>, start: usize) -> bool {
+    let before = text.back(start, 160);
+    let word = before.rsplit([' ', '\t', '\n', '"', '\'', '`', '<', '>']).next().unwrap_or("");
+    word.contains("://")
+}
+
+/// Whether the value is encoded data rather than a draw.
+fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
+    let value = text.cut(start, end);
+    let mut after = end;
+    while after - end < 4 && matches!(text.at(after), b' ' | b'"' | b'\'') {
+        after += 1;
+    }
+    let decoded = text.has(after, "| base64") || text.has(after, "|base64");
+    decoded || is_line_of_block(text, start, end) || is_encoded_text(value)
+}
+
+/// Whether the value fills a line among others of its kind, as certificates and attachments do.
+fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
+    let alone = matches!(text.before(start), b'\n' | 0 | b' ') && matches!(text.at(end), b'\n' | b'\r' | 0);
+    if !alone {
+        return false;
+    }
+    let above = start.saturating_sub(1);
+    let long_above = above - text.run_back(above, Class::BASE64, 60).min(above) >= 40;
+    let below = text.run_within(end, Class::BLANK, 12);
+    let long_below = text.run_within(below, Class::BASE64, 60) - below >= 40;
+    let fenced = text.back(start, 12).contains("-----") || text.has(below, "-----");
+    long_above || long_below || fenced
+}
+
+/// Whether the value is base64 of something readable.
+fn is_encoded_text(value: &str) -> bool {
+    header::decode(value).is_some_and(|plain| {
+        let readable = |byte: &u8| (b' '..=b'~').contains(byte) || matches!(byte, b'\n' | b'\t' | b'\r' | 0);
+        plain.len() >= 12 && plain.iter().filter(|byte| readable(byte)).count() * 20 > plain.len() * 19
+    })
+}
