@@ -166,19 +166,19 @@ fn look(text: &str) -> Vec<Found> {
     let text = Text(text);
     token::find(text, &mut hits);
     shape::find(text, &mut hits);
-    look_for_any(text, &mut hits);
+    look_for_any(text, token::is_near, &mut hits);
     hits.settle(text)
 }
 
 /// Runs every detector that needs no knowledge of who hands out which tokens.
-fn look_for_any(text: Text<'_>, hits: &mut Hits) {
+fn look_for_any(text: Text<'_>, known: generic::Known, hits: &mut Hits) {
     shape::standard(text, hits);
     block::find(text, hits);
     web::find(text, hits);
     assign::find(text, hits);
     manifest::find(text, hits);
     personal::find(text, hits);
-    generic::find(text, hits);
+    generic::find(text, known, hits);
 }
 
 /// Finds what is found without the tables of providers, for tests.
@@ -186,7 +186,7 @@ fn look_for_any(text: Text<'_>, hits: &mut Hits) {
 pub(crate) fn scan_without_table(text: &str) -> Vec<Found> {
     let mut hits = Hits::default();
     let text = Text(text);
-    look_for_any(text, &mut hits);
+    look_for_any(text, |_, _| false, &mut hits);
     hits.settle(text)
 }
 

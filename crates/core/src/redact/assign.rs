@@ -87,6 +87,10 @@ struct Scan<'a, 'h> {
 impl Scan<'_, '_> {
     fn name(&mut self, name: Name) {
         let text = self.text;
+        // The kind in a mask is no name: what follows `[redacted:password]` is not its value.
+        if text.back(name.start, 10) == "[redacted:" {
+            return;
+        }
         let [second, first] = self.previous;
         self.previous = [first, Some(name)];
         let word = text.cut(name.start, name.end);

@@ -5,14 +5,14 @@
 //! every character of the alphabet is as likely as any other. No list of words is kept: names
 //! nobody has seen yet are read as written, and tokens nobody has seen yet as drawn.
 
-/// Whether a machine drew the value: at least so many letters and digits, and a bit of evidence
-/// for each of them.
+/// Whether a machine drew the value: at least so many letters and digits, and half a bit of
+/// evidence for each of them.
 pub(super) fn is_drawn(value: &str, least: usize) -> bool {
     let length = value.bytes().filter(u8::is_ascii_alphanumeric).count();
     length >= least
         && i32::try_from(length).is_ok_and(|length| {
             let parts = value.split(|mark: char| !mark.is_ascii_alphanumeric());
-            parts.map(evidence).sum::<i32>() >= length * 10
+            parts.map(evidence).sum::<i32>() >= length * 5
         })
 }
 

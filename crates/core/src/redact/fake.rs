@@ -3,6 +3,7 @@
 //! Nothing here knows where a value was found; the detectors ask as much as their context needs.
 
 use super::{
+    chance::is_drawn,
     text::{Class, contains, starts},
     words::{is_in, words},
 };
@@ -143,7 +144,7 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
         && value.bytes().all(|byte| {
             Class::ANY64.has(byte) || matches!(byte, b'.' | b'~' | b'!' | b'|' | b':' | b'$')
         })
-        && is_mixed(value)
+        && (is_mixed(value) || is_drawn(value, 12))
         && !is_path(value)
         && !is_fingerprint(value)
         && !is_placeholder(value)

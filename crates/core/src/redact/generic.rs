@@ -9,9 +9,9 @@
 use super::{
     Hits,
     chance::evidence,
-    fake::{is_flat, is_hex, is_masked, is_placeholder, is_uuid},
-    harmless,
-    text::{Class, Text, contains, is_any},
+    fake::{is_flat, is_masked, is_placeholder, is_uuid},
+    harmless::{self, is_encoded_text},
+    text::{Class, Text, contains},
     words::{is_in, words},
 };
 
@@ -24,26 +24,43 @@ const LONGEST: usize = 400;
 /// How long the name in front of the body may be.
 const LONGEST_NAME: usize = 28;
 
-/// Finds drawn tokens.
-pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
+/// Whether what starts there belongs to a provider of the table.
+pub(super) type Known = fn(Text<'_>, usize) -> bool;
+
+/// Finds drawn tokens, except where a detector that knows better has the say.
+pub(super) fn find(text: Text<'_>, known: Known, hits: &mut Hits) {
     let mut index = 0;
     while index < text.len() {
         if !Class::ALNUM.has(text.at(index)) {
             index += 1;
             continue;
         }
-        let end = text.run(index, Class::TOKEN);
+        let (end, mixed) = measure(text, index);
         // The letter of a written line break belongs to no token.
         let escaped = text.before(index) == b'\\' && matches!(text.at(index), b'n' | b't' | b'r');
         let start = index + usize::from(escaped);
-        if (SHORTEST..=LONGEST).contains(&(end - start))
+        if mixed
+            && (SHORTEST..=LONGEST).contains(&(end - start))
             && let Some(token) = Token::read(text, start, end)
             && token.is_secret(text)
+            && !known(text, start)
         {
             hits.drawn(token.start, token.end);
         }
         index = end;
     }
+}
+
+/// Where the run ends, and whether it holds more than small letters and a capital or two.
+fn measure(text: Text<'_>, start: usize) -> (usize, bool) {
+    let bytes = text.0.as_bytes().get(start..).unwrap_or(&[]);
+    let [mut length, mut digits, mut capitals] = [0, 0, 0];
+    for byte in bytes.iter().take_while(|byte| Class::TOKEN.has(**byte)) {
+        length += 1;
+        digits += usize::from(byte.is_ascii_digit());
+        capitals += usize::from(byte.is_ascii_uppercase());
+    }
+    (start + length, digits >= 1 || capitals >= 3)
 }
 
 /// A run that may be a token.
@@ -65,6 +82,9 @@ impl<'a> Token<'a> {
     fn read(text: Text<'a>, start: usize, end: usize) -> Option<Self> {
         let run = text.cut(start, end);
         let run = run.trim_end_matches(['.', '/', '-', '+']);
+        if is_file(run) {
+            return None;
+        }
         let body = best(run)?;
         let end = start + run.len();
         let (name, tail) = (run.get(..body.start)?, run.get(body.end..)?);
@@ -87,7 +107,22 @@ impl<'a> Token<'a> {
             && !is_masked(whole)
             && !is_placeholder(self.body)
             && !is_sample(whole)
-            && !harmless::is_harmless(text, (self.start, self.end), self.is_marked())
+            && !is_encoded_text(self.body)
+            && !self.is_harmless(text)
+    }
+
+    fn is_harmless(&self, text: Text<'_>) -> bool {
+        let place = (self.start, self.end);
+        match (self.is_marked(), self.name.is_empty()) {
+            (true, _) => false,
+            (false, false) => harmless::is_identifier(text, place),
+            (false, true) => {
+                harmless::is_identifier(text, place)
+                    || harmless::is_data(text, place)
+                    || harmless::is_word_of_code(text, place)
+                    || is_wallet(self.body)
+            }
+        }
     }
 
     /// Whether nothing around the body says that the run is a path, a file or an address.
@@ -99,7 +134,8 @@ impl<'a> Token<'a> {
         let escaped = text.at(self.end) == b'\\' && matches!(text.at(self.end + 1), b'n' | b'"');
         let named = self.name.len() <= LONGEST_NAME && !self.name.contains(['/', '+']);
         let ended = !self.tail.contains(['.', '/', '+']) && self.tail.len() <= 12;
-        (free || escaped) && named && ended && !self.is_path()
+        let cut = text.has(self.end, "..") || text.has(self.end, "\u{2026}");
+        (free || escaped) && !cut && named && ended && !self.is_path()
     }
 
     /// Whether slashes part words rather than base64.
@@ -117,21 +153,32 @@ impl<'a> Token<'a> {
         let digits = is(u8::is_ascii_digit);
         let cases = is(u8::is_ascii_lowercase) && is(u8::is_ascii_uppercase);
         let marked = self.is_marked();
-        let digest = self.body.split(['-', '_', '.']).all(is_hex);
         if !(cases || digits && is(u8::is_ascii_alphabetic)) {
-            return marked && length >= 20 && bits(12);
+            return marked && length >= 20 && self.evidence >= 200;
         }
-        if digest || is_uuid(self.body) {
-            let long = length >= 32 && self.name.ends_with('_') && !harmless::is_digest(self.name);
-            return long || (marked && length >= 20);
+        if self.body.bytes().all(|byte| Class::ANY_HEX.has(byte) || matches!(byte, b'-' | b'_')) {
+            return self.is_coded(length);
         }
         match (self.name.is_empty(), marked) {
-            (_, true) => length >= 14 && self.evidence >= 100 && bits(7),
-            (false, _) => length >= 18 && bits(9),
-            (true, _) if cases && digits => length >= 22 && bits(10),
-            (true, _) if digits => length >= 28 && bits(11),
-            (true, _) => length >= 32 && bits(12),
+            (_, true) => length >= 14 && self.evidence >= 100 && bits(4),
+            (false, _) => length >= 18 && self.evidence >= 150 && bits(4),
+            (true, _) if cases && digits => length >= 20 && self.evidence >= 220 && bits(6),
+            (true, _) if is_glued(self.body) => true,
+            (true, _) if digits => length >= 24 && self.evidence >= 240 && bits(6),
+            (true, _) => length >= 28 && self.evidence >= 400,
         }
+    }
+
+    /// Whether a body of hexadecimal digits has a name that no digest has.
+    fn is_coded(&self, length: usize) -> bool {
+        let last = self.name.split(['_', '-', '.']).rfind(|part| !part.is_empty()).unwrap_or("");
+        let code = last.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        // Nothing that digests are is as long.
+        let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
+        let named = self.name.ends_with('_') || (self.name.ends_with(['-', '.']) && (odd || code));
+        !harmless::is_digest(self.name)
+            && !is_uuid(self.body)
+            && ((named && length >= 24) || (self.is_marked() && length >= 20))
     }
 
     /// Whether the name has a part that only names of secrets have.
@@ -146,11 +193,50 @@ words! {
     access admin api apikey app auth bot key live pat pk prod rk sak secret sk test token usr whsec"
 }
 
+/// The evidence for a piece; hexadecimal digits are few, and their order says little.
+fn weigh(piece: &str) -> i32 {
+    let own = evidence(piece);
+    let digits = is_glued(piece) || (piece.len() >= 16 && is_all_hex(piece));
+    let floor = i32::try_from(piece.len() * 8).unwrap_or(0);
+    if own < floor && digits { floor } else { own }
+}
+
+/// Whether a short name runs into hexadecimal digits.
+fn is_glued(piece: &str) -> bool {
+    let name = piece.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
+    let name = if name.is_empty() { piece.get(..2).unwrap_or("") } else { name };
+    (2..=6).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && piece.len() - name.len() >= 31
+}
+
+fn is_all_hex(piece: &str) -> bool {
+    piece.bytes().all(|byte| Class::ANY_HEX.has(byte))
+        && piece.bytes().any(|byte| byte.is_ascii_digit())
+        && piece.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
 /// Whether the value says itself that it is one to look at.
 fn is_sample(whole: &str) -> bool {
     ["example", "sample", "placeholder", "your", "fake", "dummy"]
         .iter()
         .any(|word| contains(whole, word))
+}
+
+/// Whether the body has the form of an address of a wallet, which its checksum tells.
+fn is_wallet(body: &str) -> bool {
+    (26..=35).contains(&body.len())
+        && body.starts_with(['1', '3'])
+        && body.bytes().all(|byte| Class::ALNUM.has(byte) && !b"0OIl".contains(&byte))
+}
+
+/// Whether the run ends as names of files and of machines do.
+fn is_file(run: &str) -> bool {
+    run.rsplit_once('.').is_some_and(|(_, ending)| {
+        (1..=6).contains(&ending.len())
+            && ending.bytes().all(|byte| Class::LOWER_NUM.has(byte))
+            && ending.bytes().any(|byte| Class::LOWER.has(byte))
+    })
 }
 
 /// A stretch of a run.
@@ -168,7 +254,7 @@ fn best(run: &str) -> Option<Stretch> {
     let mut start = 0;
     for piece in run.split_inclusive(['-', '_', '.', '/', '+']) {
         let letters = piece.trim_end_matches(['-', '_', '.', '/', '+']);
-        let own = evidence(letters);
+        let own = weigh(letters);
         let end = start + letters.len();
         let joined = open.filter(|open| open.evidence > 0);
         let (from, so_far) = joined.map_or((start, 0), |open| (open.start, open.evidence));

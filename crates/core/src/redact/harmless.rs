@@ -10,26 +10,40 @@ use super::{
 /// How far back the words of a line are read.
 const REACH: usize = 48;
 
-/// Whether what stands around the value says that it is no secret.
-///
-/// A name that says `secret` outweighs all but an address in a path.
-pub(super) fn is_harmless(text: Text<'_>, (start, end): (usize, usize), marked: bool) -> bool {
-    if marked {
-        return false;
-    }
+/// Whether what stands before the value says that it names something: a digest, an address, an id.
+pub(super) fn is_identifier(text: Text<'_>, (start, _): (usize, usize)) -> bool {
     let before = text.back(start, REACH);
     let line = before.rsplit('\n').next().unwrap_or(before);
-    is_labelled(line)
+    is_labelled(line, LABELS)
+        || is_labelled(line, DIGESTS)
         || DIGEST_WORDS.iter().any(|word| contains(line, word))
         || is_in_address(text, start)
-        || is_data(text, (start, end))
+}
+
+/// Whether the value is data that somebody encoded rather than a draw.
+pub(super) fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
+    let before = text.back(start, REACH);
+    let mut after = end;
+    while after - end < 4 && matches!(text.at(after), b' ' | b'"' | b'\'') {
+        after += 1;
+    }
+    let decoded = text.has(after, "| base64") || text.has(after, "|base64");
+    decoded
+        || is_labelled(before, CONTENTS)
+        || is_line_of_block(text, start, end)
+}
+
+/// Whether the value is a word of a program: `total = a1B2…;`, with space around and no quotes.
+pub(super) fn is_word_of_code(text: Text<'_>, (start, _): (usize, usize)) -> bool {
+    let before = text.back(start, REACH);
+    before.strip_suffix(" = ").is_some_and(|head| head.ends_with(is_of_name))
 }
 
 words! {
-    /// Words of a line that make what follows a digest or a public key.
+    /// Words of a line that make what follows a digest, a public key or a guard of a form.
     DIGEST_WORDS = "\
-    base64, checksum commit digest ecdsa-sha2 etag fingerprint hash integrity md5 public \
-    revision sha1 sha2 sha3 sha5 ssh-dss ssh-ed25519 ssh-rsa"
+    authenticity base64, captcha checksum commit csrf digest ecdsa-sha2 etag fingerprint hash \
+    integrity md5 nonce pubkey public revision sha1 sha2 sha3 sha5 ssh-dss ssh-ed25519 ssh-rsa xsrf"
 }
 
 words! {
@@ -40,12 +54,19 @@ words! {
 }
 
 words! {
-    /// The last parts of names whose values are random and not secret.
+    /// The last parts of names that name something.
     LABELS = "\
-    asset blob boundary bundle cid class classname content cursor data distribution e ec enc \
-    encodedcommand etag file filename guid h1 hash href icon id ident identifier ids image img \
-    index key-id keyid location name nonce number path rev serial sha sha1 sha256 sha512 src tag \
-    trace tree uid url uuid v version"
+    address boundary cid cursor distribution etag guid id ident identifier ids index invoice \
+    keyid location order path ref reference rev serial tag trace transaction tx txid uid url uuid \
+    v version wallet"
+}
+
+words! {
+    /// The last parts of names that hold contents.
+    CONTENTS = "\
+    asset attachment blob body bundle class classname content contents data e ec enc \
+    encodedcommand file filename font href icon image img input name number payload pixels \
+    src text thumbnail"
 }
 
 /// Whether the name of a prefix is one of a digest.
@@ -54,11 +75,12 @@ pub(super) fn is_digest(name: &str) -> bool {
 }
 
 /// Whether the name just before the value is one of harmless values: `"id": "…"`, `commit …`.
-fn is_labelled(line: &str) -> bool {
+fn is_labelled(line: &str, labels: &[&str]) -> bool {
     let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\']);
+    let head = head.strip_suffix(" is").unwrap_or(head);
     let name = head.rsplit(|letter: char| !is_of_name(letter)).next().unwrap_or("");
     let parts = key::parts(name);
-    parts.last().is_some_and(|last| is_in(last, LABELS) || is_in(last, DIGESTS))
+    parts.last().is_some_and(|last| is_in(last, labels))
 }
 
 fn is_of_name(letter: char) -> bool {
@@ -70,17 +92,6 @@ fn is_in_address(text: Text<'_>, start: usize) -> bool {
     let before = text.back(start, 160);
     let word = before.rsplit([' ', '\t', '\n', '"', '\'', '`', '<', '>']).next().unwrap_or("");
     word.contains("://")
-}
-
-/// Whether the value is encoded data rather than a draw.
-fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
-    let value = text.cut(start, end);
-    let mut after = end;
-    while after - end < 4 && matches!(text.at(after), b' ' | b'"' | b'\'') {
-        after += 1;
-    }
-    let decoded = text.has(after, "| base64") || text.has(after, "|base64");
-    decoded || is_line_of_block(text, start, end) || is_encoded_text(value)
 }
 
 /// Whether the value fills a line among others of its kind, as certificates and attachments do.
@@ -97,9 +108,9 @@ fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
     long_above || long_below || fenced
 }
 
-/// Whether the value is base64 of something readable.
-fn is_encoded_text(value: &str) -> bool {
-    header::decode(value).is_some_and(|plain| {
+/// Whether the value is base64 of something readable, other than the JSON of a token.
+pub(super) fn is_encoded_text(value: &str) -> bool {
+    !value.starts_with("eyJ") && header::decode(value).is_some_and(|plain| {
         let readable = |byte: &u8| (b' '..=b'~').contains(byte) || matches!(byte, b'\n' | b'\t' | b'\r' | 0);
         plain.len() >= 12 && plain.iter().filter(|byte| readable(byte)).count() * 20 > plain.len() * 19
     })

@@ -104,6 +104,20 @@ fn known(text: Text<'_>, start: usize) -> Outcome {
     if near { Outcome::Near } else { Outcome::Foreign }
 }
 
+/// Whether a prefix of a known provider stands there, in any case.
+///
+/// What follows it is then for the table to tell: a token of another length or alphabet than its
+/// provider hands out was made up or cut.
+pub(super) fn is_near(text: Text<'_>, start: usize) -> bool {
+    let first = text.at(start);
+    [first.to_ascii_lowercase(), first.to_ascii_uppercase()].into_iter().any(|byte| {
+        rows(byte).iter().any(|row| {
+            let prefix = row.prefix.trim_end_matches(['-', '_', '.']);
+            prefix.len() >= 3 && row.prefix.len() >= 4 && text.has_any_case(start, row.prefix)
+        })
+    })
+}
+
 /// Where a secret of ours ends. Whatever stands behind it, and however plain it looks: the form is
 /// so much our own that nothing else has it, and not one of ours may slip through.
 fn own(text: Text<'_>, body: usize) -> Option<usize> {
