@@ -23,6 +23,8 @@ mod fake;
 mod generic;
 mod harmless;
 mod header;
+#[cfg(test)]
+mod invented;
 mod key;
 mod manifest;
 mod personal;

@@ -82,10 +82,10 @@ impl<'a> Token<'a> {
     fn read(text: Text<'a>, start: usize, end: usize) -> Option<Self> {
         let run = text.cut(start, end);
         let run = run.trim_end_matches(['.', '/', '-', '+']);
-        if is_file(run) {
+        if is_file(run) || run.starts_with("0x") {
             return None;
         }
-        let body = best(run)?;
+        let body = uuid_at_end(run).or_else(|| best(run))?;
         let end = start + run.len();
         let (name, tail) = (run.get(..body.start)?, run.get(body.end..)?);
         let padding = text.run_within(end, Class::PADDING, 2);
@@ -131,11 +131,12 @@ impl<'a> Token<'a> {
             text.before(self.start),
             b'/' | b'#' | b'@' | b'~' | b'.' | b'%' | b'$' | b'&' | b'_'
         ) && !matches!(text.at(self.end), b'/' | b'(' | b'@' | b'%' | b'*' | b'\\' | b'~');
+        let byte = text.before(self.start) == b'\\' && matches!(text.at(self.start), b'x' | b'u');
         let escaped = text.at(self.end) == b'\\' && matches!(text.at(self.end + 1), b'n' | b'"');
         let named = self.name.len() <= LONGEST_NAME && !self.name.contains(['/', '+']);
         let ended = !self.tail.contains(['.', '/', '+']) && self.tail.len() <= 12;
         let cut = text.has(self.end, "..") || text.has(self.end, "\u{2026}");
-        (free || escaped) && !cut && named && ended && !self.is_path()
+        (free || escaped) && !byte && !cut && named && ended && !self.is_path()
     }
 
     /// Whether slashes part words rather than base64.
@@ -177,8 +178,7 @@ impl<'a> Token<'a> {
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
         let named = self.name.ends_with('_') || (self.name.ends_with(['-', '.']) && (odd || code));
         !harmless::is_digest(self.name)
-            && !is_uuid(self.body)
-            && ((named && length >= 24) || (self.is_marked() && length >= 20))
+            && ((named && length >= 24 && !is_uuid(self.body)) || (self.is_marked() && length >= 20))
     }
 
     /// Whether the name has a part that only names of secrets have.
@@ -237,6 +237,12 @@ fn is_file(run: &str) -> bool {
             && ending.bytes().all(|byte| Class::LOWER_NUM.has(byte))
             && ending.bytes().any(|byte| Class::LOWER.has(byte))
     })
+}
+
+/// The UUID that the run ends in, which is one piece whatever its digits are.
+fn uuid_at_end(run: &str) -> Option<Stretch> {
+    let start = run.len().checked_sub(36)?;
+    is_uuid(run.get(start..)?).then_some(Stretch { start, end: run.len(), evidence: 0 })
 }
 
 /// A stretch of a run.

@@ -76,11 +76,11 @@ pub(super) fn is_digest(name: &str) -> bool {
 
 /// Whether the name just before the value is one of harmless values: `"id": "…"`, `commit …`.
 fn is_labelled(line: &str, labels: &[&str]) -> bool {
-    let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\']);
+    let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\', '+']);
     let head = head.strip_suffix(" is").unwrap_or(head);
     let name = head.rsplit(|letter: char| !is_of_name(letter)).next().unwrap_or("");
     let parts = key::parts(name);
-    parts.last().is_some_and(|last| is_in(last, labels))
+    key::is_harmless(&parts) || parts.last().is_some_and(|last| is_in(last, labels))
 }
 
 fn is_of_name(letter: char) -> bool {
