@@ -32,6 +32,7 @@ mod plausible;
 mod prose;
 mod provider;
 mod shape;
+mod spoken;
 mod text;
 mod token;
 mod value;
@@ -180,6 +181,7 @@ fn look_for_any(text: Text<'_>, known: generic::Known, hits: &mut Hits) {
     assign::find(text, hits);
     manifest::find(text, hits);
     personal::find(text, hits);
+    spoken::find(text, hits);
     generic::find(text, known, hits);
 }
 

@@ -10,7 +10,7 @@ use super::{
 /// Whether a value called a secret is one.
 pub(super) fn is_secret(value: Value, given: &str) -> bool {
     if !value.quoted {
-        return is_random(given, 12) && !is_literal(given);
+        return is_random(given, 10) && !is_literal(given);
     }
     let compared = value.joint == Joint::Compare && given.len() >= 5;
     let chosen = given.len() >= 8 && is_chosen(given);
