@@ -85,7 +85,7 @@ impl<'a> Token<'a> {
         if is_file(run) || run.starts_with("0x") {
             return None;
         }
-        let body = uuid_at_end(run).or_else(|| best(run))?;
+        let body = uuid_at_end(run).or_else(|| best(run, name_end(run)))?;
         let end = start + run.len();
         let (name, tail) = (run.get(..body.start)?, run.get(body.end..)?);
         let padding = text.run_within(end, Class::PADDING, 2);
@@ -115,7 +115,9 @@ impl<'a> Token<'a> {
         let place = (self.start, self.end);
         match (self.is_marked(), self.name.is_empty()) {
             (true, _) => false,
-            (false, false) => harmless::is_identifier(text, place),
+            (false, false) => {
+                harmless::is_object(self.name) || harmless::is_identifier(text, place)
+            }
             (false, true) => {
                 harmless::is_identifier(text, place)
                     || harmless::is_data(text, place)
@@ -173,7 +175,8 @@ impl<'a> Token<'a> {
     /// Whether a body of hexadecimal digits has a name that no digest has.
     fn is_coded(&self, length: usize) -> bool {
         let last = self.name.split(['_', '-', '.']).rfind(|part| !part.is_empty()).unwrap_or("");
-        let code = last.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        let code = last.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+            && !last.bytes().all(|byte| Class::ANY_HEX.has(byte));
         // Nothing that digests are is as long.
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
         let named = self.name.ends_with('_') || (self.name.ends_with(['-', '.']) && (odd || code));
@@ -190,7 +193,7 @@ impl<'a> Token<'a> {
 words! {
     /// Parts of names that say a secret follows.
     MARKS = "\
-    access admin api apikey app auth bot key live pat pk prod rk sak secret sk test token usr whsec"
+    access admin api apikey app auth bot key live pat pk prod rk sak secret sk test token whsec"
 }
 
 /// The evidence for a piece; hexadecimal digits are few, and their order says little.
@@ -223,11 +226,16 @@ fn is_sample(whole: &str) -> bool {
         .any(|word| contains(whole, word))
 }
 
-/// Whether the body has the form of an address of a wallet, which its checksum tells.
+/// Whether the body has the form of an address of a wallet, which its checksum tells, or of a
+/// digest of content.
 fn is_wallet(body: &str) -> bool {
-    (26..=35).contains(&body.len())
-        && body.starts_with(['1', '3'])
-        && body.bytes().all(|byte| Class::ALNUM.has(byte) && !b"0OIl".contains(&byte))
+    ((26..=35).contains(&body.len()) && body.starts_with(['1', '3'])
+        || body.len() == 46 && body.starts_with("Qm"))
+        && is_base58(body)
+}
+
+fn is_base58(body: &str) -> bool {
+    body.bytes().all(|byte| Class::ALNUM.has(byte) && !b"0OIl".contains(&byte))
 }
 
 /// Whether the run ends as names of files and of machines do.
@@ -253,12 +261,27 @@ struct Stretch {
     evidence: i32,
 }
 
-/// The stretch of whole pieces with the most evidence.
-fn best(run: &str) -> Option<Stretch> {
+/// Where the pieces end that lead the run and hold letters of one case only, as names do.
+fn name_end(run: &str) -> usize {
+    let mut end = 0;
+    for piece in run.split_inclusive(['-', '_', '.']) {
+        let letters = piece.trim_end_matches(['-', '_', '.']);
+        let named = letters.bytes().all(|byte| Class::LOWER.has(byte))
+            || letters.bytes().all(|byte| Class::UPPER.has(byte));
+        if !named || letters.len() == piece.len() || letters.len() > 12 {
+            break;
+        }
+        end += piece.len();
+    }
+    end
+}
+
+/// The stretch of whole pieces, from that place on, with the most evidence.
+fn best(run: &str, from: usize) -> Option<Stretch> {
     let mut best: Option<Stretch> = None;
     let mut open: Option<Stretch> = None;
-    let mut start = 0;
-    for piece in run.split_inclusive(['-', '_', '.', '/', '+']) {
+    let mut start = from;
+    for piece in run.get(from..)?.split_inclusive(['-', '_', '.', '/', '+']) {
         let letters = piece.trim_end_matches(['-', '_', '.', '/', '+']);
         let own = weigh(letters);
         let end = start + letters.len();

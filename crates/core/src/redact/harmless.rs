@@ -56,8 +56,8 @@ words! {
 words! {
     /// The last parts of names that name something.
     LABELS = "\
-    address boundary cid cursor distribution etag guid id ident identifier ids index invoice \
-    keyid location order path ref reference rev serial tag trace transaction tx txid uid url uuid \
+    address b bh boundary cid cursor distribution etag guid id ident identifier ids index invoice \
+    keyid location order path peer ref reference rev serial tag trace traceparent transaction tx txid uid url uuid \
     v version wallet"
 }
 
@@ -67,6 +67,21 @@ words! {
     asset attachment blob body bundle class classname content contents data e ec enc \
     encodedcommand file filename font href icon image img input name number payload pixels \
     src text thumbnail"
+}
+
+words! {
+    /// Names of things that services number, which stand in front of the number: `msg_…`.
+    OBJECTS = "\
+    acct asst batch call card ch channel chat chatcmpl chunk cmpl comment conv conversation cs cus \
+    cust customer doc event evt file fp ft in inv invoice item job li log mem message msg obj order \
+    org page part pi plan pm post price prod product proj project re rec ref req request resp \
+    response row rs run seti span step sub task team thread toolu trace tx txn upload ws"
+}
+
+/// Whether the name is one of a thing, and what follows its number.
+pub(super) fn is_object(name: &str) -> bool {
+    let mut parts = name.split(['_', '-', '.']).filter(|part| !part.is_empty());
+    parts.next().is_some_and(|part| is_in(part, OBJECTS)) && parts.next().is_none()
 }
 
 /// Whether the name of a prefix is one of a digest.
@@ -79,7 +94,10 @@ fn is_labelled(line: &str, labels: &[&str]) -> bool {
     let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\', '+']);
     let head = head.strip_suffix(" is").unwrap_or(head);
     let name = head.rsplit(|letter: char| !is_of_name(letter)).next().unwrap_or("");
-    let parts = key::parts(name);
+    let mut parts = key::parts(name);
+    while parts.last().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit())) {
+        parts.pop();
+    }
     key::is_harmless(&parts) || parts.last().is_some_and(|last| is_in(last, labels))
 }
 

@@ -36,9 +36,15 @@ impl Chance {
             0 => words.join("_"),
             1 => words.join("-"),
             2 => words.join("_").to_uppercase(),
-            _ => words.iter().map(|word| word[..1].to_uppercase() + &word[1..]).collect(),
+            _ => words.iter().map(|word| hump(word)).collect(),
         }
     }
+}
+
+/// The word with a capital.
+fn hump(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_uppercase() + rest
 }
 
 const WORDS: &[&str] = &[

@@ -95,7 +95,9 @@ pub(super) fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
         return false;
     }
     let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
-    is_random(given, 14) && (!identified || is_rich(given))
+    // `aws:` also starts the name of a resource, whose fields are many.
+    let fields = given.matches(':').count() >= 2;
+    is_random(given, 14) && !fields && (!identified || is_rich(given))
 }
 
 /// Whether an unquoted value is an expression of a program rather than a word.
