@@ -18,6 +18,10 @@ pub(super) fn is_drawn(value: &str, least: usize) -> bool {
 
 /// The evidence in letters and digits, in tenths of a bit: above zero for a draw, below for writing.
 pub(super) fn evidence(segment: &str) -> i32 {
+    // Digits alone are numbers, which are written and drawn alike.
+    if !segment.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return 0;
+    }
     let turns = turns(segment);
     let mut total = 0;
     let mut previous = 0_u8;

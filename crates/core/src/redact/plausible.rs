@@ -30,7 +30,7 @@ pub(super) fn is_token(value: Value, given: &str) -> bool {
         return false;
     }
     let least = match (value.quoted, value.joint) {
-        (_, Joint::Comma) => 24,
+        (_, Joint::Comma) => 16,
         (true, _) => 10,
         (false, _) => 12,
     };

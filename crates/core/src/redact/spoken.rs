@@ -64,6 +64,7 @@ fn told(text: Text<'_>, phrase: Phrase, (start, end): (usize, usize), hits: &mut
         Says::Passphrase => return passphrase(text, from, quoted, glue, hits),
         Says::Login => return pair(text, at, hits),
         Says::Drawn if is_random(given, 12) => "token",
+        Says::AnyKey if glue == Glue::Verb && is_random(given, 16) => "token",
         Says::Key if is_grouped_key(given) => "token",
         Says::Key if glue != Glue::Space && phrase.words.contains(' ') && is_password(given, true) => "password",
         Says::Pin if phrase::is_pin(text, (start, end), before, glue) && is_pin(given) => "passcode",

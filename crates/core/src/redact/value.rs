@@ -59,6 +59,9 @@ pub(super) fn after(text: Text<'_>, end: usize) -> Option<Value> {
     if matches!(text.at(start), b'\n' | b'\r') && matches!(joint, Joint::Colon | Joint::Assign) {
         start = next_line(text, start)?;
     }
+    if joint == Joint::Tag {
+        start = text.run_within(after, Class::BLANK, GAP);
+    }
     let tight = spaced == closed && start == after;
     let value = read(text, start, joint, tight)?;
     // `password: str = "…"`: what looked like the value is its type.

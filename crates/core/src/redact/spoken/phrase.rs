@@ -15,6 +15,8 @@ pub(super) enum Says {
     Login,
     /// A token: something drawn.
     Drawn,
+    /// A key, which many things are that open nothing.
+    AnyKey,
     /// A key to type in.
     Key,
     Pin,
@@ -36,7 +38,7 @@ pub(super) struct Phrase {
 }
 
 phrases! {
-    PASSWORDS = "password|passwort|kennwort|passwd|pwd|pw|contraseña|contrasena|clave|senha|\
+    PASSWORDS = "password|passwort|kennwort|passwd|pwd|pw|contraseña|contrasena|senha|\
     palavra-passe|mot de passe|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|\
     parola|şifre|Şifre|пароль|Пароль|пароля|κωδικός|mật khẩu|kata sandi|密码|密碼|口令|パスワード|비밀번호|\
     암호|รหัสผ่าน|كلمة المرور|סיסמה"
@@ -60,6 +62,8 @@ phrases! {
     wlan key|setup key|cd key|network key"
 }
 
+phrases!(ANY_KEYS = "key|keys|clé|schlüssel|clave|chave|ключ");
+
 phrases!(PINS = "pin|sim pin|pin-code|пин|пин-код|暗証番号");
 
 phrases! {
@@ -74,12 +78,13 @@ phrases!(CODES = "code|codes|código|код");
 phrases!(YOURS = "is your");
 
 /// Every list, and what its phrases announce.
-const LISTS: [(&[&str], Says); 10] = [
+const LISTS: [(&[&str], Says); 11] = [
     (PASSWORDS, Says::Password),
     (PASSPHRASES, Says::Passphrase),
     (LOGINS, Says::Login),
     (TOKENS, Says::Drawn),
     (KEYS, Says::Key),
+    (ANY_KEYS, Says::AnyKey),
     (PINS, Says::Pin),
     (ONE_TIMES, Says::OneTime),
     (CARDS, Says::Card),
