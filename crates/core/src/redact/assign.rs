@@ -328,6 +328,7 @@ fn is_joined(text: Text<'_>, name: Name) -> bool {
                 b'=' | b':' | b'!' | b'?' | b'+' | b'|' | b'"' | b'\'' | b'(' | b'v' | b'V' | b'a'
             );
             joint
+                || text.has(text.run_within(name.end, Class::SPACE, 48), "string =")
                 || name.flag
                 || is_spoken(text.cut(name.start, name.end))
                 || is_recipe(text, name.start)

@@ -129,10 +129,11 @@ impl<'a> Token<'a> {
 
     /// Whether nothing around the body says that the run is a path, a file or an address.
     fn is_placed(&self, text: Text<'_>) -> bool {
-        let free = !matches!(
-            text.before(self.start),
-            b'/' | b'#' | b'@' | b'~' | b'.' | b'%' | b'$' | b'&' | b'_'
-        ) && !matches!(text.at(self.end), b'/' | b'(' | b'@' | b'%' | b'*' | b'\\' | b'~');
+        let free =
+            !matches!(
+                text.before(self.start),
+                b'/' | b'#' | b'@' | b'~' | b'.' | b'%' | b'$' | b'&' | b'_'
+            ) && !matches!(text.at(self.end), b'/' | b'(' | b'@' | b'%' | b'*' | b'\\' | b'~');
         let byte = text.before(self.start) == b'\\' && matches!(text.at(self.start), b'x' | b'u');
         let escaped = text.at(self.end) == b'\\' && matches!(text.at(self.end + 1), b'n' | b'"');
         let named = self.name.len() <= LONGEST_NAME && !self.name.contains(['/', '+']);
@@ -153,10 +154,14 @@ impl<'a> Token<'a> {
         let length = self.body.bytes().filter(u8::is_ascii_alphanumeric).count();
         let bits = |each: i32| i32::try_from(length).is_ok_and(|n| self.evidence >= n * each);
         let is = |wanted: fn(&u8) -> bool| self.body.as_bytes().iter().any(wanted);
+        let letters = self.body.bytes().filter(u8::is_ascii_alphabetic).count();
         let digits = is(u8::is_ascii_digit);
         let cases = is(u8::is_ascii_lowercase) && is(u8::is_ascii_uppercase);
         let marked = self.is_marked();
-        if !(cases || digits && is(u8::is_ascii_alphabetic)) {
+        if letters < 4 {
+            return false;
+        }
+        if !cases && !digits {
             return marked && length >= 20 && self.evidence >= 200;
         }
         if self.body.bytes().all(|byte| Class::ANY_HEX.has(byte) || matches!(byte, b'-' | b'_')) {
@@ -179,9 +184,12 @@ impl<'a> Token<'a> {
             && !last.bytes().all(|byte| Class::ANY_HEX.has(byte));
         // Nothing that digests are is as long.
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
-        let named = self.name.ends_with('_') || (self.name.ends_with(['-', '.']) && (odd || code));
+        let word = !last.bytes().all(|byte| byte.is_ascii_digit());
+        let named = (self.name.ends_with('_') && word)
+            || (self.name.ends_with(['-', '.']) && (odd || code));
         !harmless::is_digest(self.name)
-            && ((named && length >= 24 && !is_uuid(self.body)) || (self.is_marked() && length >= 20))
+            && ((named && length >= 24 && !is_uuid(self.body))
+                || (self.is_marked() && length >= 20))
     }
 
     /// Whether the name has a part that only names of secrets have.
@@ -300,4 +308,50 @@ fn best(run: &str, from: usize) -> Option<Stretch> {
         start += piece.len();
     }
     best.filter(|best| best.end > best.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::{draw, redact, scan};
+
+    #[test]
+    fn a_token_of_a_service_unknown_to_us_is_masked_whole() {
+        for (prefix, length) in [("zylo_", 36), ("zylo_live_", 24), ("ZYLO-", 30), ("zy.v1.", 40)] {
+            let token = draw(prefix, length, 11);
+            for (source, masked) in [
+                (format!("try {token}, please"), "try [redacted:token], please"),
+                (format!("connect(\"{token}\")"), "connect(\"[redacted:token]\")"),
+                (format!("\\n{token}\\n"), "\\n[redacted:token]\\n"),
+            ] {
+                assert_eq!(redact(&source).text, masked, "{source}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_draw_without_a_name_needs_more() {
+        assert_eq!(scan(&format!("here: {}", draw("", 32, 12))).len(), 1);
+        assert!(scan(&format!("here: {}", draw("", 12, 12))).is_empty());
+    }
+
+    #[test]
+    fn files_paths_numbers_and_things_are_left() {
+        let drawn = draw("", 24, 13);
+        for source in [
+            format!("dist/app.{drawn}.js"),
+            format!("/var/cache/{drawn}/x"),
+            format!("https://docs.example/d/{drawn}"),
+            format!("ann+{drawn}@host"),
+            format!("\"id\": \"{drawn}\""),
+            format!("msg_{drawn} was delivered"),
+            format!("\"nextPageToken\": \"{drawn}\""),
+            "0x0fc94e3bf4e9ab32866458cd56f5e605".to_owned(),
+            "6fd4a2c9-4a1b-4c2d-8e3f-7f6951a988e6".to_owned(),
+            "sha512-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c".to_owned(),
+        ] {
+            let found = scan(&source);
+            let secret = found.iter().any(|found| found.kind == "token");
+            assert!(!secret, "{source}: {found:?}");
+        }
+    }
 }

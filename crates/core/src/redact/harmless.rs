@@ -28,9 +28,7 @@ pub(super) fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
         after += 1;
     }
     let decoded = text.has(after, "| base64") || text.has(after, "|base64");
-    decoded
-        || is_labelled(before, CONTENTS)
-        || is_line_of_block(text, start, end)
+    decoded || is_labelled(before, CONTENTS) || is_line_of_block(text, start, end)
 }
 
 /// Whether the value is a word of a program: `total = a1B2…;`, with space around and no quotes.
@@ -91,7 +89,8 @@ pub(super) fn is_digest(name: &str) -> bool {
 
 /// Whether the name just before the value is one of harmless values: `"id": "…"`, `commit …`.
 fn is_labelled(line: &str, labels: &[&str]) -> bool {
-    let head = line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\', '+']);
+    let head =
+        line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\', '+']);
     let head = head.strip_suffix(" is").unwrap_or(head);
     let name = head.rsplit(|letter: char| !is_of_name(letter)).next().unwrap_or("");
     let mut parts = key::parts(name);
@@ -114,7 +113,8 @@ fn is_in_address(text: Text<'_>, start: usize) -> bool {
 
 /// Whether the value fills a line among others of its kind, as certificates and attachments do.
 fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
-    let alone = matches!(text.before(start), b'\n' | 0 | b' ') && matches!(text.at(end), b'\n' | b'\r' | 0);
+    let alone =
+        matches!(text.before(start), b'\n' | 0 | b' ') && matches!(text.at(end), b'\n' | b'\r' | 0);
     if !alone {
         return false;
     }
@@ -128,8 +128,42 @@ fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
 
 /// Whether the value is base64 of something readable, other than the JSON of a token.
 pub(super) fn is_encoded_text(value: &str) -> bool {
-    !value.starts_with("eyJ") && header::decode(value).is_some_and(|plain| {
-        let readable = |byte: &u8| (b' '..=b'~').contains(byte) || matches!(byte, b'\n' | b'\t' | b'\r' | 0);
-        plain.len() >= 12 && plain.iter().filter(|byte| readable(byte)).count() * 20 > plain.len() * 19
-    })
+    !value.starts_with("eyJ")
+        && header::decode(value).is_some_and(|plain| {
+            let readable = |byte: &u8| {
+                (b' '..=b'~').contains(byte) || matches!(byte, b'\n' | b'\t' | b'\r' | 0)
+            };
+            plain.len() >= 12
+                && plain.iter().filter(|byte| readable(byte)).count() * 20 > plain.len() * 19
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_digests_and_ids_are_known_in_every_notation() {
+        for line in ["\"id\": \"", "commit ", "node_id=", "ETag: \"", "x-amz-id-2: ", "wallet is "]
+        {
+            assert!(is_identifier(Text(line), (line.len(), line.len())), "{line}");
+        }
+        for line in ["try ", "login ", "value: \"", "set it to `"] {
+            assert!(!is_identifier(Text(line), (line.len(), line.len())), "{line}");
+        }
+    }
+
+    #[test]
+    fn encoded_text_is_no_draw() {
+        assert!(is_encoded_text("aGVsbG8gd29ybGQsIHRoaXMgaXMgdGV4dA=="));
+        assert!(!is_encoded_text(&crate::redact::draw("", 36, 5)));
+    }
+
+    #[test]
+    fn lines_of_a_certificate_are_data() {
+        let line = "c29tZSBsaW5lcyBvZiBhIGNlcnRpZmljYXRlIHRoYXQgaXMgbm9uZQ".repeat(2);
+        let text = format!("-----BEGIN CERTIFICATE-----\n{line}\n{line}\n");
+        let start = text.find('\n').unwrap_or(0) + 1;
+        assert!(is_data(Text(&text), (start, start + line.len())));
+    }
 }

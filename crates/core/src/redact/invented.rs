@@ -26,7 +26,9 @@ impl Chance {
     /// A made-up name, as services have.
     fn name(&mut self) -> String {
         let length = 1 + self.below(2);
-        (0..length).map(|_| self.of(&["ac", "bor", "fil", "nov", "ral", "ze", "kly", "tim"])).collect()
+        (0..length)
+            .map(|_| self.of(&["ac", "bor", "fil", "nov", "ral", "ze", "kly", "tim"]))
+            .collect()
     }
 
     /// A made-up identifier, as programs have.
@@ -173,8 +175,17 @@ fn ordinary(chance: &mut Chance) -> String {
         14 => format!("github.com/x/y v1.2.{} h1:{}=", chance.below(99), chance.from(BASE64, 43)),
         15 => format!("pod/{word}-{}-{} Running", chance.from(LOWER, 10), chance.from(LOWER, 5)),
         16 => format!("let {word} = {}({});", chance.identifier(), chance.identifier()),
-        17 => format!("{word}@{}.{}.0-rc.1+build.{}", chance.below(30), chance.below(9), chance.below(900)),
-        18 => format!("2026-11-{:02}T10:15:{:02}.123456Z {word} started", chance.below(28), chance.below(60)),
+        17 => format!(
+            "{word}@{}.{}.0-rc.1+build.{}",
+            chance.below(30),
+            chance.below(9),
+            chance.below(900)
+        ),
+        18 => format!(
+            "2026-11-{:02}T10:15:{:02}.123456Z {word} started",
+            chance.below(28),
+            chance.below(60)
+        ),
         19 => format!("token: ${{{}}}", word.to_uppercase()),
         20 => format!("api_key = <your {word} key>"),
         21 => format!("{} {} {} {}", chance.of(WORDS), word, chance.identifier(), chance.of(WORDS)),

@@ -2,7 +2,7 @@
 
 use super::{
     fake::{is_blank, is_chosen, is_hex, is_masked, is_placeholder, is_random, is_rich},
-    text::{Class, Text, contains, is_any},
+    text::{Class, Text, contains, is_any, starts},
     value::{Joint, Value},
     words::{is_in, words},
 };
@@ -144,6 +144,38 @@ pub(super) fn is_selector(given: &str) -> bool {
         && rest.bytes().all(|byte| Class::LOWER.has(byte) || matches!(byte, b'-' | b'_'))
         && rest.contains(['-', '_']))
         || given.contains("[name=")
+}
+
+/// Whether the value is a term that holds a digit anyway.
+pub(super) fn is_term(core: &str) -> bool {
+    let terms = [
+        "base64",
+        "base32",
+        "sha",
+        "md5",
+        "utf",
+        "aes",
+        "http",
+        "oauth",
+        "1password",
+        "ipv",
+        "p2p",
+        "bcrypt",
+        "pbkdf2",
+        "argon2",
+        "rot13",
+        "k8s",
+        "i18n",
+        "version",
+        "line",
+        "step",
+        "rfc",
+        "cve",
+    ];
+    let unit = core.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let counted = unit.len() < core.len()
+        && unit.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_lowercase());
+    counted && core.len() < 20 || terms.iter().any(|term| starts(core, term))
 }
 
 #[cfg(test)]

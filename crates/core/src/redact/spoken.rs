@@ -13,7 +13,7 @@ use super::{
     text::{Class, Text},
 };
 use phrase::{Phrase, Says};
-use proof::{is_code_number, is_grouped_key, is_password, is_passphrase, is_pin};
+use proof::{is_code_number, is_grouped_key, is_passphrase, is_password, is_pin};
 
 /// How far back the words before a phrase are read.
 const REACH: usize = 48;
@@ -66,8 +66,14 @@ fn told(text: Text<'_>, phrase: Phrase, (start, end): (usize, usize), hits: &mut
         Says::Drawn if is_random(given, 12) => "token",
         Says::AnyKey if glue == Glue::Verb && is_random(given, 16) => "token",
         Says::Key if is_grouped_key(given) => "token",
-        Says::Key if glue != Glue::Space && phrase.words.contains(' ') && is_password(given, true) => "password",
-        Says::Pin if phrase::is_pin(text, (start, end), before, glue) && is_pin(given) => "passcode",
+        Says::Key
+            if glue != Glue::Space && phrase.words.contains(' ') && is_password(given, true) =>
+        {
+            "password"
+        }
+        Says::Pin if phrase::is_pin(text, (start, end), before, glue) && is_pin(given) => {
+            "passcode"
+        }
         Says::OneTime => return codes(text, from, 3, hits),
         Says::Card if (3..=4).contains(&given.len()) && is_pin_digits(given) => "passcode",
         Says::Code => match phrase::owner(before) {
@@ -108,8 +114,9 @@ fn glue(text: Text<'_>, end: usize) -> Option<(Glue, usize)> {
         if let Some(mark) = phrase::MARKS.iter().find(|mark| text.has(at, mark)) {
             at += mark.len();
             (glue, moved) = (Glue::Mark, true);
-        } else if let Some(verb) =
-            phrase::VERBS.iter().find(|verb| (moved || !verb.is_ascii()) && text.has_any_case(at, verb))
+        } else if let Some(verb) = phrase::VERBS
+            .iter()
+            .find(|verb| (moved || !verb.is_ascii()) && text.has_any_case(at, verb))
         {
             at += verb.len();
             moved = true;
@@ -177,7 +184,8 @@ fn backwards(text: Text<'_>, (start, end): (usize, usize), hits: &mut Hits) {
     let stop = text.find(end, REACH, b".\n;").unwrap_or_else(|| text.len().min(end + REACH));
     let rest = text.cut(end, stop).to_ascii_lowercase();
     let named = ["code", "otp", "pin", "passcode", "password"];
-    if !rest.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| named.contains(&word)) {
+    if !rest.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| named.contains(&word))
+    {
         return;
     }
     let given = text.back(start, 24).trim_end();
@@ -216,12 +224,108 @@ fn pair(text: Text<'_>, at: usize, hits: &mut Hits) {
 
 /// Several words that open something together.
 fn passphrase(text: Text<'_>, from: usize, quoted: bool, glue: Glue, hits: &mut Hits) {
-    let end = text.find(from, LONGEST, b"\n\r\"'`").unwrap_or_else(|| text.len().min(from + LONGEST));
+    let end =
+        text.find(from, LONGEST, b"\n\r\"'`").unwrap_or_else(|| text.len().min(from + LONGEST));
     let given = text.cut(from, end);
     let word = given.split(' ').next().unwrap_or("");
     if glue != Glue::Space && is_passphrase(given, quoted) {
         hits.named("password", from, end);
     } else if is_password(word, glue == Glue::Space) {
         hits.named("password", from, from + word.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::{redact, scan};
+
+    #[test]
+    fn passwords_are_told_in_many_ways_and_languages() {
+        for source in [
+            "pw is #",
+            "the pw: #",
+            "Password - #",
+            "wifi pw #",
+            "type # into the password field",
+            "fill the password field with #",
+            "reset my password to #",
+            "login ann / #",
+            "credentials: ann / #",
+            "log in with ann:#",
+            "Das Passwort ist #",
+            "la contraseña es #",
+            "le mot de passe est #",
+            "mot de passe : #",
+            "a senha é #",
+            "пароль: #",
+            "密码是 #",
+            "パスワードは # です",
+            "비밀번호: #",
+            "hasło: #",
+            "şifre: #",
+        ] {
+            let text = source.replace('#', "tr0ub4dor");
+            assert_eq!(redact(&text).text, source.replace('#', "[redacted:password]"));
+        }
+        assert_eq!(
+            redact("passphrase: correct horse battery staple").text,
+            "passphrase: [redacted:password]"
+        );
+    }
+
+    #[test]
+    fn codes_are_told_in_many_ways() {
+        for (source, code) in [
+            ("code #", "482913"),
+            ("Your verification code is #", "482913"),
+            ("PIN #", "4821"),
+            ("use code # to sign in", "482913"),
+            ("# is your Acme login code", "482913"),
+            ("my pin is #", "4821"),
+            ("OTP #", "482913"),
+            ("2FA code: #", "771 204"),
+            ("door code is #", "4821"),
+            ("CVV #", "921"),
+            ("recovery code: #", "8f3k-29dl-1m4n"),
+            ("{\"pin\": \"#\"}", "4821"),
+            ("<otp>#</otp>", "482913"),
+            ("--pin #", "4821"),
+        ] {
+            assert_eq!(
+                redact(&source.replace('#', code)).text,
+                source.replace('#', "[redacted:passcode]")
+            );
+        }
+    }
+
+    #[test]
+    fn talk_of_passwords_and_other_codes_is_left() {
+        for source in [
+            "the password is required",
+            "your pw is too short!",
+            "password policy 2024",
+            "set the password to something strong",
+            "Passwort vergessen",
+            "the pw manager is 1Password",
+            "type your name into the password field",
+            "exit code 127",
+            "error code 482913",
+            "zip code 90210",
+            "promo code SUMMER20",
+            "\"code\": 404",
+            "code: E0432",
+            "GPIO pin 4821",
+            "pin 13 on the board",
+            "OTP sent to your phone",
+            "pass 12345 tests",
+            "the secret is out",
+            "passphrase: enter the one you were given",
+            "credentials: see the vault",
+            "the key is to be patient",
+            "password is base64-encoded",
+            "login failed: 3/4 tries",
+        ] {
+            assert!(scan(source).is_empty(), "{source}: {}", redact(source).text);
+        }
     }
 }

@@ -136,19 +136,60 @@ pub(super) fn at(text: Text<'_>, index: usize) -> Option<Phrase> {
 }
 
 /// Marks that give a value.
-pub(super) const MARKS: &[&str] = &[":", "=", "->", "=>", "\u{2013}", "\u{2014}", "\u{2192}", "\u{ff1a}", "- "];
+pub(super) const MARKS: &[&str] =
+    &[":", "=", "->", "=>", "\u{2013}", "\u{2014}", "\u{2192}", "\u{ff1a}", "- "];
 
 /// Words that give one, and nouns that may stand before those.
 pub(super) const VERBS: &[&str] = &[
-    "is now ", "is ", "is:", "was ", "are ", "set to ", "changed to ", "should be ", "will be ", "to ",
-    "ist ", "lautet ", "es ", "est ", "é ", "è ", "är ", "er ", "jest ", "to jest ", "это ", "是", "为",
-    "は", "은 ", "는 ", "with ", "field ", "field: ", "box ", "input ", "code ", "codes ", "code: ", "codes: ",
-    "code=", "token ", "token: ", "pin ", "number ", "again ",
+    "is now ",
+    "is ",
+    "is:",
+    "was ",
+    "are ",
+    "set to ",
+    "changed to ",
+    "should be ",
+    "will be ",
+    "to ",
+    "ist ",
+    "lautet ",
+    "es ",
+    "est ",
+    "é ",
+    "è ",
+    "är ",
+    "er ",
+    "jest ",
+    "to jest ",
+    "это ",
+    "是",
+    "为",
+    "は",
+    "은 ",
+    "는 ",
+    "with ",
+    "field ",
+    "field: ",
+    "box ",
+    "input ",
+    "code ",
+    "codes ",
+    "code: ",
+    "codes: ",
+    "code=",
+    "token ",
+    "token: ",
+    "pin ",
+    "number ",
+    "again ",
 ];
 
 /// Whether the word between is a noun, which gives nothing.
 pub(super) fn is_noun(verb: &str) -> bool {
-    is_any(verb.trim(), &["field", "box", "input", "code", "codes", "token", "pin", "number", "again"])
+    is_any(
+        verb.trim(),
+        &["field", "box", "input", "code", "codes", "token", "pin", "number", "again"],
+    )
 }
 
 /// Whose code it is.
@@ -197,7 +238,12 @@ words! {
 }
 
 /// Whether `pin` means a number to type and not one of a board, or to pin.
-pub(super) fn is_pin(text: Text<'_>, (start, end): (usize, usize), before: &str, glue: Glue) -> bool {
+pub(super) fn is_pin(
+    text: Text<'_>,
+    (start, end): (usize, usize),
+    before: &str,
+    glue: Glue,
+) -> bool {
     let shouted = text.cut(start, end).bytes().all(|byte| !byte.is_ascii_lowercase());
     let option = before.ends_with("--") || before.ends_with(['"', '\'', '<', '?', '&', '_']);
     let word = before.trim_end().rsplit([' ', '\n', '"']).next().unwrap_or("");

@@ -2,8 +2,8 @@
 
 use crate::redact::{
     fake::{is_blank, is_chosen, is_placeholder},
-    plausible::is_naming,
-    text::{Class, starts},
+    plausible::{is_naming, is_term},
+    text::Class,
     words::{is_in, words},
 };
 
@@ -28,7 +28,9 @@ fn is_chain(core: &str) -> bool {
     let words: Vec<&str> = core.split('-').collect();
     words.len() >= 3
         && core.len() >= 16
-        && words.iter().all(|word| word.len() >= 4 && word.bytes().all(|byte| Class::LOWER.has(byte)))
+        && words
+            .iter()
+            .all(|word| word.len() >= 4 && word.bytes().all(|byte| Class::LOWER.has(byte)))
 }
 
 /// Whether the value is a piece of a program, a path or an address.
@@ -57,18 +59,6 @@ fn is_version(given: &str) -> bool {
     rest.contains('.') && rest.split('.').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether the value is a term that holds a digit anyway.
-fn is_term(core: &str) -> bool {
-    let terms = [
-        "base64", "base32", "sha", "md5", "utf", "aes", "http", "oauth", "1password", "ipv", "p2p",
-        "bcrypt", "pbkdf2", "argon2", "rot13", "k8s", "i18n", "version", "line", "step", "rfc", "cve",
-    ];
-    let unit = core.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let counted = unit.len() < core.len()
-        && unit.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_lowercase());
-    counted && core.len() < 20 || terms.iter().any(|term| starts(core, term))
-}
-
 /// Whether the value is four to eight digits that do not name a year.
 pub(super) fn is_pin(given: &str) -> bool {
     (4..=8).contains(&given.len()) && given.bytes().all(|byte| byte.is_ascii_digit())
@@ -78,7 +68,12 @@ pub(super) fn is_pin(given: &str) -> bool {
 pub(super) fn is_code_number(given: &str, least: usize) -> bool {
     let bare = given.trim_end_matches('#');
     let bare = match bare.split_once('-') {
-        Some((mark, rest)) if mark.len() == 1 && Class::UPPER.has(mark.as_bytes().first().copied().unwrap_or(0)) => rest,
+        Some((mark, rest))
+            if mark.len() == 1
+                && Class::UPPER.has(mark.as_bytes().first().copied().unwrap_or(0)) =>
+        {
+            rest
+        }
         _ => bare,
     };
     let digits = bare.bytes().filter(u8::is_ascii_digit).count();
