@@ -123,6 +123,7 @@ impl<'a> Token<'a> {
                     || harmless::is_data(text, place)
                     || harmless::is_word_of_code(text, place)
                     || is_wallet(self.body)
+                    || is_sortable(self.body)
             }
         }
     }
@@ -144,9 +145,13 @@ impl<'a> Token<'a> {
 
     /// Whether slashes part words rather than base64.
     fn is_path(&self) -> bool {
-        self.body.contains('/')
-            && (!self.name.is_empty()
-                || self.body.split('/').any(|part| part.len() >= 4 && evidence(part) <= 0))
+        let written: usize = self
+            .body
+            .split('/')
+            .filter(|part| part.len() >= 3 && evidence(part) <= 0)
+            .map(str::len)
+            .sum();
+        self.body.contains('/') && written * 4 > self.body.len()
     }
 
     /// Whether the evidence is enough for what the name and the alphabet say.
@@ -164,6 +169,9 @@ impl<'a> Token<'a> {
         if !cases && !digits {
             return marked && length >= 20 && self.evidence >= 200;
         }
+        if is_glued(self.body) {
+            return true;
+        }
         if self.body.bytes().all(|byte| Class::ANY_HEX.has(byte) || matches!(byte, b'-' | b'_')) {
             return self.is_coded(length);
         }
@@ -171,8 +179,7 @@ impl<'a> Token<'a> {
             (_, true) => length >= 14 && self.evidence >= 100 && bits(4),
             (false, _) => length >= 18 && self.evidence >= 150 && bits(4),
             (true, _) if cases && digits => length >= 20 && self.evidence >= 220 && bits(6),
-            (true, _) if is_glued(self.body) => true,
-            (true, _) if digits => length >= 24 && self.evidence >= 240 && bits(6),
+            (true, _) if digits => length >= 20 && self.evidence >= 240 && bits(6),
             (true, _) => length >= 28 && self.evidence >= 400,
         }
     }
@@ -181,14 +188,16 @@ impl<'a> Token<'a> {
     fn is_coded(&self, length: usize) -> bool {
         let last = self.name.split(['_', '-', '.']).rfind(|part| !part.is_empty()).unwrap_or("");
         let code = last.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
-            && !last.bytes().all(|byte| Class::ANY_HEX.has(byte));
+            && !last.bytes().all(|byte| Class::ANY_HEX.has(byte))
+            || evidence(last) > 10;
         // Nothing that digests are is as long.
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
+        let least = if code && odd { 18 } else { 24 };
         let word = !last.bytes().all(|byte| byte.is_ascii_digit());
         let named = (self.name.ends_with('_') && word)
             || (self.name.ends_with(['-', '.']) && (odd || code));
         !harmless::is_digest(self.name)
-            && ((named && length >= 24 && !is_uuid(self.body))
+            && ((named && length >= least && !is_uuid(self.body))
                 || (self.is_marked() && length >= 20))
     }
 
@@ -212,13 +221,12 @@ fn weigh(piece: &str) -> i32 {
     if own < floor && digits { floor } else { own }
 }
 
-/// Whether a short name runs into hexadecimal digits.
+/// Whether a short name of letters runs into small hexadecimal digits.
 fn is_glued(piece: &str) -> bool {
-    let name = piece.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
-    let name = if name.is_empty() { piece.get(..2).unwrap_or("") } else { name };
+    let name = piece.trim_end_matches(|letter: char| matches!(letter, '0'..='9' | 'a'..='f'));
     (2..=6).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && piece.len() - name.len() >= 31
+        && piece.len() - name.len() >= 28
 }
 
 fn is_all_hex(piece: &str) -> bool {
@@ -240,6 +248,13 @@ fn is_wallet(body: &str) -> bool {
     ((26..=35).contains(&body.len()) && body.starts_with(['1', '3'])
         || body.len() == 46 && body.starts_with("Qm"))
         && is_base58(body)
+}
+
+/// Whether the body is a number that starts with the time, as logs and stores sort by.
+fn is_sortable(body: &str) -> bool {
+    body.len() == 26
+        && body.starts_with("01")
+        && body.bytes().all(|byte| Class::UPPER_NUM.has(byte) && !b"ILOU".contains(&byte))
 }
 
 fn is_base58(body: &str) -> bool {

@@ -72,7 +72,7 @@ words! {
     OBJECTS = "\
     acct asst batch call card ch channel chat chatcmpl chunk cmpl comment conv conversation cs cus \
     cust customer doc event evt file fp ft in inv invoice item job li log mem message msg obj order \
-    org page part pi plan pm post price prod product proj project re rec ref req request resp \
+    org page part pi plan pm post price prod product proj project rec ref req request resp \
     response row rs run seti span step sub task team thread toolu trace tx txn upload ws"
 }
 

@@ -2,7 +2,12 @@
 //!
 //! The tables of providers are left out, so that every service is one nobody has heard of.
 
-use super::scan_without_table;
+use super::{
+    provider::PROVIDERS,
+    scan_without_table,
+    text::Class,
+    token::{OPEN, Part},
+};
 
 /// A small generator, so that a failure can be repeated.
 struct Chance(u64);
@@ -205,4 +210,52 @@ fn generated_ordinary_text_is_left() {
         }
     }
     assert!(changed.len() <= 30, "{} of 3000 changed: {changed:#?}", changed.len());
+}
+
+/// A token of the form of a row of the table.
+fn of_row(chance: &mut Chance, prefix: &str, parts: &[Part]) -> String {
+    let mut token = prefix.to_owned();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => token.push_str(literal),
+            Part::Run(class, least, most) => {
+                let most = if *most == OPEN { least + 20 } else { *most };
+                let length = least + chance.below(most - least + 1);
+                token.push_str(&chance.from(&alphabet(*class), length));
+            }
+            Part::Tail(tail) => {
+                token.truncate(token.len() - tail.len());
+                token.push_str(tail);
+            }
+        }
+    }
+    token
+}
+
+/// The letters, digits and marks of a class, without those that end a sentence or escape.
+fn alphabet(class: Class) -> String {
+    let plain = |byte: &u8| class.has(*byte) && !b".% \t\n\r=".contains(byte);
+    (0..128).filter(plain).map(char::from).collect()
+}
+
+#[test]
+fn tokens_of_the_table_are_found_without_the_table() {
+    let mut chance = Chance(5);
+    let (mut found, mut rounds) = (0, 0);
+    let mut missed = Vec::new();
+    for row in PROVIDERS {
+        for _ in 0..20 {
+            let token = of_row(&mut chance, row.prefix, row.parts);
+            let name = chance.name();
+            let contexts = if chance.below(2) == 0 { NAMED } else { ALONE };
+            let text = chance.of(contexts).replace("NAME", &name).replace('#', &token);
+            let hit = scan_without_table(&text).iter().any(|found| found.kind != "email");
+            rounds += 1;
+            found += usize::from(hit);
+            if !hit {
+                missed.push(text);
+            }
+        }
+    }
+    assert!(found * 10 >= rounds * 9, "{found} of {rounds}; missed {missed:#?}");
 }
