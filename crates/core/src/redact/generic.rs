@@ -192,12 +192,12 @@ impl<'a> Token<'a> {
             || evidence(last) > 10;
         // Nothing that digests are is as long.
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
-        let least = if code && odd { 18 } else { 24 };
+        let enough = if code && odd { 18 } else { 24 };
         let word = !last.bytes().all(|byte| byte.is_ascii_digit());
         let named = (self.name.ends_with('_') && word)
             || (self.name.ends_with(['-', '.']) && (odd || code));
         !harmless::is_digest(self.name)
-            && ((named && length >= least && !is_uuid(self.body))
+            && ((named && length >= enough && !is_uuid(self.body))
                 || (self.is_marked() && length >= 20))
     }
 

@@ -25,13 +25,14 @@ const LONGEST: usize = 80;
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     let mut index = 0;
     while index < text.len() {
-        let Some(phrase) = phrase::at(text, index) else {
-            index += 1;
-            continue;
-        };
-        let end = index + phrase.words.len();
-        told(text, phrase, (index, end), hits);
-        index = end;
+        if let Some(phrase) = phrase::at(text, index) {
+            let end = index + phrase.words.len();
+            told(text, phrase, (index, end), hits);
+            index = end;
+        } else {
+            // No phrase starts within a word.
+            index = text.run(index, Class::WORD).max(index + 1);
+        }
     }
 }
 

@@ -92,22 +92,22 @@ const LISTS: [(&[&str], Says); 11] = [
     (YOURS, Says::Yours),
 ];
 
-/// The bytes that phrases start with, in both cases.
-const STARTS: [bool; 256] = starts();
+/// For each byte, in both cases, a bit for every list that has a phrase starting with it.
+static STARTS: [u16; 256] = starts();
 
 #[expect(
     clippy::indexing_slicing,
     reason = "runs at compile time, where out of bounds is a build error"
 )]
-const fn starts() -> [bool; 256] {
-    let mut starts = [false; 256];
+const fn starts() -> [u16; 256] {
+    let mut starts = [0; 256];
     let mut list = 0;
     while list < LISTS.len() {
         let mut at = 0;
         while at < LISTS[list].0.len() {
             let first = LISTS[list].0[at].as_bytes()[0];
-            starts[first as usize] = true;
-            starts[first.to_ascii_uppercase() as usize] = true;
+            starts[first as usize] |= 1 << list;
+            starts[first.to_ascii_uppercase() as usize] |= 1 << list;
             at += 1;
         }
         list += 1;
@@ -118,21 +118,33 @@ const fn starts() -> [bool; 256] {
 /// The phrase that stands there, the longest if there are more.
 pub(super) fn at(text: Text<'_>, index: usize) -> Option<Phrase> {
     let first = text.at(index);
-    if !STARTS.get(usize::from(first)).is_some_and(|starts| *starts) {
+    let lists = STARTS.get(usize::from(first)).copied().unwrap_or(0);
+    if lists == 0 {
         return None;
     }
     let before = text.before(index);
     if first.is_ascii() && (Class::WORD.has(before) || before >= 0x80) {
         return None;
     }
-    let fits = |words: &&&str| {
-        let end = index + words.len();
-        text.has_any_case(index, words) && !(words.is_ascii() && Class::WORD.has(text.at(end)))
-    };
-    let found = LISTS.iter().flat_map(|(list, says)| {
-        list.iter().filter(fits).map(|words| Phrase { words, says: *says })
-    });
-    found.max_by_key(|phrase| phrase.words.len())
+    let mut found: Option<Phrase> = None;
+    for (place, (list, says)) in LISTS.iter().enumerate() {
+        if lists >> place & 1 == 0 {
+            continue;
+        }
+        for words in *list {
+            let longer = found.is_none_or(|found| words.len() > found.words.len());
+            if longer && stands(text, index, words) {
+                found = Some(Phrase { words, says: *says });
+            }
+        }
+    }
+    found
+}
+
+/// Whether the words stand there, and no letter runs on from them.
+fn stands(text: Text<'_>, index: usize, words: &str) -> bool {
+    text.has_any_case(index, words)
+        && !(words.is_ascii() && Class::WORD.has(text.at(index + words.len())))
 }
 
 /// Marks that give a value.
