@@ -215,10 +215,18 @@ words! {
 
 /// The evidence for a piece; hexadecimal digits are few, and their order says little.
 fn weigh(piece: &str) -> i32 {
-    let own = evidence(piece);
+    let own = evidence(piece).max(evidence(headless(piece)));
     let digits = is_glued(piece) || (piece.len() >= 16 && is_all_hex(piece));
     let floor = i32::try_from(piece.len() * 8).unwrap_or(0);
     if own < floor && digits { floor } else { own }
+}
+
+/// The piece without the capitals that lead it, where they are a name and small letters follow.
+fn headless(piece: &str) -> &str {
+    let rest = piece.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
+    let named = (2..=6).contains(&(piece.len() - rest.len()));
+    let plain = rest.bytes().all(|byte| Class::LOWER_NUM.has(byte));
+    if named && plain { rest } else { piece }
 }
 
 /// Whether a short name of letters runs into small hexadecimal digits.

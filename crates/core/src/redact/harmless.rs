@@ -56,7 +56,7 @@ words! {
     LABELS = "\
     address b bh boundary cid cursor distribution etag guid id ident identifier ids index invoice \
     keyid location order path peer ref reference rev serial tag trace traceparent transaction tx txid uid url uuid \
-    v version wallet"
+    version wallet"
 }
 
 words! {

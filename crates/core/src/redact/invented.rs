@@ -244,7 +244,7 @@ fn tokens_of_the_table_are_found_without_the_table() {
     let (mut found, mut rounds) = (0, 0);
     let mut missed = Vec::new();
     for row in PROVIDERS {
-        for _ in 0..20 {
+        for _ in 0..10 {
             let token = of_row(&mut chance, row.prefix, row.parts);
             let name = chance.name();
             let contexts = if chance.below(2) == 0 { NAMED } else { ALONE };
