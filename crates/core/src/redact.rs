@@ -17,9 +17,14 @@
 mod assign;
 mod block;
 mod call;
+mod chance;
 mod command;
 mod fake;
+mod generic;
+mod harmless;
 mod header;
+#[cfg(test)]
+mod invented;
 mod key;
 mod manifest;
 mod personal;
@@ -27,6 +32,7 @@ mod plausible;
 mod prose;
 mod provider;
 mod shape;
+mod spoken;
 mod text;
 mod token;
 mod value;
@@ -162,12 +168,29 @@ fn look(text: &str) -> Vec<Found> {
     let mut hits = Hits::default();
     let text = Text(text);
     token::find(text, &mut hits);
-    block::find(text, &mut hits);
     shape::find(text, &mut hits);
-    web::find(text, &mut hits);
-    assign::find(text, &mut hits);
-    manifest::find(text, &mut hits);
-    personal::find(text, &mut hits);
+    look_for_any(text, token::is_near, &mut hits);
+    hits.settle(text)
+}
+
+/// Runs every detector that needs no knowledge of who hands out which tokens.
+fn look_for_any(text: Text<'_>, known: generic::Known, hits: &mut Hits) {
+    shape::standard(text, hits);
+    block::find(text, hits);
+    web::find(text, hits);
+    assign::find(text, hits);
+    manifest::find(text, hits);
+    personal::find(text, hits);
+    spoken::find(text, hits);
+    generic::find(text, known, hits);
+}
+
+/// Finds what is found without the tables of providers, for tests.
+#[cfg(test)]
+pub(crate) fn scan_without_table(text: &str) -> Vec<Found> {
+    let mut hits = Hits::default();
+    let text = Text(text);
+    look_for_any(text, |_, _| false, &mut hits);
     hits.settle(text)
 }
 
@@ -194,6 +217,11 @@ impl Hits {
     /// Records a secret known by what it is called.
     fn named(&mut self, kind: &'static str, start: usize, end: usize) {
         self.0.push(Hit { kind, start, end, concern: Concern::Secret, weight: 2 });
+    }
+
+    /// Records a secret of which only is known that it was drawn.
+    fn drawn(&mut self, start: usize, end: usize) {
+        self.0.push(Hit { kind: "token", start, end, concern: Concern::Secret, weight: 1 });
     }
 
     /// Records something about a person.

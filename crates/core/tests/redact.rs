@@ -36,7 +36,10 @@ const PIECES: &str = "password|=|:| |\n|\"|'|`|\\|token|secret key|api_key|--tok
     [redacted:password]|Authorization|Bearer|Basic|c29tZSBiYXNlNjQ|abcDEF123|\
     9f86d081884c7d659a2feaa0c55ad015|/|(|)|,|{|}|<|>|value|is|hunter22!|192.168.0.1|+49 30 901820|\
     ann|acme.io|s3|.amazonaws.com|arn:aws:|::|210987654321|Q~|!|00D|1|A|x|_|-|mnemonic|word|%3D|\
-    \\n|\u{2026}|=>|name|default|login|machine|passport|ssn|219-09-1234|identified by|auth=(|key";
+    \\n|\u{2026}|=>|name|default|login|machine|passport|ssn|219-09-1234|identified by|auth=(|key|pw|\
+    is|PIN|4821|code|482913|is your|into the|field|пароль|密码|是|passphrase|a b c d|creds|otp|to|\
+    acme_live_|zY7-|Qm|qk7RtW3pZx90LmB2vD8s|commit|\"id\": \"|sha512-|+|api key|-> |activation key|\
+    AB3DE-FGH1J-KLM5N|--with-token|?key=|string =";
 
 fn drawn(draw: &mut Draw, length: usize) -> String {
     let pieces: Vec<&str> = PIECES.split('|').chain(["|"]).collect();
@@ -119,7 +122,9 @@ const UNITS: &str = "7|A|a-|sk-|pypi-Ag|ghp_a_|eyJ-|eyJa.|$1$|1Q~|password=|pass
     phone 1234567 |ssn 123456788 |mnemonic |word |Authorization: Bearer |Cookie: a=|login(\"a\",|\
     auth=(\"a\", \"b\"|[redacted:x]|\n|\\|'|\"|(|é|a.b.c.|key: |AA99 |name: API_KEY\nvalue: |\
     live_1_|https://hooks.slack.com/services/|IDENTIFIED BY '|machine a login b password |\
-    password=hunter22! |219-09-1234 |a:b::c:::|Private-Lines: 1\n|{\"a\":|0x";
+    password=hunter22! |219-09-1234 |a:b::c:::|Private-Lines: 1\n|{\"a\":|0x|a1B2c3D4|acme_|a_b1-|\
+    a1.|a1/|a1+|qk7RtW3pZx90LmB2vD8s |qk7RtW3pZx90LmB2vD8s\n|code 482913 |code 123 |is your |pw is |\
+    login a/|passphrase: a b c d |passphrase |пароль |密码是|OTP 123 |codes: |--with-token |echo a |?key=";
 
 #[test]
 fn time_grows_with_the_text_and_no_faster() {

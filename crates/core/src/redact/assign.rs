@@ -87,11 +87,18 @@ struct Scan<'a, 'h> {
 impl Scan<'_, '_> {
     fn name(&mut self, name: Name) {
         let text = self.text;
+        // The kind in a mask is no name: what follows `[redacted:password]` is not its value.
+        if text.back(name.start, 10) == "[redacted:" {
+            return;
+        }
         let [second, first] = self.previous;
         self.previous = [first, Some(name)];
         let word = text.cut(name.start, name.end);
         self.commands.word(text, name.start, name.end, self.hits);
         header::scheme(text, word, name.end, self.hits);
+        if name.flag && is_in(word, PIPED) {
+            command::piped_in(text, name.start, self.hits);
+        }
         if text.at(name.end) == b'(' {
             call::find(text, word, name.end, self.hits);
         }
@@ -102,6 +109,9 @@ impl Scan<'_, '_> {
             return;
         }
         let words = words(text, name, [second, first]);
+        if is_any(word, &["key"]) && matches!(text.before(name.start), b'?' | b'&') {
+            return self.value(Key::Token, name, &words);
+        }
         if key::is_published_user(word, &words) {
             self.published_user(name);
         }
@@ -168,7 +178,8 @@ impl Scan<'_, '_> {
                 Key::Token => is_token(value, given) || is_formatted(words, given),
                 Key::Vendor => is_vendor(value, given, words),
                 Key::Other => {
-                    is_random(given, 20) && !is_hex(given) && !is_uuid(given) && !is_literal(given)
+                    let hex = is_hex(given) && (given.len() < 32 || words.len() > 2);
+                    is_random(given, 16) && !hex && !is_uuid(given) && !is_literal(given)
                 }
                 Key::Account => {
                     given.len() == 12 && given.bytes().all(|byte| byte.is_ascii_digit())
@@ -201,12 +212,12 @@ impl Scan<'_, '_> {
             Joint::Comma => value.quoted && is_argument(text, name, value),
             Joint::Default | Joint::Compare => value.quoted,
             Joint::Call => value.quoted && !key::is_query(words) && !is_verb(words),
-            Joint::Tag => text.has(value.end, "</"),
+            Joint::Tag => text.has(text.run_within(value.end, Class::BLANK, 48), "</"),
             Joint::Space => {
                 let next = text.at(value.start);
                 let spoken = words.len() > 1 || !is_verb(words);
                 let stated = value.quoted && text.before(value.start) != b'`' && spoken;
-                let drawn = is_random(text.cut(value.start, value.end), 20) && spoken;
+                let drawn = is_random(text.cut(value.start, value.end), 16) && spoken;
                 (name.flag && next != b'-')
                     || stated
                     || drawn
@@ -317,8 +328,9 @@ fn is_joined(text: Text<'_>, name: Name) -> bool {
                 b'=' | b':' | b'!' | b'?' | b'+' | b'|' | b'"' | b'\'' | b'(' | b'v' | b'V' | b'a'
             );
             joint
+                || text.has(text.run_within(name.end, Class::SPACE, 48), "string =")
                 || name.flag
-                || is_in(text.cut(name.start, name.end), SPOKEN)
+                || is_spoken(text.cut(name.start, name.end))
                 || is_recipe(text, name.start)
         }
         _ => false,
@@ -331,8 +343,19 @@ words! {
 }
 
 words! {
+    /// Options that say a secret comes from what is piped in.
+    PIPED = "api-key-stdin pass-stdin password-stdin secret-stdin token-stdin with-token"
+}
+
+words! {
     /// Names that may be followed by their value without a joint, or by words about it.
     SPOKEN = "apikey credentials key passphrase passwd password passwords pwd secret token"
+}
+
+/// Whether the name may be followed by its value and nothing between: `token …`, `set X_TOKEN …`.
+fn is_spoken(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    is_in(last, SPOKEN) && (last.len() == name.len() || !is_any(last, &["key"]))
 }
 
 /// Whether the name stands in `ENV NAME value` of a container's recipe.

@@ -310,6 +310,11 @@ fn piped(text: Text<'_>, start: usize, found: impl FnOnce(&str, usize)) {
     found(word, from + at);
 }
 
+/// Masks what is piped into a command with an option that takes a secret so.
+pub(super) fn piped_in(text: Text<'_>, start: usize, hits: &mut Hits) {
+    piped(text, start, |word, at| password(word, at, hits));
+}
+
 /// `user/password@database`
 fn slash(word: &str, at: usize, hits: &mut Hits) {
     let Some((user, rest)) = word.split_once('/') else { return };

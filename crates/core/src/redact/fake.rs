@@ -3,6 +3,7 @@
 //! Nothing here knows where a value was found; the detectors ask as much as their context needs.
 
 use super::{
+    chance::is_drawn,
     text::{Class, contains, starts},
     words::{is_in, words},
 };
@@ -143,10 +144,25 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
         && value.bytes().all(|byte| {
             Class::ANY64.has(byte) || matches!(byte, b'.' | b'~' | b'!' | b'|' | b':' | b'$')
         })
-        && is_mixed(value)
+        && (is_mixed(value) || is_drawn(value, 12))
         && !is_path(value)
         && !is_fingerprint(value)
+        && !is_own_id(value)
         && !is_placeholder(value)
+}
+
+words! {
+    /// What ids of ours start with.
+    OWN_IDS = "act apr dev fil key rem ses usr wsp"
+}
+
+/// Whether the value is an id of ours, which people copy and links carry: it opens nothing.
+pub(super) fn is_own_id(value: &str) -> bool {
+    value.split_once('_').is_some_and(|(name, number)| {
+        is_in(name, OWN_IDS)
+            && number.len() == 26
+            && number.bytes().all(|byte| Class::LOWER_NUM.has(byte) && !b"ilou".contains(&byte))
+    })
 }
 
 /// Whether the value is bytes with colons between, as the fingerprints of keys are written.

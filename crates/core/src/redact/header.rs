@@ -3,6 +3,7 @@
 use super::{
     Hits,
     fake::{is_blank, is_placeholder, is_random},
+    harmless::is_encoded_text,
     text::{Class, Text, is_any, starts},
     words::{is_in, words},
 };
@@ -62,7 +63,7 @@ fn credential(text: Text<'_>, scheme: &str, scheme_end: usize, hits: &mut Hits) 
         return;
     }
     if is_any(scheme, &["basic"]) {
-        if is_credential_pair(given) {
+        if is_credential_pair(given) || (is_random(given, 16) && !is_encoded_text(given)) {
             hits.named("basic-auth", start, end);
         }
     } else if is_random(given, 10) {
@@ -94,7 +95,7 @@ fn is_credential_pair(encoded: &str) -> bool {
 }
 
 /// Decodes base64 of either alphabet.
-fn decode(encoded: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(encoded: &str) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(encoded.len());
     let (mut buffer, mut bits) = (0_u32, 0_u32);
     for byte in encoded.trim_end_matches('=').bytes() {

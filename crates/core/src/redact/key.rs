@@ -130,7 +130,7 @@ words! {
 
 /// Says what the name announces; `words` are the parts of it and of the words just before.
 pub(super) fn classify(words: &[&str]) -> Option<Key> {
-    if words.iter().any(|part| is_in(part, HARMLESS)) {
+    if is_harmless(words) {
         return None;
     }
     let mut rest = words;
@@ -187,6 +187,11 @@ pub(super) fn classify(words: &[&str]) -> Option<Key> {
         return Some(Key::Other);
     }
     is_in(last, USERS).then_some(Key::User)
+}
+
+/// Whether a part of the name says that its value opens nothing.
+pub(super) fn is_harmless(words: &[&str]) -> bool {
+    words.iter().any(|part| is_in(part, HARMLESS))
 }
 
 words! {

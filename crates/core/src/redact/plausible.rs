@@ -2,7 +2,7 @@
 
 use super::{
     fake::{is_blank, is_chosen, is_hex, is_masked, is_placeholder, is_random, is_rich},
-    text::{Class, Text, contains, is_any},
+    text::{Class, Text, contains, is_any, starts},
     value::{Joint, Value},
     words::{is_in, words},
 };
@@ -10,7 +10,7 @@ use super::{
 /// Whether a value called a secret is one.
 pub(super) fn is_secret(value: Value, given: &str) -> bool {
     if !value.quoted {
-        return is_random(given, 12) && !is_literal(given);
+        return is_random(given, 10) && !is_literal(given);
     }
     let compared = value.joint == Joint::Compare && given.len() >= 5;
     let chosen = given.len() >= 8 && is_chosen(given);
@@ -30,7 +30,7 @@ pub(super) fn is_token(value: Value, given: &str) -> bool {
         return false;
     }
     let least = match (value.quoted, value.joint) {
-        (_, Joint::Comma) => 24,
+        (_, Joint::Comma) => 16,
         (true, _) => 10,
         (false, _) => 12,
     };
@@ -95,7 +95,9 @@ pub(super) fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
         return false;
     }
     let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
-    is_random(given, 14) && (!identified || is_rich(given))
+    // `aws:` also starts the name of a resource, whose fields are many.
+    let fields = given.matches(':').count() >= 2;
+    is_random(given, 14) && !fields && (!identified || is_rich(given))
 }
 
 /// Whether an unquoted value is an expression of a program rather than a word.
@@ -142,6 +144,38 @@ pub(super) fn is_selector(given: &str) -> bool {
         && rest.bytes().all(|byte| Class::LOWER.has(byte) || matches!(byte, b'-' | b'_'))
         && rest.contains(['-', '_']))
         || given.contains("[name=")
+}
+
+/// Whether the value is a term that holds a digit anyway.
+pub(super) fn is_term(core: &str) -> bool {
+    let terms = [
+        "base64",
+        "base32",
+        "sha",
+        "md5",
+        "utf",
+        "aes",
+        "http",
+        "oauth",
+        "1password",
+        "ipv",
+        "p2p",
+        "bcrypt",
+        "pbkdf2",
+        "argon2",
+        "rot13",
+        "k8s",
+        "i18n",
+        "version",
+        "line",
+        "step",
+        "rfc",
+        "cve",
+    ];
+    let unit = core.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let counted = unit.len() < core.len()
+        && unit.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_lowercase());
+    counted && core.len() < 20 || terms.iter().any(|term| starts(core, term))
 }
 
 #[cfg(test)]

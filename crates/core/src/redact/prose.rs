@@ -4,6 +4,7 @@ use super::{
     Hits,
     fake::{is_blank, is_chosen, is_placeholder, is_random, is_rich},
     key::Key,
+    plausible::is_term,
     text::{Class, Text},
 };
 
@@ -61,8 +62,13 @@ fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {
     let given = text.cut(start, end);
     let digit = given.bytes().any(|byte| byte.is_ascii_digit());
     let code = given.contains(['(', '[', '{', '/']) || given.contains("::");
-    (given.len() >= 6 && digit && !code && is_chosen(given) && !is_placeholder(given))
-        .then_some((start, end))
+    (given.len() >= 6
+        && digit
+        && !code
+        && is_chosen(given)
+        && !is_term(given)
+        && !is_placeholder(given))
+    .then_some((start, end))
 }
 
 /// A sentence that ends in a colon, and below it a line that holds one drawn word.

@@ -12,12 +12,8 @@ use super::{
 
 /// Finds them all.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
-    json_web_tokens(text, hits);
-    let mut walked = 0;
     for (index, byte) in text.0.bytes().enumerate() {
         match byte {
-            // Every `$` of a hash looks like the start of one.
-            b'$' if index >= walked => walked = password_hash(text, index, hits),
             b'~' => azure_client_secret(text, index, hits),
             b'|' => facebook_app_token(text, index, hits),
             b':' => telegram_or_sam(text, index, hits),
@@ -28,6 +24,18 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             b'_' if text.has(index, "_mmk") => maxmind_key(text, index, hits),
             b'J' if text.has(index, "JQQJ99") => azure_key(text, index, hits),
             _ => {}
+        }
+    }
+}
+
+/// Finds the forms that are a standard and belong to no service: web tokens, password hashes.
+pub(super) fn standard(text: Text<'_>, hits: &mut Hits) {
+    json_web_tokens(text, hits);
+    let mut walked = 0;
+    for (index, _) in text.0.match_indices('$') {
+        // Every `$` of a hash looks like the start of one.
+        if index >= walked {
+            walked = password_hash(text, index, hits);
         }
     }
 }

@@ -30,6 +30,9 @@ impl Class {
     pub(super) const NAME: Self = Self(Self::URL64.0 | 128);
     /// Letters and digits, some of them percent-encoded.
     pub(super) const ESCAPED: Self = Self(Self::ALNUM.0 | 4096);
+    /// The alphabets of all tokens, without padding.
+    pub(super) const TOKEN: Self = Self(Self::URL64.0 | 128 | 256);
+    pub(super) const PADDING: Self = Self(512);
     pub(super) const DASH: Self = Self(64);
     /// Base64 broken into lines.
     pub(super) const LINES64: Self = Self(Self::BASE64.0 | 1024 | 2048);

@@ -5,7 +5,7 @@
 
 use super::{
     Hits,
-    fake::{is_flat, is_masked, is_mixed, is_placeholder, is_rich, is_thin},
+    fake::{is_flat, is_masked, is_mixed, is_rich, is_thin},
     provider::PROVIDERS,
     text::{Class, Text, contains},
 };
@@ -41,10 +41,7 @@ pub(super) enum Part {
 /// How far a run without a longest length is followed.
 pub(super) const OPEN: usize = 1024;
 
-/// How long a token of an unknown provider may be.
-const LONGEST: usize = 300;
-
-/// Finds tokens with a known prefix, and those that look like one of a provider unknown to us.
+/// Finds tokens with a known prefix.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     let mut index = 0;
     while index < text.len() {
@@ -68,7 +65,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
                 end
             }
             Outcome::Near => index + 1,
-            Outcome::Foreign => unknown(text, index, hits),
+            Outcome::Foreign => text.run(index, Class::ALNUM).max(index + 1),
         };
     }
 }
@@ -105,6 +102,20 @@ fn known(text: Text<'_>, start: usize) -> Outcome {
         }
     }
     if near { Outcome::Near } else { Outcome::Foreign }
+}
+
+/// Whether a prefix of a known provider stands there, in any case.
+///
+/// What follows it is then for the table to tell: a token of another length or alphabet than its
+/// provider hands out was made up or cut.
+pub(super) fn is_near(text: Text<'_>, start: usize) -> bool {
+    let first = text.at(start);
+    [first.to_ascii_lowercase(), first.to_ascii_uppercase()].into_iter().any(|byte| {
+        rows(byte).iter().any(|row| {
+            let prefix = row.prefix.trim_end_matches(['-', '_', '.']);
+            prefix.len() >= 3 && row.prefix.len() >= 4 && text.has_any_case(start, row.prefix)
+        })
+    })
 }
 
 /// Where a secret of ours ends. Whatever stands behind it, and however plain it looks: the form is
@@ -206,43 +217,6 @@ fn is_genuine(row: &Provider, whole: &str, body: &str) -> bool {
 fn is_worded(token: &str) -> bool {
     ["your", "here", "redacted", "changeme", "placeholder"].iter().any(|word| contains(token, word))
         && !is_rich(token)
-}
-
-/// A short lower-case name, then a long draw of letters of both cases and digits.
-///
-/// Where the name itself says that a secret follows, hexadecimal digits are enough. Returns where
-/// to go on.
-fn unknown(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
-    let end = text.run_within(start, Class::URL64, LONGEST);
-    if end - start < 27 || end - start == LONGEST {
-        return text.run(start, Class::ALNUM).max(start + 1);
-    }
-    let token = text.cut(start, end);
-    let body_at = token.rfind(['_', '-']).map_or(0, |at| at + 1);
-    let (name, body) = token.split_at_checked(body_at).unwrap_or(("", ""));
-    let named = (3..=24).contains(&name.len())
-        && name.bytes().all(|byte| Class::LOWER_NUM.has(byte) || matches!(byte, b'_' | b'-'));
-    let free = !matches!(text.before(start), b'/' | b'.' | b'@' | b'#' | b'~')
-        && !matches!(text.at(end), b'/' | b'.' | b'(' | b'@');
-    let drawn = (body.len() >= 28 && is_rich(body))
-        || (body.len() >= 24 && is_marked(name) && is_body(body));
-    if named && free && drawn && !is_placeholder(body) {
-        hits.secret("token", start, end);
-        return end;
-    }
-    text.run(start, Class::ALNUM).max(start + 1)
-}
-
-/// Whether the name has a part that only names of tokens have.
-fn is_marked(name: &str) -> bool {
-    let mut parts = name.split(['_', '-']);
-    let marks =
-        ["sk", "pat", "secret", "token", "apikey", "live", "rk", "whsec", "sak", "pk", "key"];
-    parts.any(|part| marks.contains(&part))
-}
-
-fn is_body(body: &str) -> bool {
-    super::fake::is_random(body, 24) && body.bytes().filter(u8::is_ascii_digit).count() >= 4
 }
 
 #[cfg(test)]

@@ -52,12 +52,19 @@ pub(super) fn after(text: Text<'_>, end: usize) -> Option<Value> {
     if let Some(at) = attribute(text, closed) {
         return read(text, at, Joint::Assign, true);
     }
-    let spaced = text.run_within(closed, Class::SPACE, GAP);
+    let mut spaced = text.run_within(closed, Class::SPACE, GAP);
+    // `var name string = "…"`: the type stands before the joint.
+    if text.has(spaced, "string =") {
+        spaced += "string ".len();
+    }
     let (joint, width) = joint(text, spaced, closed > end)?;
     let after = spaced + width;
     let mut start = text.run_within(after, Class::SPACE, GAP);
     if matches!(text.at(start), b'\n' | b'\r') && matches!(joint, Joint::Colon | Joint::Assign) {
         start = next_line(text, start)?;
+    }
+    if joint == Joint::Tag {
+        start = text.run_within(after, Class::BLANK, GAP);
     }
     let tight = spaced == closed && start == after;
     let value = read(text, start, joint, tight)?;

@@ -72,7 +72,7 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
                 hits.named("url-token", start, start + user.len());
             }
         }
-        None if is_random(info, 20) => hits.named("url-token", start, start + info.len()),
+        None if is_random(info, 16) => hits.named("url-token", start, start + info.len()),
         None => {}
     }
 }
