@@ -31,7 +31,8 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         return Analysis { facts: vec![fact], ..Analysis::default() };
     }
     let purpose = purpose::of_name(name);
-    let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;
+    let call = arguments::Call { owner: "", name, purpose, schema: None };
+    let mut analysis = arguments::analyze(params, call, scene).analysis;
     if is_forbidden(name) {
         analysis.facts.push(Fact::new(FactKind::NamedForbidden, name).at(span));
     } else {

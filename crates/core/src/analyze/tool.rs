@@ -10,7 +10,7 @@ use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
 use crate::analyze::{Analysis, arguments, whole};
 use crate::digest;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
 mod injection;
@@ -22,14 +22,19 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         return Analysis::default();
     };
     let purpose = purpose::of(tool, description.as_deref());
-    let arguments::Seen { mut analysis, ran } =
-        arguments::analyze(arguments, purpose, schema.as_ref(), scene);
+    let call = arguments::Call { owner: server, name: tool, purpose, schema: schema.as_ref() };
+    let arguments::Seen { mut analysis, ran, stays } = arguments::analyze(arguments, call, scene);
     let span = whole(tool);
     let shown = format!("{server}/{tool}");
+    let file = stays == Some(true) && writes_a_file(tool, purpose);
     let kinds =
-        [does(purpose, ran), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];
+        [does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];
     let told = kinds.into_iter().flatten().map(|kind| Fact::new(kind, &shown).at(span));
     analysis.facts.extend(told);
+    if file {
+        let inside = Tags::of(&[Tag::Workspace]);
+        analysis.facts.push(Fact::new(FactKind::ToolWrite, &shown).tagged(inside).at(span));
+    }
     if let Some(marker) = injection::found(description.as_deref(), schema.as_ref()) {
         analysis.facts.push(Fact::new(FactKind::ToolInjection, format!("{shown}: {marker}")));
     }
@@ -45,6 +50,16 @@ fn does(purpose: Purpose, ran: bool) -> Option<FactKind> {
         Purpose::Known(Effect::Write | Effect::Send | Effect::Pay) => Some(FactKind::ToolWrite),
         Purpose::Unknown => Some(FactKind::ToolUnknown),
     }
+}
+
+/// Whether the tool writes one file of this machine and does nothing else: `write_file`.
+fn writes_a_file(tool: &str, purpose: Purpose) -> bool {
+    let words = purpose::split(tool);
+    let files = ["file", "files", "document", "text"];
+    let plain = ["write", "create", "edit", "append", "save", "new", "to", "replace", "update"];
+    purpose == Purpose::Known(Effect::Write)
+        && words.iter().any(|word| files.contains(&&**word))
+        && words.iter().all(|word| files.contains(&&**word) || plain.contains(&&**word))
 }
 
 /// What the server's own hints add.

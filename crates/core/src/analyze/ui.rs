@@ -6,7 +6,9 @@
 mod click;
 mod field;
 mod fold;
+mod icon;
 mod lexicon;
+mod look;
 mod name;
 mod read;
 mod value;
@@ -74,18 +76,51 @@ struct Control<'a> {
 
 impl Control<'_> {
     fn click(&self, facts: &mut Vec<Fact>) {
-        let label = self.words();
-        let reading = match (label, self.named()) {
-            (Some(label), _) => Reading::of(&fold(label, MOST_LABEL)),
-            (None, Some(name)) => Reading::of(&fold_name(name, MOST_LABEL)),
-            (None, None) => return,
+        let kinds = match (self.words(), self.named(), self.sign()) {
+            (Some(label), ..) => self.said(label),
+            (None, Some(name), _) => {
+                let reading = Reading::of(&fold_name(name, MOST_LABEL));
+                let said = click::says(&reading, false);
+                if said.is_empty() && click::only_assents(&reading) { self.assented() } else { said }
+            }
+            (None, None, Some(icon::Sign::Does(kind))) => vec![kind],
+            (None, None, Some(icon::Sign::Assents)) => self.assented(),
+            (None, None, Some(icon::Sign::Nothing) | None) => return,
         };
-        let sentence = label.is_some_and(|label| label.trim_end().ends_with(['.', '。']));
+        facts.extend(kinds.into_iter().map(|kind| Fact::new(kind, self.shown())));
+    }
+
+    /// What the words on the control say, as they are written and as they are seen.
+    fn said(&self, label: &str) -> Vec<FactKind> {
+        let reading = Reading::of(&fold(label, MOST_LABEL));
+        let sentence = label.trim_end().ends_with(['.', '。']);
         let mut kinds = click::says(&reading, sentence);
+        for seen in look::seen(label) {
+            let other = click::says(&Reading::of(&seen), sentence);
+            kinds.extend(other.into_iter().filter(|kind| *kind != FactKind::UiClose));
+        }
+        kinds.dedup();
         if kinds.is_empty() && click::only_assents(&reading) {
             kinds = self.assented();
         }
-        facts.extend(kinds.into_iter().map(|kind| Fact::new(kind, self.shown())));
+        if kinds.is_empty() && read::is_unreadable(label) {
+            kinds.push(FactKind::UiUnknown);
+        }
+        kinds
+    }
+
+    /// The sign on a control that shows no word.
+    fn sign(&self) -> Option<icon::Sign> {
+        let field = self.field;
+        [
+            self.label,
+            field.and_then(|field| field.aria_label.as_deref()),
+            field.and_then(|field| field.label.as_deref()),
+            field.and_then(|field| field.title.as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .find_map(icon::says)
     }
 
     /// What a mere "Yes" says yes to: the words around it, or the page it stands on.

@@ -127,6 +127,10 @@ named! {
         UiIrreversible = "ui-irreversible",
         /// A control that deletes, erases or resets.
         UiDestructive = "ui-destructive",
+        /// A control whose sign or script nobody here can read.
+        UiUnknown = "ui-unknown",
+        /// A control that keeps, renames or hands over something, and can be set back.
+        UiChange = "ui-change",
         /// A control that closes or quits.
         UiClose = "ui-close",
         /// A form would be sent.
