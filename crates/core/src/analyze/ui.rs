@@ -100,8 +100,9 @@ impl Control<'_> {
             kinds.extend(other.into_iter().filter(|kind| *kind != FactKind::UiClose));
         }
         kinds.dedup();
-        if kinds.is_empty() && click::only_assents(&reading) {
-            kinds = self.assented();
+        let undecided = kinds.iter().all(|kind| *kind == FactKind::UiChange);
+        if undecided && click::only_assents(&reading) {
+            kinds.extend(self.assented());
         }
         if kinds.is_empty() && read::is_unreadable(label) {
             kinds.push(FactKind::UiUnknown);

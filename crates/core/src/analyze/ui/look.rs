@@ -20,9 +20,7 @@ const LIKE_LATIN: &str = "аaсcԁdеeёeһhіiїiјjӏlоoрpԛqѕsԝwхxуyѵv
 αaβbγyεeηnιiκkνvοoρpσoτtυuχxωwόoίiέeάa\
 ΑaΒbΕeΖzΗhΙiΚkΜmΝnΟoΡpΤtΥyΧxΣeΞeΛa\
 օoոnսuհhցgքpյjլlտsᎠdᎡrᎢtᎪaᎫjᎬeᎳwᎷmᎻhᏀgᏃzᏒrᏚsᏙvᏞlᏟcᏢpᏴbᏦk\
-ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢzɑaɡgıiɩiɛeǝeɗdłlđdøoŧtħhƅbɐaɹrʇtʍw\
-áaàaâaäaãaåaāaăaąaćcčcçcċcďdéeèeêeëeēeĕeėeęeěeğgġgģgíiìiîiïiīiĭiįiĺlļlľlńnņnňnñnóoòoôoöoõoōoŏoőo\
-ŕrŗrřrśsŝsşsšsţtťtúuùuûuüuũuūuŭuůuűuųuýyÿyźzżzžz";
+ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢzɑaɡgıiɩiɛeǝeɗdłlđdøoŧtħhƅbɐaɹrʇtʍw";
 
 /// Latin letters with the Cyrillic ones that look like them.
 const LIKE_CYRILLIC: &str = "aаcсeеoоpрxхyуkкmмtтbьhнiіnпrгuи";
@@ -42,7 +40,8 @@ pub(super) fn seen(label: &str) -> Vec<String> {
     let turned = label.contains('\u{202E}').then(|| label.chars().rev().collect::<String>());
     let label = turned.as_deref().unwrap_or(label);
     let plain = fold(label, MOST);
-    let latin = words(label, |word| digits_as_letters(&as_latin(word)));
+    let whole = label.chars().all(looks_latin);
+    let latin = words(label, |word| digits_as_letters(&as_latin(word, whole)));
     let mut seen = vec![
         fold(&latin, MOST),
         together(&latin),
@@ -72,18 +71,21 @@ fn paired(pairs: &str, wanted: char) -> Option<char> {
     None
 }
 
-/// The word in Latin letters, where all of it looks like them and it is not a word as it is.
-fn as_latin(word: &str) -> String {
-    let other = |char: char| char.is_alphabetic() && !char.is_ascii();
-    let looks = |char: char| !other(char) || paired(LIKE_LATIN, char).is_some();
-    if !word.contains(other) || !word.chars().all(looks) {
-        return word.to_owned();
-    }
+/// The word in Latin letters, where all of it looks like them: alphabets are mixed in it, or the
+/// whole label looks like Latin and this is no word as it is.
+fn as_latin(word: &str, whole: bool) -> String {
+    let foreign = word.contains(|char: char| char.is_alphabetic() && !char.is_ascii());
     let mixed = word.contains(|char: char| char.is_ascii_alphabetic()) && !is_latin(word);
-    if !mixed && is_known(&fold(word, MOST)) {
+    let disguised = mixed || (whole && look_up(&fold(word, MOST)).is_none());
+    if !foreign || !disguised || !word.chars().all(looks_latin) {
         return word.to_owned();
     }
     word.chars().map(|char| paired(LIKE_LATIN, char).unwrap_or(char)).collect()
+}
+
+/// Whether this is no letter, a Latin one, or one that is drawn like it.
+fn looks_latin(char: char) -> bool {
+    char.is_ascii() || !char.is_alphabetic() || paired(LIKE_LATIN, char).is_some()
 }
 
 /// Whether the word is of one alphabet, with or without marks on its letters.
