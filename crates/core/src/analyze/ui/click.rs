@@ -184,8 +184,22 @@ impl Label {
                 | Language::ChineseSimplified
                 | Language::ChineseTraditional
         );
-        let what = Classes::of(&[Class::Deletion, Class::Data, Class::Bond]).and(LIGHT);
-        !verb_too && self.items.len() <= 3 && self.items.iter().all(|item| item.any(what))
+        let lost = Classes::of(&[Class::Data, Class::Bond, Class::Lead, Class::All, Class::Common]);
+        let is_head = |item: &Classes| item.has(Class::Deletion);
+        let beside = match (self.items.split_first(), self.items.split_last()) {
+            (_, Some((last, before))) if self.puts_heads_last() && is_head(last) => before,
+            (Some((first, after)), _) if !self.puts_heads_last() && is_head(first) => after,
+            _ => return false,
+        };
+        !verb_too && beside.len() <= 2 && beside.iter().all(|item| item.any(lost))
+    }
+
+    /// Whether what a noun is about stands before it: "account deletion".
+    const fn puts_heads_last(&self) -> bool {
+        matches!(
+            self.language,
+            Language::English | Language::Danish | Language::Norwegian | Language::Swedish
+        ) || matches!(order(self.language), Order::Last)
     }
 
     /// Whether the item stands where the language puts a command.
