@@ -82,7 +82,14 @@ fn findings(action: &Action, policy: &Policy, analysis: &Analysis) -> Vec<Findin
 }
 
 fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
-    let mut scene = Scene::new(context, policy.sensitive_paths());
+    let scene = Scene::new(context, policy.sensitive_paths());
+    let mut analysis = analyze_kind(action, scene, policy);
+    let outside = analyze::url::outside(&analysis, &scene);
+    analysis.facts.extend(outside);
+    analysis
+}
+
+fn analyze_kind<'a>(action: &'a Action, mut scene: Scene<'a>, policy: &Policy) -> Analysis {
     match action {
         Action::Shell { command, cwd } => {
             if let Some(cwd) = cwd {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
-use crate::analyze::{Analysis, arguments, whole};
+use crate::analyze::{Analysis, arguments, named, whole};
 use crate::digest;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
@@ -28,7 +28,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let shown = format!("{server}/{tool}");
     let file = stays == Some(true) && writes_a_file(tool, purpose);
     let kinds =
-        [does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];
+        [does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene), forbidden(tool)];
     let told = kinds.into_iter().flatten().map(|kind| Fact::new(kind, &shown).at(span));
     analysis.facts.extend(told);
     if file {
@@ -77,6 +77,11 @@ fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
     } else {
         None
     }
+}
+
+/// Whether the name says that it does one of the six things that some profiles refuse.
+fn forbidden(tool: &str) -> Option<FactKind> {
+    named::is_like_a_forbidden(tool).then_some(FactKind::ToolForbidden)
 }
 
 /// Whether the definition is another than the one that was agreed to.
@@ -131,11 +136,11 @@ mod tests {
     fn a_command_is_judged_as_a_command() {
         let none = Context::default();
         let harmless = json!({"tool": "execute_command", "arguments": {"command": "ls -l"}});
-        assert_eq!(kinds(&harmless, &none), []);
+        assert_eq!(kinds(&harmless, &none), [FactKind::ToolForbidden]);
         let chained = json!({"tool": "execute_command", "arguments": {"command": "ls; id"}});
         assert!(kinds(&chained, &none).contains(&FactKind::ToolMetacharacters));
         let empty = json!({"tool": "execute_command", "arguments": {"command": null}});
-        assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes]);
+        assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes, FactKind::ToolForbidden]);
     }
 
     #[test]

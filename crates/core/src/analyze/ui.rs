@@ -11,13 +11,13 @@ mod lexicon;
 mod look;
 mod name;
 mod read;
+mod submit;
 mod value;
 
 use crate::action::{Action, Field, Surface, UiOp};
 use crate::analyze::{Analysis, url, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
-use field::Ask;
 use fold::fold;
 use name::fold_name;
 use read::Reading;
@@ -149,6 +149,9 @@ impl Control<'_> {
                 facts.push(Fact::new(kind, self.shown()));
             }
         }
+        if self.text.is_some_and(submit::ends_in_enter) && submit::sends(self.field) {
+            facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
+        }
     }
 
     /// Keys: Enter sends the form it is pressed in, some shortcuts delete or quit.
@@ -178,10 +181,7 @@ impl Control<'_> {
             }
             return;
         }
-        let label = self.label.filter(|_| self.text.is_some());
-        let asked = field::asks(label, self.field);
-        let form = matches!(asked, Some(Ask::Password | Ask::Finance | Ask::Identity | Ask::Code));
-        if form && key != "space" {
+        if key != "space" && submit::sends(self.field) {
             facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
         }
     }
@@ -267,9 +267,24 @@ mod tests {
             ))
         };
         assert_eq!(press(r#"{"type":"password"}"#), [FactKind::FormSubmit]);
+        assert_eq!(press(r#"{"type":"text","name":"city"}"#), [FactKind::FormSubmit]);
         assert!(press(r#"{"type":"search"}"#).is_empty());
         let delete = r#"{"role":"button","aria_label":"Delete account"}"#;
         assert_eq!(press(delete), [FactKind::UiDestructive]);
+    }
+
+    #[test]
+    fn a_text_that_ends_in_enter_is_sent() {
+        let typed = |text: &str, field: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"type","text":"{text}","field":{field}}}"#
+            ))
+        };
+        assert_eq!(typed("hi\\n", "{}"), [FactKind::FormSubmit]);
+        assert_eq!(typed("hi{Enter}", r#"{"name":"x"}"#), [FactKind::FormSubmit]);
+        assert!(typed("hi", "{}").is_empty());
+        assert!(typed("hi\\n", r#"{"type":"search"}"#).is_empty());
+        assert!(typed("a\\nb\\n", r#"{"type":"textarea"}"#).is_empty());
     }
 
     #[test]

@@ -13,11 +13,13 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
 mod address;
+mod bound;
 mod lookalike;
 mod name;
 mod origin;
 
 pub use address::{Reach, reach};
+pub(crate) use bound::outside;
 
 /// Longer than any server accepts; past it a URL is not taken apart.
 const MOST_BYTES: usize = 64 * 1024;

@@ -165,6 +165,8 @@ named! {
         ToolDestructive = "tool-destructive",
         /// A tool that runs what it is given.
         ToolExecutes = "tool-executes",
+        /// A tool that does what an engine that works by itself may never do.
+        ToolForbidden = "tool-forbidden",
         /// A tool whose definition is not the one that was agreed to.
         ToolChanged = "tool-changed",
         /// A tool whose description talks to the model instead of describing.
