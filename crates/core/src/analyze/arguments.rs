@@ -141,7 +141,7 @@ impl<'a> Walk<'a, '_> {
         role: impl Fn(&str) -> Role,
         around: Around,
     ) {
-        if let Some(line) = line::of_fields(fields.clone()) {
+        if let Some(line) = line::of_fields(&fields) {
             self.seen.ran = true;
             self.keep(shell::analyze(&line, &self.scene.deeper()));
         }
@@ -150,9 +150,12 @@ impl<'a> Walk<'a, '_> {
             tongue: told.or(around.tongue),
             decoder: fields.clone().find_map(decoder).or(around.decoder),
         };
-        self.open.extend(
-            fields.rev().map(|(name, value)| Open { role: role(name), name, value, around }),
-        );
+        self.open.extend(fields.rev().map(|(name, value)| Open {
+            role: role(name),
+            name,
+            value,
+            around,
+        }));
     }
 
     fn look(&mut self, role: Role, name: &str, text: &str, around: Around) {
@@ -198,7 +201,8 @@ impl<'a> Walk<'a, '_> {
 
     /// A text of whose language its own name says nothing.
     fn source(&mut self, role: Role, text: &str, around: Around) {
-        let told = around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
+        let told =
+            around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
         let looks = role == Role::Snippet && self.call.purpose == Purpose::Known(Effect::Read);
         match told {
             _ if looks => {}
@@ -271,8 +275,7 @@ impl<'a> Walk<'a, '_> {
         }
         let path = text.to_owned();
         // A relative path may as well be meant for the tool's own place, such as a repository.
-        let inside =
-            text.starts_with('/') && place::locate(text, self.scene).has(Tag::Workspace);
+        let inside = text.starts_with('/') && place::locate(text, self.scene).has(Tag::Workspace);
         self.seen.stays = Some(self.seen.stays.unwrap_or(true) && inside);
         let action = match self.call.purpose {
             Purpose::Known(Effect::Read) => Action::FileRead { path },

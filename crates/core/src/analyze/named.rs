@@ -92,7 +92,8 @@ pub(crate) fn is_like_a_forbidden(name: &str) -> bool {
     ];
     let words = purpose::split(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
-    let alone = matches!(words.as_slice(), [only] if matches!(&**only, "shell" | "bash" | "terminal"));
+    let alone =
+        matches!(words.as_slice(), [only] if matches!(&**only, "shell" | "bash" | "terminal"));
     let system = has(&["system", "os", "mac", "macos", "windows"]);
     is_forbidden(name)
         || alone

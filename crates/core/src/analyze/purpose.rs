@@ -191,8 +191,8 @@ const MOST_DESCRIBED: usize = 2_000;
 /// "Delete" at its start. "To delete, use…" and "does not delete" tell of something else.
 fn says_it_destroys(description: &str) -> bool {
     const TURNS: [&str; 16] = [
-        "before", "cannot", "doesn", "if", "instead", "it", "never", "no", "not", "nothing", "that",
-        "user", "what", "when", "which", "without",
+        "before", "cannot", "doesn", "if", "instead", "it", "never", "no", "not", "nothing",
+        "that", "user", "what", "when", "which", "without",
     ];
     let short = description.get(..description.floor_char_boundary(MOST_DESCRIBED));
     short.unwrap_or_default().split(['.', '\n', ';', ':', '!', '?']).any(|sentence| {

@@ -27,8 +27,12 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let span = whole(tool);
     let shown = format!("{server}/{tool}");
     let file = stays == Some(true) && writes_a_file(tool, purpose);
-    let kinds =
-        [does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene), forbidden(tool)];
+    let kinds = [
+        does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite),
+        hinted(purpose, annotations.as_ref()),
+        changed(action, &shown, scene),
+        forbidden(tool),
+    ];
     let told = kinds.into_iter().flatten().map(|kind| Fact::new(kind, &shown).at(span));
     analysis.facts.extend(told);
     if file {

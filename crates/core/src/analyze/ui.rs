@@ -81,7 +81,11 @@ impl Control<'_> {
             (None, Some(name), _) => {
                 let reading = Reading::of(&fold_name(name, MOST_LABEL));
                 let said = click::says(&reading, false);
-                if said.is_empty() && click::only_assents(&reading) { self.assented() } else { said }
+                if said.is_empty() && click::only_assents(&reading) {
+                    self.assented()
+                } else {
+                    said
+                }
             }
             (None, None, Some(icon::Sign::Does(kind))) => vec![kind],
             (None, None, Some(icon::Sign::Assents)) => self.assented(),

@@ -110,6 +110,10 @@ named! {
         UrlMetadata = "url-metadata",
         /// A domain that answers with whatever address its name spells.
         UrlRebinding = "url-rebinding",
+        /// A program that would be fetched to be started.
+        UrlProgram = "url-program",
+        /// A key or token stands in an address.
+        UrlSecret = "url-secret",
         /// Not one of the origins the agent was given.
         UrlForeign = "url-foreign",
         /// A request to a server of the agent's choosing.

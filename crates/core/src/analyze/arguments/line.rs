@@ -20,7 +20,7 @@ pub(super) fn of_list(items: &[Value]) -> Option<String> {
 /// The command line that stands in the fields of one object: what one field calls the program,
 /// followed by what another calls its arguments.
 pub(super) fn of_fields<'a>(
-    fields: impl Iterator<Item = (&'a str, &'a Value)> + Clone,
+    fields: &(impl Iterator<Item = (&'a str, &'a Value)> + Clone),
 ) -> Option<String> {
     let program = fields.clone().find_map(|(name, value)| piece(name, value, is_program))?;
     let words = fields.clone().find_map(|(name, value)| piece(name, value, is_words))?;
@@ -79,7 +79,7 @@ mod tests {
 
     fn fields(object: &Value) -> Option<String> {
         let map = object.as_object().unwrap();
-        of_fields(map.iter().map(|(name, value)| (name.as_str(), value)))
+        of_fields(&map.iter().map(|(name, value)| (name.as_str(), value)))
     }
 
     #[test]

@@ -58,8 +58,8 @@ fn of_word(word: &str) -> Option<Tongue> {
         }
         "perl" => Tongue::Code(Language::Perl),
         "ruby" | "irb" => Tongue::Code(Language::Ruby),
-        "sql" | "postgres" | "postgresql" | "psql" | "mysql" | "mariadb" | "sqlite" | "bigquery"
-        | "snowflake" | "clickhouse" | "duckdb" => Tongue::Code(Language::Sql),
+        "sql" | "postgres" | "postgresql" | "psql" | "mysql" | "mariadb" | "sqlite"
+        | "bigquery" | "snowflake" | "clickhouse" | "duckdb" => Tongue::Code(Language::Sql),
         _ => return None,
     })
 }

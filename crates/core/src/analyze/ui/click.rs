@@ -184,14 +184,14 @@ impl Label {
                 | Language::ChineseSimplified
                 | Language::ChineseTraditional
         );
-        let lost = Classes::of(&[Class::Data, Class::Bond, Class::Lead, Class::All, Class::Common]);
+        let what = Classes::of(&[Class::Data, Class::Bond, Class::Lead, Class::All, Class::Common]);
         let is_head = |item: &Classes| item.has(Class::Deletion);
         let beside = match (self.items.split_first(), self.items.split_last()) {
             (_, Some((last, before))) if self.puts_heads_last() && is_head(last) => before,
             (Some((first, after)), _) if !self.puts_heads_last() && is_head(first) => after,
             _ => return false,
         };
-        !verb_too && beside.len() <= 2 && beside.iter().all(|item| item.any(lost))
+        !verb_too && beside.len() <= 2 && beside.iter().all(|item| item.any(what))
     }
 
     /// Whether what a noun is about stands before it: "account deletion".

@@ -172,8 +172,18 @@ pub(super) fn name(name: &str) -> Option<Ask> {
 /// Whether a name is one of the short ones, perhaps with words that only say that it is a field.
 fn is_short_name(folded: &str) -> bool {
     const BESIDE: [&str; 12] = [
-        "field", "input", "txt", "text", "box", "number", "no", "num", "user", "applicant",
-        "employee", "customer",
+        "field",
+        "input",
+        "txt",
+        "text",
+        "box",
+        "number",
+        "no",
+        "num",
+        "user",
+        "applicant",
+        "employee",
+        "customer",
     ];
     let mut own = folded.split(' ').filter(|word| !BESIDE.contains(word));
     own.next().is_some_and(|word| ALONE.contains(&word)) && own.next().is_none()

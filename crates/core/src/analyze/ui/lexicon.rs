@@ -326,13 +326,11 @@ mod tests {
             return ask.is_some_and(|ask| !matches!(ask, Ask::Plain | Ask::Code));
         }
         let sentence = label.ends_with(['.', '。']);
-        says(&Reading::of(&fold(label, 4096)), sentence)
-            .iter()
-            .any(|kind| match kind {
-                FactKind::UiClose => class == "shut",
-                FactKind::UiChange => class == "keep",
-                _ => true,
-            })
+        says(&Reading::of(&fold(label, 4096)), sentence).iter().any(|kind| match kind {
+            FactKind::UiClose => class == "shut",
+            FactKind::UiChange => class == "keep",
+            _ => true,
+        })
     }
 
     #[test]

@@ -184,10 +184,10 @@ fn apart(text: &str) -> String {
         let known = |(first, second): &(&str, &str)| {
             first.len() > 2 && second.len() > 2 && is_known(first) && is_known(second)
         };
-        halves.into_iter().find(known).map_or_else(
-            || word.to_owned(),
-            |(first, second)| format!("{first} {second}"),
-        )
+        halves
+            .into_iter()
+            .find(known)
+            .map_or_else(|| word.to_owned(), |(first, second)| format!("{first} {second}"))
     };
     text.split(' ').map(split).collect::<Vec<_>>().join(" ")
 }
@@ -207,14 +207,16 @@ mod tests {
         assert!(plain == wanted || seen.iter().any(|text| text == wanted), "{label}: {seen:?}");
     }
 
+    type Disguise = (&'static str, fn(&str) -> String);
+
     /// Every disguise of every word is seen through.
     #[test]
     fn a_word_is_seen_however_it_is_drawn() {
-        let disguises: [(&str, fn(&str) -> String); 9] = [
-            ("spaced", |word| word.chars().map(|char| format!("{char} ")).collect()),
-            ("dotted", |word| word.chars().map(|char| format!("{char}.")).collect()),
-            ("joined", |word| word.chars().map(|char| format!("{char}\u{200D}")).collect()),
-            ("struck", |word| word.chars().map(|char| format!("{char}\u{336}")).collect()),
+        let disguises: [Disguise; 9] = [
+            ("spaced", |word| followed(word, ' ')),
+            ("dotted", |word| followed(word, '.')),
+            ("joined", |word| followed(word, '\u{200D}')),
+            ("struck", |word| followed(word, '\u{336}')),
             ("bold", |word| word.chars().map(|char| shifted(char, 0x1D41A)).collect()),
             ("sans", |word| word.chars().map(|char| shifted(char, 0x1D5BA)).collect()),
             ("circled", |word| word.chars().map(|char| shifted(char, 0x24D0)).collect()),
@@ -229,6 +231,11 @@ mod tests {
                 assert!(found, "{name} {word}: {label} {seen:?}");
             }
         }
+    }
+
+    /// Each letter with that character after it.
+    fn followed(word: &str, by: char) -> String {
+        word.chars().flat_map(|char| [char, by]).collect()
     }
 
     fn shifted(char: char, start: u32) -> char {
@@ -271,7 +278,8 @@ mod tests {
 
     #[test]
     fn what_is_no_disguise_is_left_alone() {
-        for label in ["Delete", "Add to list", "Löschen", "Удалить", "设置", "Plan B", "A b c"] {
+        for label in ["Delete", "Add to list", "Löschen", "Удалить", "设置", "Plan B", "A b c"]
+        {
             let plain = fold(label, MOST);
             assert!(seen(label).iter().all(|text| *text == plain || !is_known(text)), "{label}");
         }

@@ -48,7 +48,8 @@ fn addresses(command: &Invocation) -> impl Iterator<Item = String> {
         from.trim_matches(['"', '\'']).to_owned()
     });
     let bare = command.operands().filter(move |word| reaches && !word.contains("://"));
-    let named = bare.filter_map(move |word| host(word, mixed)).map(|host| format!("https://{host}"));
+    let named =
+        bare.filter_map(move |word| host(word, mixed)).map(|host| format!("https://{host}"));
     spelt.chain(named).collect::<Vec<_>>().into_iter()
 }
 
