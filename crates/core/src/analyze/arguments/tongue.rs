@@ -9,8 +9,11 @@ use serde_json::Value;
 use super::looks_like_sql;
 use crate::action::Language;
 use crate::analyze::{Analysis, applescript, code, purpose, shell};
-use crate::fact::FactKind;
+use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
+
+/// Longer texts in no known language are asked about unread: each language takes its time.
+const MOST_GUESSED: usize = 64 * 1024;
 
 /// A language that a tool can be told to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +82,9 @@ pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
         FactKind::UnknownCommand,
         FactKind::AssumedCommand,
     ];
+    if text.len() > MOST_GUESSED {
+        return Analysis::of(vec![Fact::new(FactKind::Bound, "longer text than is guessed at")]);
+    }
     let mut tongues = vec![Tongue::Shell];
     if text.contains('(') {
         let languages = [Language::Python, Language::Javascript];

@@ -56,6 +56,9 @@ const LURES: [&str; 21] = [
     "verify", "wallet",
 ];
 
+/// How much of a query is looked through for secrets.
+const MOST_SCANNED: usize = 16 * 1024;
+
 /// What is odd about a sound address.
 pub(super) fn facts(url: &Url, written: &str, allowed: bool) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -148,8 +151,9 @@ fn is_release(url: &Url) -> bool {
 /// Whether a key or token stands in the part of the address that the page behind it reads.
 fn holds_a_secret(url: &Url) -> bool {
     let handed = url.query().into_iter().chain(url.fragment());
+    let start = |text: &'_ str| text.floor_char_boundary(MOST_SCANNED);
     handed.filter(|text| text.len() >= 16).any(|text| {
-        scan(text).iter().any(|found| {
+        scan(text.get(..start(text)).unwrap_or_default()).iter().any(|found| {
             let [start, end] = found.span;
             let known = !matches!(found.kind, "token" | "secret" | "password" | "jwt");
             found.concern == Concern::Secret && known && end.saturating_sub(start) >= 16
