@@ -147,6 +147,38 @@ mod tests {
         assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes, FactKind::ToolForbidden]);
     }
 
+    /// Every way to hand a command over is judged like the command itself.
+    #[test]
+    fn a_command_in_pieces_is_the_command() {
+        let none = Context::default();
+        for tool in ["run", "fetch", "frobnicate", "shell"] {
+            for arguments in [
+                json!({"command": "rm -rf /"}),
+                json!({"command": ["rm", "-rf", "/"]}),
+                json!({"command": "rm", "args": ["-rf", "/"]}),
+                json!({"argv": ["rm", "-rf", "/"]}),
+                json!({"cmd": "rm", "arguments": "-rf /"}),
+                json!({"data": {"nested": [{"cmd": ["rm", "-rf", "/"]}]}}),
+                json!({"script": "rm -rf /"}),
+                json!({"script": "import os\nos.system('rm -rf /')", "language": "python"}),
+                json!({"command": "cm0gLXJmIC8=", "encoding": "base64"}),
+                json!({"command": "cm0gLXJmIC8="}),
+            ] {
+                let found = kinds(&json!({"tool": tool, "arguments": arguments}), &none);
+                assert!(found.contains(&FactKind::Delete), "{tool} {arguments}: {found:?}");
+            }
+        }
+        let script = json!({"script": "do shell script \"rm -rf /\""});
+        let found = kinds(&json!({"tool": "run_applescript", "arguments": script}), &none);
+        assert!(found.contains(&FactKind::ScriptShellDestructive), "{found:?}");
+        let drop = json!({"tool": "query", "arguments": {"q": "DROP TABLE users"}});
+        assert!(kinds(&drop, &none).contains(&FactKind::SqlDrop));
+        let branch = json!({"tool": "get_branch", "arguments": {"branch": "a`id`"}});
+        assert_eq!(kinds(&branch, &none), [FactKind::ToolMetacharacters]);
+        let prose = json!({"tool": "get_x", "arguments": {"body": "call `id` or $(id)"}});
+        assert_eq!(kinds(&prose, &none), []);
+    }
+
     #[test]
     fn urls_paths_and_statements_go_to_their_analyzers() {
         let none = Context::default();
