@@ -82,7 +82,14 @@ fn findings(action: &Action, policy: &Policy, analysis: &Analysis) -> Vec<Findin
 }
 
 fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
-    let mut scene = Scene::new(context, policy.sensitive_paths());
+    let scene = Scene::new(context, policy.sensitive_paths());
+    let mut analysis = analyze_kind(action, scene, policy);
+    let outside = analyze::url::outside(&analysis, &scene);
+    analysis.facts.extend(outside);
+    analysis
+}
+
+fn analyze_kind<'a>(action: &'a Action, mut scene: Scene<'a>, policy: &Policy) -> Analysis {
     match action {
         Action::Shell { command, cwd } => {
             if let Some(cwd) = cwd {
@@ -116,6 +123,7 @@ fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Mode;
     use crate::fact::FactKind;
     use crate::rule::{When, rules};
     use crate::verdict::Verdict;
@@ -142,6 +150,66 @@ mod tests {
                     && matches!(&rule.when, When::Fact { kinds, .. } if kinds.contains(&kind))
             });
             assert!(stops, "{}", kind.name());
+        }
+    }
+
+    fn verdict(action: &serde_json::Value, context: &Context) -> Verdict {
+        let action: Action = serde_json::from_value(action.clone()).unwrap();
+        judge(&action, &Policy::default(), context).verdict
+    }
+
+    #[test]
+    fn exploring_changes_nothing_and_sends_nothing() {
+        let ui = |op: &str, label: &str, text: &str| {
+            serde_json::json!({"kind": "ui", "surface": "browser", "op": op, "label": label,
+                "text": text})
+        };
+        for profile in ["browser-agent", "computer-use"] {
+            let context = |mode| Context {
+                profile: Some(profile.to_owned()),
+                mode: Some(mode),
+                ..Context::default()
+            };
+            let (explore, task) = (context(Mode::Explore), context(Mode::Task));
+            for label in ["Save", "Update", "Rename", "Upload", "Apply", "Speichern", "Сохранить"]
+            {
+                assert_eq!(verdict(&ui("click", label, ""), &explore), Verdict::Block, "{label}");
+                assert!(verdict(&ui("click", label, ""), &task) < Verdict::Confirm, "{label}");
+            }
+            assert_eq!(verdict(&ui("type", "Name", "hi\n"), &explore), Verdict::Block);
+            assert_eq!(verdict(&ui("press", "Name", "Enter"), &explore), Verdict::Block);
+            assert!(verdict(&ui("type", "Name", "hi"), &explore) < Verdict::Confirm);
+        }
+    }
+
+    #[test]
+    fn what_an_engine_may_never_do_it_may_not_do_by_a_tool_or_a_command() {
+        let engine = Context { profile: Some("computer-use".to_owned()), ..Context::default() };
+        let tool = |name: &str| serde_json::json!({"kind": "tool", "server": "s", "tool": name});
+        for name in ["execute_command", "deleteAccount", "format_disk", "install-software"] {
+            assert_eq!(verdict(&tool(name), &engine), Verdict::Block, "{name}");
+            assert!(verdict(&tool(name), &Context::default()) < Verdict::Block, "{name}");
+        }
+        let shell = serde_json::json!({"kind": "shell", "command": "ls"});
+        assert_eq!(verdict(&shell, &engine), Verdict::Block);
+        assert_eq!(verdict(&shell, &Context::default()), Verdict::Allow);
+    }
+
+    #[test]
+    fn the_origins_of_a_session_bound_commands_and_tools() {
+        let context =
+            Context { allowed_origins: Some(vec!["example.com".to_owned()]), ..Context::default() };
+        let tool = |url: &str| {
+            serde_json::json!({"kind": "tool", "server": "s", "tool": "fetch",
+                "arguments": {"url": url}})
+        };
+        let shell = |url: &str| serde_json::json!({"kind": "shell", "command": format!("curl -s {url} -o out.json")});
+        for action in [tool("https://example.org/"), shell("https://example.org/")] {
+            assert_eq!(verdict(&action, &context), Verdict::Block, "{action}");
+            assert!(verdict(&action, &Context::default()) < Verdict::Block, "{action}");
+        }
+        for action in [tool("https://example.com/"), shell("https://example.com/")] {
+            assert!(verdict(&action, &context) < Verdict::Block, "{action}");
         }
     }
 

@@ -11,16 +11,50 @@ use serde_json::Value;
 
 use crate::action::{Action, Language};
 use crate::analyze::purpose::{Effect, Purpose};
-use crate::analyze::{Analysis, code, path, shell, url};
+use crate::analyze::{Analysis, path, purpose, shell, url};
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::place::Scene;
+use crate::place::{self, Scene};
 
+mod line;
 mod role;
+mod tongue;
 
 use role::Role;
+use tongue::Tongue;
 
 /// Values of one call that are looked into; a call with more is a question of its own.
 const MOST_VALUES: usize = 2_000;
+
+/// Who is called, and what for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    /// The name of the server or app.
+    pub(crate) owner: &'a str,
+    /// The name of what is called.
+    pub(crate) name: &'a str,
+    /// What it is for.
+    pub(crate) purpose: Purpose,
+    /// The schema of its arguments.
+    pub(crate) schema: Option<&'a Value>,
+}
+
+impl Call<'_> {
+    /// The language that the names of the tool and its server speak of.
+    fn tongue(&self) -> Option<Tongue> {
+        tongue::named(self.name).or_else(|| tongue::named(self.owner))
+    }
+
+    fn executes(&self) -> bool {
+        self.purpose == Purpose::Known(Effect::Execute)
+    }
+
+    /// Whether it puts questions to a database.
+    fn queries(&self) -> bool {
+        let words = purpose::split(self.name);
+        let asks = |word: &str| matches!(word, "query" | "sql" | "db" | "database" | "statement");
+        self.tongue() == Some(Tongue::Code(Language::Sql)) || words.iter().any(|word| asks(word))
+    }
+}
 
 /// What was seen in the arguments.
 #[derive(Debug, Default)]
@@ -29,80 +63,162 @@ pub(crate) struct Seen {
     pub(crate) analysis: Analysis,
     /// Whether there was a command or code to be judged by itself.
     pub(crate) ran: bool,
+    /// Whether every path that was named lies in the workspace, and there was one.
+    pub(crate) stays: Option<bool>,
+}
+
+/// What stands beside a value, in its own object or one around it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Around {
+    tongue: Option<Tongue>,
+    /// The program that undoes the encoding of what stands beside it.
+    decoder: Option<&'static str>,
+}
+
+/// One value still to be looked into.
+struct Open<'a> {
+    role: Role,
+    name: &'a str,
+    value: &'a Value,
+    around: Around,
 }
 
 /// What the arguments of a call mean.
 pub(crate) fn analyze(
     arguments: &BTreeMap<String, Value>,
-    purpose: Purpose,
-    schema: Option<&Value>,
+    call: Call<'_>,
     scene: &Scene<'_>,
 ) -> Seen {
-    let mut seen = Seen::default();
-    let mut open: Vec<(Role, &str, &Value)> = arguments
-        .iter()
-        .map(|(name, value)| (role::of(name, schema), name.as_str(), value))
-        .rev()
-        .collect();
+    let mut walk = Walk { seen: Seen::default(), call, scene, open: Vec::new() };
+    let fields = arguments.iter().map(|(name, value)| (name.as_str(), value));
+    walk.fields(fields, |name| role::of(name, call.schema), Around::default());
     let mut looked = 0_usize;
-    while let Some((role, name, value)) = open.pop() {
+    while let Some(next) = walk.open.pop() {
         looked = looked.saturating_add(1);
         if looked > MOST_VALUES {
-            seen.analysis.facts.push(Fact::new(FactKind::Bound, "too many arguments"));
+            walk.seen.analysis.facts.push(Fact::new(FactKind::Bound, "too many arguments"));
             break;
         }
+        walk.step(&next);
+    }
+    walk.seen
+}
+
+struct Walk<'a, 's> {
+    seen: Seen,
+    call: Call<'a>,
+    scene: &'s Scene<'s>,
+    open: Vec<Open<'a>>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn step(&mut self, next: &Open<'a>) {
+        let Open { role, name, value, around } = *next;
         match value {
-            Value::String(text) => seen.look(role, name, text, purpose, scene),
-            Value::Array(items) => open.extend(items.iter().rev().map(|item| (role, name, item))),
-            Value::Object(map) => open.extend(
-                map.iter()
-                    .rev()
-                    .map(|(name, value)| (role::of(name, None).or(role), name.as_str(), value)),
-            ),
+            Value::String(text) => self.look(role, name, text, around),
+            Value::Array(items) => {
+                if let Some(line) = line::of_list(items)
+                    && matches!(role, Role::Command | Role::Words)
+                {
+                    self.seen.ran = true;
+                    self.keep(shell::analyze(&line, &self.scene.deeper()));
+                }
+                let inner = |value| Open { role, name, value, around };
+                self.open.extend(items.iter().rev().map(inner));
+            }
+            Value::Object(map) => {
+                let fields = map.iter().map(|(name, value)| (name.as_str(), value));
+                self.fields(fields, |name| role::of(name, None).or(role), around);
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    seen
-}
 
-impl Seen {
-    fn look(&mut self, role: Role, name: &str, text: &str, purpose: Purpose, scene: &Scene<'_>) {
-        let inner = scene.deeper();
+    /// Opens the fields of one object, and judges the command line that they make up.
+    fn fields(
+        &mut self,
+        fields: impl DoubleEndedIterator<Item = (&'a str, &'a Value)> + Clone,
+        role: impl Fn(&str) -> Role,
+        around: Around,
+    ) {
+        if let Some(line) = line::of_fields(&fields) {
+            self.seen.ran = true;
+            self.keep(shell::analyze(&line, &self.scene.deeper()));
+        }
+        let told = fields.clone().find_map(|(name, value)| tongue::beside(name, value));
+        let around = Around {
+            tongue: told.or(around.tongue),
+            decoder: fields.clone().find_map(decoder).or(around.decoder),
+        };
+        self.open.extend(fields.rev().map(|(name, value)| Open {
+            role: role(name),
+            name,
+            value,
+            around,
+        }));
+    }
+
+    fn look(&mut self, role: Role, name: &str, text: &str, around: Around) {
+        let inner = self.scene.deeper();
+        let coded = matches!(role, Role::Command | Role::Code(_) | Role::Script | Role::Snippet);
+        if coded && let Some(decoder) = around.decoder.or_else(|| base64_by_its_look(text)) {
+            let line = format!("printf %s {} | {decoder} | sh", line::quoted(text));
+            self.keep(shell::analyze(&line, &inner));
+        }
         match role {
             Role::Command | Role::Words if has_metacharacters(text) => {
-                self.ran |= role == Role::Command;
-                let subject = format!("{name}: {text}");
-                self.analysis.facts.push(Fact::new(FactKind::ToolMetacharacters, subject));
+                self.seen.ran |= role == Role::Command;
+                self.metacharacters(name, text);
                 self.keep(shell::analyze(text, &inner));
             }
             Role::Command => {
-                self.ran = true;
+                self.seen.ran = true;
                 self.keep(shell::analyze(text, &inner));
             }
-            Role::Code(language) => {
-                self.ran = true;
-                self.keep(code::analyze(language, text, None, &inner));
+            Role::Code(tongue) => self.run(tongue, text),
+            Role::Script | Role::Snippet => self.source(role, text, around),
+            Role::Query if looks_like_sql(text) => self.run(Tongue::Code(Language::Sql), text),
+            Role::Other if self.call.queries() && looks_like_sql(text) => {
+                self.run(Tongue::Code(Language::Sql), text);
             }
-            Role::Sql => {
-                self.ran = true;
-                self.keep(code::analyze(Language::Sql, text, None, &inner));
-            }
-            Role::Query if looks_like_sql(text) => {
-                self.ran = true;
-                self.keep(code::analyze(Language::Sql, text, None, &inner));
-            }
-            Role::Path => self.path(text, purpose, scene),
+            Role::Path => self.path(text),
             // A path on the tool's own site; two slashes would leave it.
             Role::Url
                 if text.starts_with('/')
                     && !["//", "/\\"].iter().any(|two| text.starts_with(two)) => {}
-            Role::Url if !text.contains(':') && !text.starts_with('/') => {
-                self.host(text, scene);
-            }
-            Role::Host => self.host(text, scene),
-            _ if role == Role::Url || starts_like_a_url(text) => self.url(text, scene),
+            Role::Url if !text.contains(':') && !text.starts_with('/') => self.host(text),
+            Role::Host => self.host(text),
+            _ if role == Role::Url || starts_like_a_url(text) => self.url(text),
+            Role::Other if self.call.executes() => self.keep(tongue::guess(text, &inner)),
             Role::Words | Role::Query | Role::Url | Role::Other => {}
         }
+        let handed_on = matches!(role, Role::Path | Role::Url | Role::Host)
+            || (role == Role::Other && !role::is_prose(name));
+        if handed_on && has_substitution(text) {
+            self.metacharacters(name, text);
+        }
+    }
+
+    /// A text of whose language its own name says nothing.
+    fn source(&mut self, role: Role, text: &str, around: Around) {
+        let told =
+            around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
+        let looks = role == Role::Snippet && self.call.purpose == Purpose::Known(Effect::Read);
+        match told {
+            _ if looks => {}
+            Some(tongue) => self.run(tongue, text),
+            None => self.keep(tongue::guess(text, &self.scene.deeper())),
+        }
+    }
+
+    fn run(&mut self, tongue: Tongue, text: &str) {
+        self.seen.ran = true;
+        self.keep(tongue.read(text, &self.scene.deeper()));
+    }
+
+    fn metacharacters(&mut self, name: &str, text: &str) {
+        let fact = Fact::new(FactKind::ToolMetacharacters, format!("{name}: {text}"));
+        self.seen.analysis.facts.push(fact);
     }
 
     /// Spans of what was found point into the argument, not into the action's text.
@@ -113,20 +229,20 @@ impl Seen {
         for command in &mut analysis.commands {
             command.span = None;
         }
-        self.analysis.extend(analysis);
+        self.seen.analysis.extend(analysis);
     }
 
-    fn url(&mut self, text: &str, scene: &Scene<'_>) {
-        self.tell(url::facts(text.trim(), scene).into_iter());
+    fn url(&mut self, text: &str) {
+        self.tell(url::facts(text.trim(), self.scene).into_iter());
     }
 
     /// A domain or an address without a scheme. A single word is as often the name of something
     /// else, so it counts only where it is known to lead inside.
-    fn host(&mut self, text: &str, scene: &Scene<'_>) {
+    fn host(&mut self, text: &str) {
         let text = text.trim();
         let bare = text.split('%').next().unwrap_or_default().trim_matches(['[', ']']);
         let address = bare.parse::<Ipv6Addr>().map(|address| format!("https://[{address}]/"));
-        let facts = url::facts(&address.unwrap_or_else(|_| format!("https://{text}")), scene);
+        let facts = url::facts(&address.unwrap_or_else(|_| format!("https://{text}")), self.scene);
         let word = !text.contains(['.', ':']);
         self.tell(facts.into_iter().filter(|fact| {
             let named = fact.tags.has(Tag::Named) || fact.kind == FactKind::UrlInvalid;
@@ -136,12 +252,12 @@ impl Seen {
 
     fn tell(&mut self, facts: impl Iterator<Item = Fact>) {
         let tagged = facts.map(|fact| fact.tagged(Tags::of(&[Tag::Argument])).at(None));
-        self.analysis.facts.extend(tagged);
+        self.seen.analysis.facts.extend(tagged);
     }
 
     /// The path may be on another machine, so being outside our workspace says nothing; what it
     /// names does.
-    fn path(&mut self, text: &str, purpose: Purpose, scene: &Scene<'_>) {
+    fn path(&mut self, text: &str) {
         const TELLING: Tags = Tags::of(&[
             Tag::Secret,
             Tag::Accounts,
@@ -155,15 +271,18 @@ impl Seen {
             Tag::Startup,
         ]);
         if starts_like_a_url(text) {
-            return self.url(text, scene);
+            return self.url(text);
         }
         let path = text.to_owned();
-        let action = match purpose {
+        // A relative path may as well be meant for the tool's own place, such as a repository.
+        let inside = text.starts_with('/') && place::locate(text, self.scene).has(Tag::Workspace);
+        self.seen.stays = Some(self.seen.stays.unwrap_or(true) && inside);
+        let action = match self.call.purpose {
             Purpose::Known(Effect::Read) => Action::FileRead { path },
             Purpose::Known(Effect::Destroy) => Action::FileDelete { path },
             Purpose::Known(_) | Purpose::Unknown => Action::FileWrite { path, content: None },
         };
-        let mut analysis = path::analyze(&action, scene);
+        let mut analysis = path::analyze(&action, self.scene);
         analysis.facts.retain(|fact| {
             fact.tags.any(TELLING)
                 || matches!(fact.kind, FactKind::Malformed | FactKind::Traversal | FactKind::Bound)
@@ -175,6 +294,35 @@ impl Seen {
 /// Whether a shell would do more with this than start one program.
 fn has_metacharacters(text: &str) -> bool {
     text.contains([';', '|', '&', '$', '`', '<', '>', '\n', '\r', '(', ')', '{', '}'])
+}
+
+/// Whether a shell that sees this would run a command to find out what it means.
+fn has_substitution(text: &str) -> bool {
+    text.contains("$(") || text.matches('`').nth(1).is_some()
+}
+
+/// The program that undoes the encoding that a field names: `encoding: base64`.
+fn decoder((name, value): (&str, &Value)) -> Option<&'static str> {
+    let names = ["encoding", "encoded", "format", "codec", "transfer"];
+    let says = purpose::split(name).last().is_some_and(|word| names.contains(&&**word));
+    match value.as_str().filter(|_| says)?.to_ascii_lowercase().as_str() {
+        "base64" | "b64" | "base64url" => Some("base64 -d"),
+        "base32" | "b32" => Some("base32 -d"),
+        "hex" | "base16" => Some("xxd -r -p"),
+        _ => None,
+    }
+}
+
+/// The decoder for a command that nobody calls encoded, and that reads like nothing else.
+fn base64_by_its_look(text: &str) -> Option<&'static str> {
+    let body = text.trim_end_matches('=');
+    let has = |what: fn(&u8) -> bool| body.bytes().any(|byte| what(&byte));
+    let whole = text.len() >= 12
+        && text.len().is_multiple_of(4)
+        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let padded = body.len() < text.len();
+    (whole && mixed && (padded || has(u8::is_ascii_digit))).then_some("base64 -d")
 }
 
 fn starts_like_a_url(text: &str) -> bool {
@@ -191,7 +339,7 @@ fn starts_like_a_url(text: &str) -> bool {
 }
 
 /// `query` is as often a search as a statement, so a statement needs its two words.
-fn looks_like_sql(text: &str) -> bool {
+pub(crate) fn looks_like_sql(text: &str) -> bool {
     const PAIRS: [(&str, &[&str]); 12] = [
         ("alter", &["table", "database", "role", "user", "schema"]),
         ("copy", &["from", "to"]),

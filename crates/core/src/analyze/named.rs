@@ -31,7 +31,8 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         return Analysis { facts: vec![fact], ..Analysis::default() };
     }
     let purpose = purpose::of_name(name);
-    let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;
+    let call = arguments::Call { owner: "", name, purpose, schema: None };
+    let mut analysis = arguments::analyze(params, call, scene).analysis;
     if is_forbidden(name) {
         analysis.facts.push(Fact::new(FactKind::NamedForbidden, name).at(span));
     } else {
@@ -66,6 +67,41 @@ fn is_forbidden(name: &str) -> bool {
     FORBIDDEN.iter().any(|known| known.trim_end_matches('s') == letters)
 }
 
+/// Whether the name of a tool says that it does one of the forbidden things, in other words too:
+/// `execute_command` runs shell commands.
+pub(crate) fn is_like_a_forbidden(name: &str) -> bool {
+    const SIX: [(&[&str], &[&str]); 6] = [
+        (&["terminal", "console", "shell", "tty"], &["open", "access", "start", "new", "use"]),
+        (
+            &["account", "accounts"],
+            &["delete", "remove", "close", "terminate", "erase", "deactivate"],
+        ),
+        (&["disk", "drive", "volume", "partition"], &["format", "erase", "wipe"]),
+        (
+            &["software", "package", "packages", "app", "apps", "program", "application"],
+            &["install"],
+        ),
+        (
+            &["settings", "setting", "preferences", "configuration"],
+            &["modify", "change", "set", "update", "write", "edit"],
+        ),
+        (
+            &["command", "commands", "shell", "cmd", "bash", "terminal", "powershell", "script"],
+            &["run", "execute", "exec", "send", "invoke"],
+        ),
+    ];
+    let words = purpose::split(name);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
+    let alone =
+        matches!(words.as_slice(), [only] if matches!(&**only, "shell" | "bash" | "terminal"));
+    let system = has(&["system", "os", "mac", "macos", "windows"]);
+    is_forbidden(name)
+        || alone
+        || SIX.iter().any(|(objects, verbs)| {
+            has(objects) && has(verbs) && (system || !objects.contains(&"settings"))
+        })
+}
+
 /// Full-width letters are letters; what takes no room is nothing.
 fn plain(char: char) -> Option<char> {
     match char {
@@ -97,6 +133,20 @@ mod tests {
             "accessTerminal",
         ] {
             assert!(is_forbidden(name), "{name}");
+        }
+        for name in [
+            "delete_user_account",
+            "formatDrive",
+            "install_package",
+            "set_system_preferences",
+            "open-terminal",
+            "execute_command",
+            "bash",
+        ] {
+            assert!(is_like_a_forbidden(name), "{name}");
+        }
+        for name in ["get_account", "set_settings", "list_commands", "format_date", "run_query"] {
+            assert!(!is_like_a_forbidden(name), "{name}");
         }
         for name in ["deleteAccountNote", "account", "formatDate", "undeleteAccount", ""] {
             assert!(!is_forbidden(name), "{name}");

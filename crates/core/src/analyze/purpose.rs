@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 mod verb;
+mod word;
 
 pub(crate) use verb::Effect;
 use verb::{Strength, verb};
@@ -30,10 +31,87 @@ const READS_LAST: [&str; 6] = ["describe", "fetch", "get", "read", "show", "view
 /// Words that make a question of a name.
 const ASKS_FIRST: [&str; 6] = ["can", "does", "has", "is", "should", "was"];
 
-/// What something with this name, described like this, is for.
+/// Nouns that make a subject of the verb before them: `get_delete_history`, `list_purge_jobs`.
+/// Sorted; the nouns of [`verb::INFORMATION`] do the same.
+const SUBJECTS: [&str; 24] = [
+    "confirmation",
+    "count",
+    "counts",
+    "eligibility",
+    "flag",
+    "impact",
+    "job",
+    "jobs",
+    "marker",
+    "markers",
+    "operation",
+    "operations",
+    "options",
+    "policies",
+    "policy",
+    "preview",
+    "protection",
+    "queue",
+    "rate",
+    "reason",
+    "reasons",
+    "request",
+    "requests",
+    "tasks",
+];
+
+/// Verbs that are no nouns, so that at the end of a name that starts with a word for reading they
+/// are what it does: `compute_vm_create`. Sorted.
+const ACTS_LAST: [&str; 39] = [
+    "activate",
+    "add",
+    "append",
+    "apply",
+    "approve",
+    "assign",
+    "attach",
+    "cancel",
+    "close",
+    "configure",
+    "create",
+    "deactivate",
+    "deploy",
+    "detach",
+    "disable",
+    "enable",
+    "evict",
+    "exec",
+    "execute",
+    "grant",
+    "insert",
+    "install",
+    "invoke",
+    "kill",
+    "modify",
+    "overwrite",
+    "pay",
+    "provision",
+    "publish",
+    "rename",
+    "replace",
+    "send",
+    "submit",
+    "subscribe",
+    "suspend",
+    "unlink",
+    "upload",
+    "upsert",
+    "write",
+];
+
+/// What something with this name, described like this, is for: the worse of the two.
 pub(crate) fn of(name: &str, description: Option<&str>) -> Purpose {
+    let told = description.unwrap_or_default();
     match of_name(name) {
-        Purpose::Unknown => description.map_or(Purpose::Unknown, of_description),
+        Purpose::Unknown => of_description(told),
+        Purpose::Known(effect) if effect < Effect::Destroy && says_it_destroys(told) => {
+            Purpose::Known(Effect::Destroy)
+        }
         known @ Purpose::Known(_) => known,
     }
 }
@@ -41,31 +119,57 @@ pub(crate) fn of(name: &str, description: Option<&str>) -> Purpose {
 /// What the name alone says.
 pub(crate) fn of_name(name: &str) -> Purpose {
     let words = split(name);
-    let verbs: Vec<_> = words.iter().map(|word| verb(word)).collect();
+    let verbs: Vec<_> = words.iter().map(|word| word::meaning(word)).collect();
     let joined = words.iter().any(|word| matches!(&**word, "and" | "or" | "then" | "upsert"));
-    let strong = || verbs.iter().flatten().filter(|(_, strength)| *strength == Strength::Strong);
-    // `get_run_details` and `read_write_log` read; `get_or_create` does more.
     let leads = verbs.first().copied().flatten();
-    if let Some((Effect::Read, Strength::Strong)) = leads
-        && !joined
-    {
-        return Purpose::Known(Effect::Read);
+    if !joined && reads(&words, leads) {
+        let worse = acts_anyway(&words);
+        return Purpose::Known(worse.unwrap_or(Effect::Read));
     }
-    // `config_manage_read` is the half that reads; `can_send` is a question.
+    let strong = verbs.iter().flatten().filter(|(_, strength)| *strength == Strength::Strong);
+    if let Some((effect, _)) = strong.max_by_key(|(effect, _)| *effect) {
+        let looks = words.iter().any(|word| word::is_adornment(word));
+        let only_looks = looks && *effect == Effect::Destroy;
+        return Purpose::Known(if only_looks { Effect::Write } else { *effect });
+    }
+    let informs = words.last().is_some_and(|word| is_information(word));
+    match leads.or_else(|| verbs.iter().rev().flatten().next().copied()) {
+        // `git_log` shows a log; `log` by itself writes one.
+        Some((Effect::Write, _)) if informs && leads.is_none() => Purpose::Known(Effect::Read),
+        Some((effect, _)) => Purpose::Known(effect),
+        None if informs => Purpose::Known(Effect::Read),
+        None => Purpose::Unknown,
+    }
+}
+
+/// Whether the name is put like that of something that reads: `get_run_details`,
+/// `config_manage_read` as the half that reads, `can_send` as a question.
+fn reads(words: &[Cow<'_, str>], leads: Option<(Effect, Strength)>) -> bool {
     let last = words.last().map_or("", |word| word);
     let first = words.first().map_or("", |word| word);
-    if !joined && (READS_LAST.contains(&last) || ASKS_FIRST.contains(&first)) {
-        return Purpose::Known(Effect::Read);
+    leads == Some((Effect::Read, Strength::Strong))
+        || READS_LAST.contains(&last)
+        || ASKS_FIRST.contains(&first)
+}
+
+/// What a name that is put like that of something that reads does all the same:
+/// `compute_vm_delete`, `query_drop_table`.
+fn acts_anyway(words: &[Cow<'_, str>]) -> Option<Effect> {
+    let last = words.last().map_or("", |word| word);
+    let asks = words.first().is_some_and(|word| ASKS_FIRST.contains(&&**word));
+    let subject = is_information(last) || SUBJECTS.binary_search(&last).is_ok();
+    if asks || subject {
+        return None;
     }
-    if let Some((effect, _)) = strong().max_by_key(|(effect, _)| *effect) {
-        return Purpose::Known(*effect);
+    if words.iter().skip(1).any(|word| word::only_destroys(word)) {
+        return Some(Effect::Destroy);
     }
-    if let Some((effect, _)) = leads.or_else(|| verbs.iter().rev().flatten().next().copied()) {
-        return Purpose::Known(effect);
-    }
-    let informs =
-        words.last().is_some_and(|word| verb::INFORMATION.binary_search(&&**word).is_ok());
-    if informs { Purpose::Known(Effect::Read) } else { Purpose::Unknown }
+    let acts = words.len() > 1 && ACTS_LAST.binary_search(&last).is_ok();
+    acts.then(|| verb(last)).flatten().map(|(effect, _)| effect)
+}
+
+fn is_information(word: &str) -> bool {
+    verb::INFORMATION.binary_search(&word).is_ok()
 }
 
 /// What the first words of a description say: "Lists the…", "This tool will fetch…".
@@ -78,6 +182,30 @@ fn of_description(description: &str) -> Purpose {
     });
     // One verb of many may be the harmful one: "Find and delete…".
     effects.max().map_or(Purpose::Unknown, Purpose::Known)
+}
+
+/// How much of a description is read for a verb that its name does not show.
+const MOST_DESCRIBED: usize = 2_000;
+
+/// Whether a sentence tells that the tool destroys something: "deletes", in the third person, or
+/// "Delete" at its start. "To delete, use…" and "does not delete" tell of something else.
+fn says_it_destroys(description: &str) -> bool {
+    const TURNS: [&str; 16] = [
+        "before", "cannot", "doesn", "if", "instead", "it", "never", "no", "not", "nothing",
+        "that", "user", "what", "when", "which", "without",
+    ];
+    let short = description.get(..description.floor_char_boundary(MOST_DESCRIBED));
+    short.unwrap_or_default().split(['.', '\n', ';', ':', '!', '?']).any(|sentence| {
+        let words = split(sentence);
+        words.iter().enumerate().any(|(at, word)| {
+            let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word);
+            let third = word.strip_suffix('s').is_some_and(word::only_destroys);
+            let ordered = word::only_destroys(word)
+                && (at == 0 || matches!(before, "and" | "then" | "permanently" | "will"));
+            let turned = words.iter().take(at).any(|word| TURNS.contains(&&**word));
+            (third || ordered) && !turned
+        })
+    })
 }
 
 /// `deletes`, `deleting`, `copies` without their endings.
@@ -153,6 +281,11 @@ mod tests {
             "order_read",
             "repo_manage_read",
             "can_send_mms",
+            "git_log",
+            "describe_instances",
+            "list_purge_jobs",
+            "search_issues",
+            "get_delete_protection",
         ] {
             assert_eq!(of_name(name), Purpose::Known(Effect::Read), "{name}");
         }
@@ -172,6 +305,14 @@ mod tests {
             ("sendMessage", Effect::Send),
             ("transfer_funds", Effect::Pay),
             ("execute_command", Effect::Execute),
+            ("compute_vm_delete", Effect::Destroy),
+            ("query_drop_table", Effect::Destroy),
+            ("computeVmDelete", Effect::Destroy),
+            ("compute-vm-create", Effect::Write),
+            ("userdel", Effect::Destroy),
+            ("account_deletion", Effect::Destroy),
+            ("remove-border", Effect::Write),
+            ("monitor_alert_send", Effect::Send),
         ] {
             assert_eq!(of_name(name), Purpose::Known(effect), "{name}");
         }
@@ -186,6 +327,15 @@ mod tests {
             of("things", Some("Finds things and deletes them.")),
             Purpose::Known(Effect::Destroy)
         );
+        let hidden = "Shows the cache. Also deletes what it shows.";
+        assert_eq!(of("get_cache", Some(hidden)), Purpose::Known(Effect::Destroy));
+        for harmless in [
+            "Gets a branch. Does not delete it.",
+            "Gets a branch. To delete one, use delete_branch.",
+            "Lists branches that were deleted.",
+        ] {
+            assert_eq!(of("get_branch", Some(harmless)), Purpose::Known(Effect::Read));
+        }
         // What it says later is for the model, not for us.
         assert_eq!(of("delete_things", Some("Lists things.")), Purpose::Known(Effect::Destroy));
     }

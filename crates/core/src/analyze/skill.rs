@@ -14,7 +14,9 @@ pub fn analyze(action: &Action, declared: Option<Skill>, scene: &Scene<'_>) -> A
     let span = whole(skill);
     let name = skill.rsplit('.').next().unwrap_or_default();
     let purpose = purpose::of_name(name);
-    let mut analysis = arguments::analyze(params, purpose, None, scene).analysis;
+    let owner = skill.split('.').next().unwrap_or_default();
+    let call = arguments::Call { owner, name, purpose, schema: None };
+    let mut analysis = arguments::analyze(params, call, scene).analysis;
     let fact = match declared {
         Some(skill) => known(skill),
         None => Some(undeclared(name, purpose)),

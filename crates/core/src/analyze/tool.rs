@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
-use crate::analyze::{Analysis, arguments, whole};
+use crate::analyze::{Analysis, arguments, named, whole};
 use crate::digest;
-use crate::fact::{Fact, FactKind};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
 mod injection;
@@ -22,14 +22,23 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
         return Analysis::default();
     };
     let purpose = purpose::of(tool, description.as_deref());
-    let arguments::Seen { mut analysis, ran } =
-        arguments::analyze(arguments, purpose, schema.as_ref(), scene);
+    let call = arguments::Call { owner: server, name: tool, purpose, schema: schema.as_ref() };
+    let arguments::Seen { mut analysis, ran, stays } = arguments::analyze(arguments, call, scene);
     let span = whole(tool);
     let shown = format!("{server}/{tool}");
-    let kinds =
-        [does(purpose, ran), hinted(purpose, annotations.as_ref()), changed(action, &shown, scene)];
+    let file = stays == Some(true) && writes_a_file(tool, purpose);
+    let kinds = [
+        does(purpose, ran).filter(|kind| !file || *kind != FactKind::ToolWrite),
+        hinted(purpose, annotations.as_ref()),
+        changed(action, &shown, scene),
+        forbidden(tool),
+    ];
     let told = kinds.into_iter().flatten().map(|kind| Fact::new(kind, &shown).at(span));
     analysis.facts.extend(told);
+    if file {
+        let inside = Tags::of(&[Tag::Workspace]);
+        analysis.facts.push(Fact::new(FactKind::ToolWrite, &shown).tagged(inside).at(span));
+    }
     if let Some(marker) = injection::found(description.as_deref(), schema.as_ref()) {
         analysis.facts.push(Fact::new(FactKind::ToolInjection, format!("{shown}: {marker}")));
     }
@@ -47,6 +56,16 @@ fn does(purpose: Purpose, ran: bool) -> Option<FactKind> {
     }
 }
 
+/// Whether the tool writes one file of this machine and does nothing else: `write_file`.
+fn writes_a_file(tool: &str, purpose: Purpose) -> bool {
+    let words = purpose::split(tool);
+    let files = ["file", "files", "document", "text"];
+    let plain = ["write", "create", "edit", "append", "save", "new", "to", "replace", "update"];
+    purpose == Purpose::Known(Effect::Write)
+        && words.iter().any(|word| files.contains(&&**word))
+        && words.iter().all(|word| files.contains(&&**word) || plain.contains(&&**word))
+}
+
 /// What the server's own hints add.
 fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
     let hints = match annotations {
@@ -62,6 +81,11 @@ fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
     } else {
         None
     }
+}
+
+/// Whether the name says that it does one of the six things that some profiles refuse.
+fn forbidden(tool: &str) -> Option<FactKind> {
+    named::is_like_a_forbidden(tool).then_some(FactKind::ToolForbidden)
 }
 
 /// Whether the definition is another than the one that was agreed to.
@@ -116,11 +140,43 @@ mod tests {
     fn a_command_is_judged_as_a_command() {
         let none = Context::default();
         let harmless = json!({"tool": "execute_command", "arguments": {"command": "ls -l"}});
-        assert_eq!(kinds(&harmless, &none), []);
+        assert_eq!(kinds(&harmless, &none), [FactKind::ToolForbidden]);
         let chained = json!({"tool": "execute_command", "arguments": {"command": "ls; id"}});
         assert!(kinds(&chained, &none).contains(&FactKind::ToolMetacharacters));
         let empty = json!({"tool": "execute_command", "arguments": {"command": null}});
-        assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes]);
+        assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes, FactKind::ToolForbidden]);
+    }
+
+    /// Every way to hand a command over is judged like the command itself.
+    #[test]
+    fn a_command_in_pieces_is_the_command() {
+        let none = Context::default();
+        for tool in ["run", "fetch", "frobnicate", "shell"] {
+            for arguments in [
+                json!({"command": "rm -rf /"}),
+                json!({"command": ["rm", "-rf", "/"]}),
+                json!({"command": "rm", "args": ["-rf", "/"]}),
+                json!({"argv": ["rm", "-rf", "/"]}),
+                json!({"cmd": "rm", "arguments": "-rf /"}),
+                json!({"data": {"nested": [{"cmd": ["rm", "-rf", "/"]}]}}),
+                json!({"script": "rm -rf /"}),
+                json!({"script": "import os\nos.system('rm -rf /')", "language": "python"}),
+                json!({"command": "cm0gLXJmIC8=", "encoding": "base64"}),
+                json!({"command": "cm0gLXJmIC8="}),
+            ] {
+                let found = kinds(&json!({"tool": tool, "arguments": arguments}), &none);
+                assert!(found.contains(&FactKind::Delete), "{tool} {arguments}: {found:?}");
+            }
+        }
+        let script = json!({"script": "do shell script \"rm -rf /\""});
+        let found = kinds(&json!({"tool": "run_applescript", "arguments": script}), &none);
+        assert!(found.contains(&FactKind::ScriptShellDestructive), "{found:?}");
+        let drop = json!({"tool": "query", "arguments": {"q": "DROP TABLE users"}});
+        assert!(kinds(&drop, &none).contains(&FactKind::SqlDrop));
+        let branch = json!({"tool": "get_branch", "arguments": {"branch": "a`id`"}});
+        assert_eq!(kinds(&branch, &none), [FactKind::ToolMetacharacters]);
+        let prose = json!({"tool": "get_x", "arguments": {"body": "call `id` or $(id)"}});
+        assert_eq!(kinds(&prose, &none), []);
     }
 
     #[test]

@@ -6,16 +6,18 @@
 mod click;
 mod field;
 mod fold;
+mod icon;
 mod lexicon;
+mod look;
 mod name;
 mod read;
+mod submit;
 mod value;
 
 use crate::action::{Action, Field, Surface, UiOp};
 use crate::analyze::{Analysis, url, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
-use field::Ask;
 use fold::fold;
 use name::fold_name;
 use read::Reading;
@@ -74,18 +76,56 @@ struct Control<'a> {
 
 impl Control<'_> {
     fn click(&self, facts: &mut Vec<Fact>) {
-        let label = self.words();
-        let reading = match (label, self.named()) {
-            (Some(label), _) => Reading::of(&fold(label, MOST_LABEL)),
-            (None, Some(name)) => Reading::of(&fold_name(name, MOST_LABEL)),
-            (None, None) => return,
+        let kinds = match (self.words(), self.named(), self.sign()) {
+            (Some(label), ..) => self.said(label),
+            (None, Some(name), _) => {
+                let reading = Reading::of(&fold_name(name, MOST_LABEL));
+                let said = click::says(&reading, false);
+                if said.is_empty() && click::only_assents(&reading) {
+                    self.assented()
+                } else {
+                    said
+                }
+            }
+            (None, None, Some(icon::Sign::Does(kind))) => vec![kind],
+            (None, None, Some(icon::Sign::Assents)) => self.assented(),
+            (None, None, Some(icon::Sign::Nothing) | None) => return,
         };
-        let sentence = label.is_some_and(|label| label.trim_end().ends_with(['.', '。']));
-        let mut kinds = click::says(&reading, sentence);
-        if kinds.is_empty() && click::only_assents(&reading) {
-            kinds = self.assented();
-        }
         facts.extend(kinds.into_iter().map(|kind| Fact::new(kind, self.shown())));
+    }
+
+    /// What the words on the control say, as they are written and as they are seen.
+    fn said(&self, label: &str) -> Vec<FactKind> {
+        let reading = Reading::of(&fold(label, MOST_LABEL));
+        let sentence = label.trim_end().ends_with(['.', '。']);
+        let mut kinds = click::says(&reading, sentence);
+        for seen in look::seen(label) {
+            let other = click::says(&Reading::of(&seen), sentence);
+            kinds.extend(other.into_iter().filter(|kind| *kind != FactKind::UiClose));
+        }
+        kinds.dedup();
+        let undecided = kinds.iter().all(|kind| *kind == FactKind::UiChange);
+        if undecided && click::only_assents(&reading) {
+            kinds.extend(self.assented());
+        }
+        if kinds.is_empty() && read::is_unreadable(label) {
+            kinds.push(FactKind::UiUnknown);
+        }
+        kinds
+    }
+
+    /// The sign on a control that shows no word.
+    fn sign(&self) -> Option<icon::Sign> {
+        let field = self.field;
+        [
+            self.label,
+            field.and_then(|field| field.aria_label.as_deref()),
+            field.and_then(|field| field.label.as_deref()),
+            field.and_then(|field| field.title.as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .find_map(icon::says)
     }
 
     /// What a mere "Yes" says yes to: the words around it, or the page it stands on.
@@ -112,6 +152,9 @@ impl Control<'_> {
             if let Some(kind) = ask.fact() {
                 facts.push(Fact::new(kind, self.shown()));
             }
+        }
+        if self.text.is_some_and(submit::ends_in_enter) && submit::sends(self.field) {
+            facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
         }
     }
 
@@ -142,10 +185,7 @@ impl Control<'_> {
             }
             return;
         }
-        let label = self.label.filter(|_| self.text.is_some());
-        let asked = field::asks(label, self.field);
-        let form = matches!(asked, Some(Ask::Password | Ask::Finance | Ask::Identity | Ask::Code));
-        if form && key != "space" {
+        if key != "space" && submit::sends(self.field) {
             facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
         }
     }
@@ -231,9 +271,24 @@ mod tests {
             ))
         };
         assert_eq!(press(r#"{"type":"password"}"#), [FactKind::FormSubmit]);
+        assert_eq!(press(r#"{"type":"text","name":"city"}"#), [FactKind::FormSubmit]);
         assert!(press(r#"{"type":"search"}"#).is_empty());
         let delete = r#"{"role":"button","aria_label":"Delete account"}"#;
         assert_eq!(press(delete), [FactKind::UiDestructive]);
+    }
+
+    #[test]
+    fn a_text_that_ends_in_enter_is_sent() {
+        let typed = |text: &str, field: &str| {
+            kinds(&format!(
+                r#"{{"kind":"ui","surface":"browser","op":"type","text":"{text}","field":{field}}}"#
+            ))
+        };
+        assert_eq!(typed("hi\\n", "{}"), [FactKind::FormSubmit]);
+        assert_eq!(typed("hi{Enter}", r#"{"name":"x"}"#), [FactKind::FormSubmit]);
+        assert!(typed("hi", "{}").is_empty());
+        assert!(typed("hi\\n", r#"{"type":"search"}"#).is_empty());
+        assert!(typed("a\\nb\\n", r#"{"type":"textarea"}"#).is_empty());
     }
 
     #[test]

@@ -13,11 +13,14 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
 mod address;
+mod bound;
 mod lookalike;
 mod name;
 mod origin;
+mod trap;
 
 pub use address::{Reach, reach};
+pub(crate) use bound::outside;
 
 /// Longer than any server accepts; past it a URL is not taken apart.
 const MOST_BYTES: usize = 64 * 1024;
@@ -134,6 +137,9 @@ fn look(url: &Url, scene: &Scene<'_>, found: &mut Found<'_>) {
         found.tell(FactKind::UrlUserinfo, Tags::NONE, url.host_str().unwrap_or_default());
     }
     let allowed = origin::entry_for(url, scene.context);
+    if WEB.contains(&scheme) {
+        found.facts.extend(trap::facts(url, found.text, allowed.is_some()));
+    }
     if scene.context.allowed_origins.is_some() && allowed.is_none() {
         found.tell(FactKind::UrlForeign, Tags::NONE, url.host_str().unwrap_or(scheme));
     }

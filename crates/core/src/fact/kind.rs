@@ -120,6 +120,10 @@ named! {
         UrlMetadata = "url-metadata",
         /// A domain that answers with whatever address its name spells.
         UrlRebinding = "url-rebinding",
+        /// A program that would be fetched to be started.
+        UrlProgram = "url-program",
+        /// A key or token stands in an address.
+        UrlSecret = "url-secret",
         /// Not one of the origins the agent was given.
         UrlForeign = "url-foreign",
         /// A request to a server of the agent's choosing.
@@ -137,6 +141,10 @@ named! {
         UiIrreversible = "ui-irreversible",
         /// A control that deletes, erases or resets.
         UiDestructive = "ui-destructive",
+        /// A control whose sign or script nobody here can read.
+        UiUnknown = "ui-unknown",
+        /// A control that keeps, renames or hands over something, and can be set back.
+        UiChange = "ui-change",
         /// A control that closes or quits.
         UiClose = "ui-close",
         /// A form would be sent.
@@ -171,6 +179,8 @@ named! {
         ToolDestructive = "tool-destructive",
         /// A tool that runs what it is given.
         ToolExecutes = "tool-executes",
+        /// A tool that does what an engine that works by itself may never do.
+        ToolForbidden = "tool-forbidden",
         /// A tool whose definition is not the one that was agreed to.
         ToolChanged = "tool-changed",
         /// A tool whose description talks to the model instead of describing.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::tongue::{self, Tongue};
 use crate::action::Language;
 use crate::analyze::purpose;
 
@@ -12,10 +13,12 @@ pub(super) enum Role {
     Command,
     /// Words for a program's command line.
     Words,
-    /// Source text.
-    Code(Language),
-    /// A statement for a database.
-    Sql,
+    /// Source text in a language that its name tells.
+    Code(Tongue),
+    /// Source text in a language that something else tells.
+    Script,
+    /// Text that is source where the tool runs it, and something to look at where it does not.
+    Snippet,
     /// A search, or a statement for a database.
     Query,
     /// A file or folder.
@@ -38,8 +41,29 @@ impl Role {
 /// What the argument of this name is.
 pub(super) fn of(name: &str, schema: Option<&Value>) -> Role {
     let words = purpose::split(name);
+    if let Some(role) = source(&words) {
+        return role;
+    }
     let by_name = words.iter().rev().map(|word| of_word(word)).find(|role| *role != Role::Other);
     by_name.unwrap_or_else(|| schema.map_or(Role::Other, |schema| declared(name, schema)))
+}
+
+/// The role of a name that calls its value a source text: `script`, `python_code`. A `zip_code` is
+/// something else.
+fn source(words: &[std::borrow::Cow<'_, str>]) -> Option<Role> {
+    const TEXT: [&str; 6] = ["content", "text", "body", "source", "string", "to"];
+    let named = |word: &str| matches!(word, "script" | "scripts" | "code" | "snippet" | "source");
+    let other = |word: &str| !named(word) && !TEXT.contains(&word);
+    let others: Vec<_> = words.iter().map(|word| &**word).filter(|word| other(word)).collect();
+    if !words.iter().any(|word| named(word)) {
+        return None;
+    }
+    match others.as_slice() {
+        [] if words.iter().any(|word| word.starts_with("script")) => Some(Role::Script),
+        [] => Some(Role::Snippet),
+        [only] => tongue::named(only).map(Role::Code),
+        _ => None,
+    }
 }
 
 fn of_word(word: &str) -> Role {
@@ -47,9 +71,12 @@ fn of_word(word: &str) -> Role {
         "command" | "commands" | "cmd" | "cmds" | "cmdline" | "commandline" | "shell" | "bash"
         | "exec" => Role::Command,
         "program" | "executable" | "binary" | "argv" | "args" | "flags" => Role::Words,
-        "python" => Role::Code(Language::Python),
-        "javascript" | "js" => Role::Code(Language::Javascript),
-        "sql" => Role::Sql,
+        "applescript" | "osascript" | "jxa" => Role::Code(Tongue::Applescript),
+        "python" => Role::Code(Tongue::Code(Language::Python)),
+        "javascript" | "js" => Role::Code(Tongue::Code(Language::Javascript)),
+        "perl" => Role::Code(Tongue::Code(Language::Perl)),
+        "ruby" => Role::Code(Tongue::Code(Language::Ruby)),
+        "sql" => Role::Code(Tongue::Code(Language::Sql)),
         "query" | "queries" | "statement" | "statements" => Role::Query,
         "path" | "paths" | "file" | "files" | "filename" | "filepath" | "directory" | "dir"
         | "folder" | "cwd" => Role::Path,
@@ -58,6 +85,47 @@ fn of_word(word: &str) -> Role {
         "host" | "hostname" | "ip" | "domain" => Role::Host,
         _ => Role::Other,
     }
+}
+
+/// Whether an argument of this name holds what people write: there a backtick is a quotation mark.
+pub(super) fn is_prose(name: &str) -> bool {
+    const PROSE: [&str; 34] = [
+        "answer",
+        "body",
+        "caption",
+        "comment",
+        "content",
+        "contents",
+        "css",
+        "data",
+        "description",
+        "expression",
+        "filter",
+        "html",
+        "input",
+        "instructions",
+        "json",
+        "markdown",
+        "message",
+        "messages",
+        "new",
+        "note",
+        "notes",
+        "old",
+        "pattern",
+        "prompt",
+        "query",
+        "question",
+        "regex",
+        "str",
+        "string",
+        "summary",
+        "template",
+        "text",
+        "title",
+        "value",
+    ];
+    purpose::split(name).iter().any(|word| PROSE.contains(&&**word))
 }
 
 /// What the schema says of an argument whose name says nothing.
@@ -96,6 +164,14 @@ mod tests {
         assert_eq!(of("searchQuery", None), Role::Query);
         assert_eq!(of("command", None), Role::Command);
         assert_eq!(of("title", None), Role::Other);
+        assert_eq!(of("script", None), Role::Script);
+        assert_eq!(of("code", None), Role::Snippet);
+        assert_eq!(of("source_code", None), Role::Snippet);
+        assert_eq!(of("python_code", None), Role::Code(Tongue::Code(Language::Python)));
+        assert_eq!(of("applescript", None), Role::Code(Tongue::Applescript));
+        for other in ["zip_code", "verification_code", "country_code", "error_source"] {
+            assert_eq!(of(other, None), Role::Other, "{other}");
+        }
     }
 
     #[test]

@@ -29,6 +29,8 @@ const VERBS: Classes = Classes::of(&[
     Class::Change,
     Class::Revoke,
     Class::Merge,
+    Class::Keep,
+    Class::Grant,
     Class::Shut,
 ]);
 
@@ -128,7 +130,9 @@ impl Label {
             return Some(FactKind::UiFinal);
         }
         let shuts = verb.has(Class::Shut) && (alone || self.has(Class::Window));
-        shuts.then_some(FactKind::UiClose)
+        let keeps = verb.has(Class::Keep) && !harmless;
+        let kind = if shuts { FactKind::UiClose } else { FactKind::UiChange };
+        (shuts || keeps).then_some(kind)
     }
 
     fn concludes(&self, verb: Classes) -> bool {
@@ -138,6 +142,9 @@ impl Label {
             || (verb.has(Class::Agree)
                 && !self.has(Class::Harmless)
                 && (short || self.has(Class::Terms)))
+            || (verb.has(Class::Grant)
+                && !self.has(Class::Harmless)
+                && (self.is_alone() || (short && self.has(Class::Access))))
             || (verb.has(Class::Submit)
                 && self.items.len() <= 6
                 && !self.has(Class::Harmless)
@@ -154,13 +161,45 @@ impl Label {
         if self.items.iter().any(|item| item.any(silent)) {
             return None;
         }
-        if self.has(Class::Deletion) && self.has(Class::Confirm) {
+        let alone = self.items.len() == 1;
+        if self.has(Class::Deletion) && (self.has(Class::Confirm) || self.names_a_loss()) {
             return Some(FactKind::UiDestructive);
+        }
+        if alone && self.has(Class::Act) {
+            return Some(FactKind::UiFinal);
         }
         let pays = Classes::of(&[Class::Till, Class::Payback]);
         let small = self.items.len() <= 4
             && self.items.iter().enumerate().any(|(at, item)| item.any(pays) && self.free(at));
         small.then_some(FactKind::UiFinal)
+    }
+
+    /// Whether a noun such as "deletion" stands alone or beside what is lost. Where the noun is
+    /// also the verb, the lexicon says which of them are commands.
+    fn names_a_loss(&self) -> bool {
+        let verb_too = matches!(
+            self.language,
+            Language::Korean
+                | Language::Japanese
+                | Language::ChineseSimplified
+                | Language::ChineseTraditional
+        );
+        let what = Classes::of(&[Class::Data, Class::Bond, Class::Lead, Class::All, Class::Common]);
+        let is_head = |item: &Classes| item.has(Class::Deletion);
+        let beside = match (self.items.split_first(), self.items.split_last()) {
+            (_, Some((last, before))) if self.puts_heads_last() && is_head(last) => before,
+            (Some((first, after)), _) if !self.puts_heads_last() && is_head(first) => after,
+            _ => return false,
+        };
+        !verb_too && beside.len() <= 2 && beside.iter().all(|item| item.any(what))
+    }
+
+    /// Whether what a noun is about stands before it: "account deletion".
+    const fn puts_heads_last(&self) -> bool {
+        matches!(
+            self.language,
+            Language::English | Language::Danish | Language::Norwegian | Language::Swedish
+        ) || matches!(order(self.language), Order::Last)
     }
 
     /// Whether the item stands where the language puts a command.

@@ -156,13 +156,37 @@ pub(super) fn text(text: &str) -> Option<Ask> {
 /// What the author's name for the field says.
 #[must_use]
 pub(super) fn name(name: &str) -> Option<Ask> {
-    let reading = Reading::of(&fold_name(name, MOST));
+    let folded = fold_name(name, MOST);
+    if is_short_name(&folded) {
+        return Some(Ask::Identity);
+    }
+    let reading = Reading::of(&folded);
     let classes: Vec<_> = reading
         .items
         .iter()
         .map(|item| item.classes(Language::Names).and(item.classes(Language::English)))
         .collect();
     head(&classes)
+}
+
+/// Whether a name is one of the short ones, perhaps with words that only say that it is a field.
+fn is_short_name(folded: &str) -> bool {
+    const BESIDE: [&str; 12] = [
+        "field",
+        "input",
+        "txt",
+        "text",
+        "box",
+        "number",
+        "no",
+        "num",
+        "user",
+        "applicant",
+        "employee",
+        "customer",
+    ];
+    let mut own = folded.split(' ').filter(|word| !BESIDE.contains(word));
+    own.next().is_some_and(|word| ALONE.contains(&word)) && own.next().is_none()
 }
 
 fn said(items: &[Classes], language: Language) -> Option<Ask> {
@@ -268,6 +292,9 @@ mod tests {
             assert_eq!(super::name(name), None, "{name}");
         }
         assert_eq!(super::name("coupon_expiry"), Some(Ask::Plain));
+        for name in ["sin", "SIN", "sin_field", "applicantSin", "tin"] {
+            assert_eq!(super::name(name), Some(Ask::Identity), "{name}");
+        }
     }
 
     #[test]

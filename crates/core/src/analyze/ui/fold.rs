@@ -22,6 +22,9 @@ pub(super) fn fold(text: &str, most: usize) -> String {
             folded.push(composed);
             continue;
         }
+        if is_mark(char) {
+            continue;
+        }
         if !is_word(char) {
             gap = true;
             continue;
@@ -35,6 +38,11 @@ pub(super) fn fold(text: &str, most: usize) -> String {
     folded
 }
 
+/// Strokes and dots drawn over a letter do not end the word it stands in.
+const fn is_mark(char: char) -> bool {
+    matches!(char, '\u{300}'..='\u{36F}' | '\u{20D0}'..='\u{20FF}')
+}
+
 fn is_word(char: char) -> bool {
     // The tone marks of Thai and the sign that joins consonants in Hindi stand inside words.
     char.is_alphanumeric() || matches!(char, 'ー' | '\u{E47}'..='\u{E4E}' | '\u{94D}')
@@ -42,8 +50,10 @@ fn is_word(char: char) -> bool {
 
 /// Soft hyphens, joiners and marks of direction split a word for a machine and not for a person,
 /// and so do the vowel points that Hebrew, Arabic and Hindi may leave out.
-const fn is_invisible(char: char) -> bool {
-    matches!(char, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+pub(super) const fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{180E}'
+        | '\u{3164}' | '\u{FFA0}' | '\u{E0000}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}'
+        | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
         | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{2069}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
         | '\u{591}'..='\u{5BD}' | '\u{5BF}' | '\u{5C1}'..='\u{5C7}' | '\u{640}'
         | '\u{64B}'..='\u{652}' | '\u{670}' | '\u{93C}')
@@ -83,12 +93,47 @@ const fn plain(char: char) -> char {
     }
 }
 
-/// Full-width letters and digits in their usual width.
+/// Letters and digits that differ only in how they are drawn, as the plain ones: full width, the
+/// alphabets of mathematics, letters in circles and squares, raised letters.
 fn narrow(char: char) -> char {
-    match char {
-        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(char) - 0xFEE0).unwrap_or(char),
-        _ => char,
+    let code = u32::from(char);
+    let letter = |start: u32| alphabet(code.saturating_sub(start), b'a');
+    match code {
+        0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(char),
+        // Each style has its capitals and its small letters one after the other.
+        0x1D400..=0x1D6A3 => letter(0x1D400),
+        0x1D7CE..=0x1D7FF => char::from_digit((code - 0x1D7CE) % 10, 10).unwrap_or(char),
+        0x24B6..=0x24E9 => letter(0x24B6),
+        0x249C..=0x24B5 => letter(0x249C),
+        0x1F110..=0x1F129 => letter(0x1F110),
+        0x1F130..=0x1F149 => letter(0x1F130),
+        0x1F150..=0x1F169 => letter(0x1F150),
+        0x1F170..=0x1F189 => letter(0x1F170),
+        _ => drawn(char),
     }
+}
+
+/// The letter at this place of a row of alphabets.
+fn alphabet(at: u32, first: u8) -> char {
+    char::from(first.saturating_add(u8::try_from(at % 26).unwrap_or_default()))
+}
+
+/// Letters that have their own places outside the rows.
+fn drawn(char: char) -> char {
+    const PAIRS: &str = "ℎhℬbℰeℱfℋhℐiℒlℳmℛrℯeℊgℴoℭcℌhℑiℜrℨzℂcℍhℕnℙpℚqℝrℤzⅆdⅇeⅈiⅉj\
+        ᵃaᵇbᶜcᵈdᵉeᶠfᵍgʰhⁱiʲjᵏkˡlᵐmⁿnᵒoᵖpʳrˢsᵗtᵘuᵛvʷwˣxʸyᶻz";
+    let raised = matches!(char, '\u{2B0}'..='\u{2B8}' | '\u{2E1}'..='\u{2E3}'
+        | '\u{1D43}'..='\u{1DBF}' | '\u{2071}' | '\u{207F}' | '\u{2102}'..='\u{2149}');
+    if !raised {
+        return char;
+    }
+    let mut chars = PAIRS.chars();
+    while let (Some(from), Some(to)) = (chars.next(), chars.next()) {
+        if from == char {
+            return to;
+        }
+    }
+    char
 }
 
 /// A letter and the mark over it, as macOS writes them, in one.

@@ -56,6 +56,14 @@ classes! {
     Revoke,
     /// Tells to join or overwrite for good.
     Merge,
+    /// Tells to keep or change something that can be set back: save, rename.
+    Keep,
+    /// Tells to give somebody rights.
+    Grant,
+    /// Rights that one gives.
+    Access,
+    /// An act that is concluded by clicking its name.
+    Act,
     /// Tells to close or quit.
     Shut,
     /// What one closes.
@@ -318,9 +326,11 @@ mod tests {
             return ask.is_some_and(|ask| !matches!(ask, Ask::Plain | Ask::Code));
         }
         let sentence = label.ends_with(['.', '。']);
-        says(&Reading::of(&fold(label, 4096)), sentence)
-            .iter()
-            .any(|kind| *kind != FactKind::UiClose || class == "shut")
+        says(&Reading::of(&fold(label, 4096)), sentence).iter().any(|kind| match kind {
+            FactKind::UiClose => class == "shut",
+            FactKind::UiChange => class == "keep",
+            _ => true,
+        })
     }
 
     #[test]

@@ -132,6 +132,23 @@ fn stretch(text: &str) -> usize {
     text.len()
 }
 
+/// Whether every letter is of a script that no language of the lexicon is written in.
+#[must_use]
+pub(super) fn is_unreadable(label: &str) -> bool {
+    let mut letters = label.chars().filter(|char| char.is_alphabetic()).take(64).peekable();
+    letters.peek().is_some() && !letters.any(is_read)
+}
+
+/// Whether some language of the lexicon is written with this letter.
+const fn is_read(char: char) -> bool {
+    is_joined(char)
+        || matches!(char,
+            '\0'..='\u{52F}' | '\u{590}'..='\u{6FF}' | '\u{750}'..='\u{77F}'
+            | '\u{900}'..='\u{97F}' | '\u{1100}'..='\u{11FF}' | '\u{1D00}'..='\u{1FFF}'
+            | '\u{2000}'..='\u{2FFF}' | '\u{3000}'..='\u{30FF}' | '\u{FB00}'..='\u{FFFF}'
+            | '\u{1D400}'..='\u{1D7FF}' | '\u{1F100}'..='\u{1F1FF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
 /// What the later part of a compound says: `Benutzerpasswort`, `creditcardnumber`.
 fn compound(word: &str) -> Option<Meaning> {
     if word.len() < SHORTEST_COMPOUND || word.len() > 64 {

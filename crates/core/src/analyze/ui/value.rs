@@ -16,6 +16,12 @@ pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
     if value.len() > MOST || value.len() < 8 {
         return None;
     }
+    if asked != Some(Ask::Plain) && is_social_security(value) {
+        return Some(Ask::Identity);
+    }
+    if tells_a_code(value) {
+        return Some(Ask::Password);
+    }
     let marked = value.bytes().any(|byte| !byte.is_ascii_digit());
     let told = is_three_by_three(value).then(|| format!("sin {value}"));
     scan(told.as_deref().unwrap_or(value)).iter().find_map(|found| {
@@ -45,6 +51,27 @@ fn is_one_time_code(value: &str) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'-'))
 }
 
+/// Three, two and four digits with a sign between them. Numbers that were never given out are a
+/// person's as well, as far as the page knows.
+fn is_social_security(value: &str) -> bool {
+    let groups: Vec<&str> = value.split(['-', ' ']).collect();
+    let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths = groups.iter().map(|group| group.len());
+    lengths.eq([3, 2, 4]) && groups.into_iter().all(digits)
+}
+
+/// `code 482913`: a code and the word for it, and little else.
+fn tells_a_code(value: &str) -> bool {
+    let words: Vec<&str> = value.split([' ', ':', '=', ',', '.', '\n']).collect();
+    let is_code = |word: &&str| !word.is_empty() && is_one_time_code(word);
+    let (codes, rest): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(is_code);
+    let asked = || super::field::text(&rest.join(" "));
+    value.len() <= 64
+        && codes.len() == 1
+        && rest.len() <= 6
+        && matches!(asked(), Some(Ask::Code | Ask::Password))
+}
+
 /// `130 692 544`, as a Canadian insurance number is written.
 fn is_three_by_three(value: &str) -> bool {
     let mut groups = 0_usize;
@@ -70,11 +97,18 @@ mod tests {
         assert_eq!(is("123 456", Some(Ask::Code)), Some(Ask::Password));
         assert_eq!(is("123456", None), None);
         assert_eq!(is("10115", Some(Ask::Plain)), None);
+        for text in ["code 482913", "OTP: 482913", "Your code is 482913", "PIN 4829 ok"] {
+            assert_eq!(is(text, None), Some(Ask::Password), "{text}");
+        }
+        for text in ["Zip code 10115", "in the year 2024", "order 482913"] {
+            assert_eq!(is(text, None), None, "{text}");
+        }
     }
 
     #[test]
     fn papers_are_known_by_their_form() {
         assert_eq!(is("123-45-6788", None), Some(Ask::Identity));
+        assert_eq!(is("123-45-6789", None), Some(Ask::Identity));
         assert_eq!(is("130 692 544", None), Some(Ask::Identity));
         assert_eq!(is("130 692 545", None), None);
         assert_eq!(is("5551234567", Some(Ask::Plain)), None);

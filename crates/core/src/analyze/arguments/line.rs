@@ -1,0 +1,108 @@
+//! Command lines that a call hands over in pieces: a list of words, or a program and its
+//! arguments side by side.
+//!
+//! A program that is started from a list gets each word as it is, so the words are put together
+//! in quotes that keep the shell grammar from reading anything into them.
+
+use serde_json::Value;
+
+use crate::analyze::purpose;
+
+/// Words of one list that are put together; a longer list is cut, and its words are judged alone.
+const MOST_WORDS: usize = 256;
+
+/// The words of a list as one command line.
+pub(super) fn of_list(items: &[Value]) -> Option<String> {
+    let words: Option<Vec<String>> = items.iter().take(MOST_WORDS).map(word).collect();
+    words.filter(|words| words.len() > 1).map(|words| words.join(" "))
+}
+
+/// The command line that stands in the fields of one object: what one field calls the program,
+/// followed by what another calls its arguments.
+pub(super) fn of_fields<'a>(
+    fields: &(impl Iterator<Item = (&'a str, &'a Value)> + Clone),
+) -> Option<String> {
+    let program = fields.clone().find_map(|(name, value)| piece(name, value, is_program))?;
+    let words = fields.clone().find_map(|(name, value)| piece(name, value, is_words))?;
+    Some(format!("{program} {words}"))
+}
+
+/// The text of a field whose name says what we look for.
+fn piece(name: &str, value: &Value, is_wanted: fn(&str) -> bool) -> Option<String> {
+    let wanted = purpose::split(name).last().is_some_and(|word| is_wanted(word));
+    match value {
+        _ if !wanted => None,
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(items) if items.len() == 1 => items.first().and_then(word),
+        Value::Array(items) => of_list(items),
+        _ => None,
+    }
+}
+
+fn is_program(word: &str) -> bool {
+    matches!(
+        word,
+        "command" | "cmd" | "program" | "executable" | "binary" | "bin" | "exec" | "tool" | "shell"
+    )
+}
+
+fn is_words(word: &str) -> bool {
+    matches!(
+        word,
+        "args" | "argv" | "arguments" | "params" | "parameters" | "flags" | "options" | "opts"
+    )
+}
+
+/// One word in quotes, where it needs them.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(quoted(text)),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(what) => Some(what.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The text as the shell would have to be told to take it for one word.
+pub(super) fn quoted(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fields(object: &Value) -> Option<String> {
+        let map = object.as_object().unwrap();
+        of_fields(&map.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+
+    #[test]
+    fn words_stay_words() {
+        let list = json!(["git", "commit", "-m", "a 'b' $(c)", 3]);
+        let line = of_list(list.as_array().unwrap()).unwrap();
+        assert_eq!(line, r"git commit -m 'a '\''b'\'' $(c)' 3");
+        assert_eq!(of_list(&[]), None);
+        assert_eq!(of_list(json!([["rm"], "-rf"]).as_array().unwrap()), None);
+    }
+
+    #[test]
+    fn a_program_and_its_arguments_are_put_together() {
+        let line = Some("rm -rf /".to_owned());
+        for call in [
+            json!({"command": "rm", "args": ["-rf", "/"]}),
+            json!({"program": "rm", "argv": ["-rf", "/"]}),
+            json!({"cmd": ["rm"], "arguments": "-rf /"}),
+            json!({"cmd": "rm -rf", "params": ["/"]}),
+        ] {
+            assert_eq!(fields(&call), line, "{call}");
+        }
+        assert_eq!(fields(&json!({"command": "ls"})), None);
+        assert_eq!(fields(&json!({"args": ["x"]})), None);
+    }
+}

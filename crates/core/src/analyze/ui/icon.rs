@@ -1,0 +1,94 @@
+//! Controls that show a sign and no word: judged by what people take the sign for.
+//!
+//! A sign that nobody here knows may mean anything, so it is a fact of its own.
+
+use crate::fact::FactKind;
+
+/// Signs longer than this are ornaments, and say nothing that we know.
+const MOST: usize = 8;
+
+/// Bins, brooms, crosses on keys: something goes away.
+const DESTROYS: &str = "🗑🚮⌫⌦🧹🧨💣🔥☠💀🪦✂🚽🧽♻🗙🪓🚯📛";
+
+/// Money, carts, paper planes, rockets, pens: something is bought, sent or signed.
+const CONCLUDES: &str = "💳💰💸💵💴💶💷🪙🛒🛍🧾🏧✉📧📨📩📤📮✈🛩🛫🚀📢📣🖋🖊✒✍🤝📜💌📬🎁🏷➤⮞📡🗳";
+
+/// Locks, keys and people: rights or owners change.
+const CHANGES: &str = "🔓🔒🔑🗝🔐🛡🔏🚫⛔🛑👤👥🚷";
+
+/// A cross on its own closes what it stands on.
+const CLOSES: &str = "×✕✖✗✘❌❎⨯⊗╳🅧⏏";
+
+/// Yes, without saying what to.
+const ASSENTS: &str = "✓✔✅☑👍🆗👌";
+
+/// Turning pages, menus, searching, playing, looking: nothing changes.
+const LOOKS: &str = "←→↑↓↔↕↖↗↘↙⇐⇒⇑⇓⬅➡⬆⬇⟵⟶«»‹›❮❯⟨⟩◀▶◂▸◄►▲▼△▽▴▾▵▿⌃⌄⏴⏵⏶⏷⏸⏹⏺⏮⏭⏯⏪⏩⏫⏬\
+☰≡⋮⋯⁝…•·∙●○◦■□▪▫⚫⚪☷🍔🔍🔎🏠⌂⚙🔧ℹ❓❔❗🛈★☆⭐🌟🔄↻↺⟳⟲🔃🔁🔂🔀🔔🔕🔊🔉🔈🔇🌙☀🌞🌛🌓🌐🌍🌎🌏\
+🖨⤢⤡⛶🗖🗗🗕🔼🔽👁📅📆🗓🕒🕐⏰⏱📋📌📍🗺📊📈📉📁📂🗂📄📃🖼📷📸🎥🎬🎵🎶🎧🎤💡📖📚🔖🆕❤♥♡💬💭";
+
+/// What a label means that is only a sign, or nothing where it has letters or is empty.
+#[must_use]
+pub(super) fn says(label: &str) -> Option<Sign> {
+    let is_quiet = |char: char| char.is_whitespace() || super::fold::is_invisible(char);
+    let signs: Vec<char> = label.chars().filter(|char| !is_quiet(*char)).take(MOST + 1).collect();
+    let lettered = label.chars().any(char::is_alphanumeric);
+    if signs.is_empty() || lettered || label.len() > super::MOST_LABEL {
+        return None;
+    }
+    let any = |known: &str| signs.iter().any(|sign| known.contains(*sign));
+    let plain = |sign: &char| sign.is_ascii_punctuation() || LOOKS.contains(*sign);
+    Some(if any(DESTROYS) {
+        Sign::Does(FactKind::UiDestructive)
+    } else if any(CONCLUDES) {
+        Sign::Does(FactKind::UiFinal)
+    } else if any(CHANGES) {
+        Sign::Does(FactKind::UiIrreversible)
+    } else if any(CLOSES) {
+        Sign::Does(FactKind::UiClose)
+    } else if any(ASSENTS) {
+        Sign::Assents
+    } else if signs.iter().all(plain) {
+        Sign::Nothing
+    } else {
+        Sign::Does(FactKind::UiUnknown)
+    })
+}
+
+/// What a sign stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Doing this.
+    Does(FactKind),
+    /// Yes to what stands beside it.
+    Assents,
+    /// Nothing that changes anything.
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_is_taken_for_what_people_take_it_for() {
+        for (label, sign) in [
+            ("🗑", Sign::Does(FactKind::UiDestructive)),
+            ("🗑\u{FE0F}", Sign::Does(FactKind::UiDestructive)),
+            (" 🗑️ ", Sign::Does(FactKind::UiDestructive)),
+            ("🛒", Sign::Does(FactKind::UiFinal)),
+            ("✉️", Sign::Does(FactKind::UiFinal)),
+            ("×", Sign::Does(FactKind::UiClose)),
+            ("✓", Sign::Assents),
+            ("...", Sign::Nothing),
+            ("☰", Sign::Nothing),
+            ("→", Sign::Nothing),
+            ("🦄", Sign::Does(FactKind::UiUnknown)),
+            ("\u{F1F8}", Sign::Does(FactKind::UiUnknown)),
+        ] {
+            assert_eq!(says(label), Some(sign), "{label}");
+        }
+        assert_eq!(says("🗑 Bin"), None);
+        assert_eq!(says("  "), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! Addresses that are sound, and that nobody opens to read a page: another protocol's port, a domain
+//! that names a second one, a program to be started, a secret handed over in the address.
+
+use url::{Host, Url};
+
+use super::name::is_below;
+use crate::fact::{Fact, FactKind};
+use crate::redact::{Concern, scan};
+
+/// Ports of other protocols, to which no browser connects (WHATWG Fetch, "port blocking"), sorted.
+const OTHER_PROTOCOLS: [u16; 77] = [
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
+    103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+    512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
+    995, 1719, 1720, 1723, 2049, 3659, 4045, 5060, 5061, 6000, 6566, 6665, 6697, 10080, 11371,
+];
+
+/// Files that are programs, by the end of their name.
+const PROGRAMS: [&str; 18] = [
+    "apk", "appimage", "bat", "cmd", "com", "cpl", "deb", "dmg", "exe", "hta", "jar", "msi", "pkg",
+    "ps1", "rpm", "scr", "vbs", "wsf",
+];
+
+/// Whom people sign in at, as the one word that their domains are known by.
+const KNOWN: [&str; 24] = [
+    "adobe",
+    "amazon",
+    "apple",
+    "binance",
+    "chase",
+    "coinbase",
+    "dropbox",
+    "ebay",
+    "facebook",
+    "github",
+    "gmail",
+    "google",
+    "icloud",
+    "instagram",
+    "linkedin",
+    "metamask",
+    "microsoft",
+    "netflix",
+    "office365",
+    "outlook",
+    "paypal",
+    "steam",
+    "twitter",
+    "whatsapp",
+];
+
+/// Words that such a name is joined to where somebody wants to be taken for it.
+const LURES: [&str; 21] = [
+    "account", "accounts", "auth", "billing", "confirm", "help", "login", "logon", "mail", "pay",
+    "payment", "recovery", "reset", "secure", "security", "signin", "sso", "support", "update",
+    "verify", "wallet",
+];
+
+/// How much of a query is looked through for secrets.
+const MOST_SCANNED: usize = 16 * 1024;
+
+/// What is odd about a sound address.
+pub(super) fn facts(url: &Url, written: &str, allowed: bool) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let domain = match url.host() {
+        Some(Host::Domain(domain)) => domain.trim_end_matches('.'),
+        _ => "",
+    };
+    if url.port().is_some_and(|port| OTHER_PROTOCOLS.binary_search(&port).is_ok()) {
+        facts.push(Fact::new(FactKind::UrlInvalid, written));
+    }
+    if !allowed && (names_a_second(domain) || is_joined_to_a_known(domain)) {
+        facts.push(Fact::new(FactKind::UrlLookalike, domain));
+    }
+    if is_program(url) {
+        facts.push(Fact::new(FactKind::UrlProgram, domain));
+    }
+    if holds_a_secret(url) {
+        // Not the text: it holds the secret.
+        facts.push(Fact::new(FactKind::UrlSecret, domain));
+    }
+    facts
+}
+
+/// `google.com.example.org`: what most people read first is not where it leads.
+fn names_a_second(domain: &str) -> bool {
+    const ENDS: [&str; 5] = ["com", "edu", "gov", "net", "org"];
+    // Stores and networks that serve other people's names below their own.
+    const SERVE: [&str; 9] = [
+        "amazonaws.com",
+        "cdn.cloudflare.net",
+        "edgekey.net",
+        "edgesuite.net",
+        "akamaized.net",
+        "azureedge.net",
+        "fastly.net",
+        "translate.goog",
+        "web.archive.org",
+    ];
+    let labels: Vec<&str> = domain.split('.').collect();
+    let country = labels.last().is_some_and(|last| last.len() == 2);
+    // `example.com.au` ends in two labels that belong together.
+    let own = if country { 3 } else { 2 };
+    let before = labels.len().saturating_sub(own);
+    let second = labels.iter().take(before).skip(1).any(|label| ENDS.contains(label));
+    second && !SERVE.iter().any(|serve| domain.ends_with(serve))
+}
+
+/// `accounts-google.com`: a known name and a word that asks for trust, joined by a hyphen.
+fn is_joined_to_a_known(domain: &str) -> bool {
+    domain.split('.').any(|label| {
+        let words: Vec<&str> = label.split('-').collect();
+        words.len() > 1
+            && words.iter().any(|word| KNOWN.contains(word))
+            && words.iter().any(|word| LURES.contains(word))
+    })
+}
+
+/// Whether the address is that of a program.
+fn is_program(url: &Url) -> bool {
+    if is_release(url) {
+        return false;
+    }
+    let last = url.path().rsplit('/').next().unwrap_or_default();
+    let end = last.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    end.is_some_and(|end| PROGRAMS.contains(&end.as_str()))
+}
+
+/// Whether the address is where a project hands out what it has released.
+fn is_release(url: &Url) -> bool {
+    const FORGES: [&str; 4] = ["codeberg.org", "github.com", "gitlab.com", "sourceforge.net"];
+    const VENDORS: [&str; 12] = [
+        "apache.org",
+        "apple.com",
+        "debian.org",
+        "docker.com",
+        "go.dev",
+        "jetbrains.com",
+        "microsoft.com",
+        "mozilla.org",
+        "nodejs.org",
+        "python.org",
+        "rust-lang.org",
+        "ubuntu.com",
+    ];
+    let domain = url.domain().unwrap_or_default();
+    let forge = FORGES.iter().any(|one| is_below(domain, one));
+    (forge && url.path().contains("/releases/")) || VENDORS.iter().any(|one| is_below(domain, one))
+}
+
+/// Whether a key or token stands in the part of the address that the page behind it reads.
+fn holds_a_secret(url: &Url) -> bool {
+    let handed = url.query().into_iter().chain(url.fragment());
+    let start = |text: &'_ str| text.floor_char_boundary(MOST_SCANNED);
+    handed.filter(|text| text.len() >= 16).any(|text| {
+        scan(text.get(..start(text)).unwrap_or_default()).iter().any(|found| {
+            let [start, end] = found.span;
+            let known = !matches!(found.kind, "token" | "secret" | "password" | "jwt");
+            found.concern == Concern::Secret && known && end.saturating_sub(start) >= 16
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<FactKind> {
+        let url = Url::parse(text).unwrap();
+        facts(&url, text, false).into_iter().map(|fact| fact.kind).collect()
+    }
+
+    #[test]
+    fn a_trap_is_told_by_its_kind() {
+        for port in [22, 25, 6000, 6667 - 2, 110] {
+            assert_eq!(kinds(&format!("http://example.com:{port}/")), [FactKind::UrlInvalid]);
+        }
+        for domain in ["google.com.evil.example", "paypal.com.login.evil.co.uk", "a.org.b.net"] {
+            assert_eq!(kinds(&format!("https://{domain}/")), [FactKind::UrlLookalike], "{domain}");
+        }
+        for domain in ["accounts-google.com", "paypal-secure.example", "login-apple.co.uk"] {
+            assert_eq!(kinds(&format!("https://{domain}/")), [FactKind::UrlLookalike], "{domain}");
+        }
+        assert_eq!(kinds("https://example.com/a/Setup.EXE?x=1"), [FactKind::UrlProgram]);
+    }
+
+    #[test]
+    fn an_ordinary_address_is_none() {
+        for text in [
+            "https://example.com:8443/",
+            "https://www.example.com.au/",
+            "https://news.bbc.co.uk/",
+            "https://accounts.google.com/",
+            "https://google-analytics.com/",
+            "https://files.example.com.s3.amazonaws.com/x",
+            "https://example.com/page.html?token=abc",
+            "https://example.com/",
+        ] {
+            assert_eq!(kinds(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ports_are_sorted() {
+        assert!(OTHER_PROTOCOLS.is_sorted());
+    }
+}
