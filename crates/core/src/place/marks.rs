@@ -174,7 +174,6 @@ const STARTUP_PARTS: &[&str] = &[
     "/.config/plasma-workspace/",
     "/.local/share/applications/",
     "/.devcontainer/",
-    "/.github/workflows/",
     "/.config/autostart/",
     "/.config/systemd/",
     "/.config/fish/conf.d/",
