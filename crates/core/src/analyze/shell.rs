@@ -8,6 +8,7 @@
 //! Bounded in depth and in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
 mod arguments;
+mod awk;
 mod builtin;
 mod catalogue;
 mod chain;
@@ -27,6 +28,8 @@ mod process;
 mod redirect;
 mod remote;
 mod run;
+mod sed;
+mod source;
 mod state;
 mod value;
 mod verb;

@@ -419,13 +419,10 @@ impl Walker<'_> {
                 None
             }
             "sed" | "gsed" => {
-                self.sed(args, span);
+                self.sed(args, stdin, span);
                 None
             }
-            "awk" | "gawk" | "mawk" | "nawk" => {
-                self.awk(args, span);
-                None
-            }
+            "awk" | "gawk" | "mawk" | "nawk" | "bioawk" => self.awk(args, stdin, span),
             _ => None,
         }
     }
