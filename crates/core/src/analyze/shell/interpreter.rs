@@ -160,6 +160,7 @@ impl Walker<'_> {
             }
             Code::Other => {
                 self.shell_calls_in(&text, span);
+                self.without_reader(&text, span);
                 return Stream::unknown(stdin.taint);
             }
         };

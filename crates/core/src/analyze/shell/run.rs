@@ -423,7 +423,7 @@ impl Walker<'_> {
                 None
             }
             "awk" | "gawk" | "mawk" | "nawk" | "bioawk" => self.awk(args, stdin, span),
-            _ => None,
+            _ => self.inline(name, args, stdin, span),
         }
     }
 }
