@@ -11,6 +11,8 @@ use countersign_core::{Policy, Verdict};
 mod awk;
 #[path = "hidden/inline.rs"]
 mod inline;
+#[path = "hidden/powershell.rs"]
+mod powershell;
 #[path = "hidden/sed.rs"]
 mod sed;
 

@@ -26,6 +26,7 @@ mod network;
 mod output;
 mod parameter;
 mod plain;
+mod powershell;
 mod process;
 mod redirect;
 mod remote;

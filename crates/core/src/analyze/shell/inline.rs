@@ -50,6 +50,9 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Option<Stream> {
+        if let Some(out) = self.windows(name, args, stdin, span) {
+            return Some(out);
+        }
         if PLUS.contains(&name) {
             self.plus_words(args, span);
         }
