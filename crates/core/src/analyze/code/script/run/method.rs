@@ -224,6 +224,9 @@ impl Runner<'_> {
         if object.has(Marks::SOCKET) {
             return self.socket_method(object, name, args, span);
         }
+        if let Some(value) = self.running_method(name, args, span) {
+            return value;
+        }
         match &**name {
             "recv" | "recvfrom" | "recv_bytes" | "sysread" | "recv_string" => {
                 return Value::from(Marks::RECEIVED);

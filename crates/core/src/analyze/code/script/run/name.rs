@@ -234,8 +234,9 @@ impl Runner<'_> {
                 char.map_or_else(|| object.derived(), |char| Value::text(char).with(&object.origin))
             }
             (Shape::Unknown | Shape::Nothing | Shape::Instance(_) | Shape::Member(..), _) => {
-                let known = name.and_then(|name| self.attributes.get(name.as_str()));
-                known.cloned().unwrap_or_default().with(&object.origin)
+                let known = name.and_then(|name| self.attributes.get(name.as_str())).cloned();
+                let named = || name.and_then(|name| Self::named_somewhere(object, name));
+                known.or_else(named).unwrap_or_default().with(&object.origin)
             }
             (Shape::Thing(Thing::Response), _) => Value::from(Marks::FETCHED),
             _ => object.derived(),

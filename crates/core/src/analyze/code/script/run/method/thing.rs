@@ -163,6 +163,7 @@ impl Runner<'_> {
         match name {
             "communicate" | "write" => {
                 let given = args.get(0, "input");
+                self.feed(&given, span);
                 if given.has(Marks::RECEIVED) {
                     self.judge_source(&given, "a program's input", span);
                 }
