@@ -9,6 +9,8 @@ use countersign_core::{Policy, Verdict};
 
 #[path = "hidden/awk.rs"]
 mod awk;
+#[path = "hidden/code.rs"]
+mod code;
 #[path = "hidden/inline.rs"]
 mod inline;
 #[path = "hidden/powershell.rs"]

@@ -54,7 +54,7 @@ impl Walker<'_> {
             | "schtasks" | "sc" | "net" | "wevtutil" | "cipher" | "icacls" | "takeown"
             | "shutdown" | "rundll32" | "mshta" | "certutil" | "bitsadmin" | "regsvr32"
             | "wscript" | "cscript" => {
-                if !is_query(rest) {
+                if !matches!(name, "call" | "start") && !is_query(rest) {
                     self.note(Fact::new(FactKind::UnknownCode, format!("cmd {name}")).at(span));
                 }
                 let inner: Vec<String> =
@@ -87,8 +87,19 @@ fn is_flag(word: &str) -> bool {
 fn is_query(words: &[String]) -> bool {
     words.first().is_some_and(|word| {
         matches!(
-            word.to_ascii_lowercase().trim_start_matches('/'),
-            "query" | "list" | "view" | "/?" | "?" | "qc" | "queryex" | "enum" | "el" | "qe"
+            word.to_ascii_lowercase().trim_start_matches(['/', '-']),
+            "query"
+                | "start"
+                | "hashfile"
+                | "list"
+                | "view"
+                | "/?"
+                | "?"
+                | "qc"
+                | "queryex"
+                | "enum"
+                | "el"
+                | "qe"
         )
     })
 }

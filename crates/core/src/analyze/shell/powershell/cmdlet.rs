@@ -80,7 +80,12 @@ const PLAIN: &[&str] = &[
     "?", "%", "where", "foreach", "select", "sort", "measure", "ft", "fl", "gm", "gps", "gsv", "echo", "write", "cls",
     "clear", "if", "else", "elseif", "for", "while", "do", "switch", "function", "param", "return", "exit", "break",
     "continue", "try", "catch", "finally", "throw", "begin", "process", "end", "in", "until", "filter", "pwd", "help",
-    "set-variable", "set-strictmode", "using", "h", "history", "tee",
+    "set-variable", "set-strictmode", "start-sleep", "expand-archive", "compress-archive", "install-module",
+    "install-packageprovider", "install-package", "update-module", "update-help", "set-psrepository", "set-psdebug",
+    "start-transcript", "stop-transcript", "start-job", "receive-job", "remove-job", "remove-variable", "remove-module",
+    "clear-host", "set-alias", "invoke-pester", "invoke-build", "invoke-scriptanalyzer", "set-item", "add-member",
+    "push-appveyorartifact", "set-appveyorbuildvariable", "update-appveyorbuild", "start-service", "set-date",
+    "add-appveyormessage", "start-threadjob", "set-psreadlineoption", "update-typedata", "set-timezone", "using", "h", "history", "tee",
 ];
 
 /// Whether this is the name of a cmdlet that is read here.
@@ -124,6 +129,25 @@ pub(super) fn is_plain_method(method: &str) -> bool {
         "format",
         "gettype",
         "equals",
+        "getenvironmentvariable",
+        "setenvironmentvariable",
+        "getfolderpath",
+        "combine",
+        "getfullpath",
+        "exists",
+        "add",
+        "addrange",
+        "matches",
+        "ismatch",
+        "getenumerator",
+        "dispose",
+        "close",
+        "addseconds",
+        "downloadfile",
+        "containskey",
+        "toarray",
+        "compareto",
+        "insert",
         "isnullorempty",
         "parse",
     ];
@@ -142,6 +166,12 @@ pub(super) fn meaning(name: &str, words: &[Word], before: &[String]) -> Meaning 
     let lower = lower.rsplit(['\\', '/']).next().unwrap_or(&lower);
     if matches!(lower, "invoke-expression" | "iex") {
         return Meaning::Evaluate(operands(words).first().cloned());
+    }
+    let scoped = words
+        .iter()
+        .any(|word| matches!(word.text.to_ascii_lowercase().as_str(), "process" | "currentuser"));
+    if lower == "set-executionpolicy" && scoped {
+        return Meaning::Nothing;
     }
     if matches!(lower, "start-process" | "saps" | "start") {
         return started(words);

@@ -69,7 +69,7 @@ impl Runner<'_> {
         {
             self.unknown(FactKind::UnknownCode, "serialised objects", span);
         }
-        bytes.derived()
+        bytes.derived().marked(Marks::DECODED)
     }
 
     /// A module by its name.

@@ -159,6 +159,7 @@ impl Runner<'_> {
                     command
                 };
                 let process = self.shell(&command, span);
+                self.feed_named(args, span);
                 self.call_back(args, &Value::from(Marks::OUTPUT));
                 process
             }

@@ -38,6 +38,7 @@ impl Runner<'_> {
     ) -> Option<Value> {
         let (stem, member) = name.rsplit_once('.').unwrap_or(("", name));
         match self.language {
+            Language::Python if matches!(name, "bytes" | "bytearray") => bytes(&args.at(0)),
             Language::Python => match stem {
                 // Every program is a function of these modules.
                 "plumbum.cmd" | "sh" | "sh.contrib" if !member.starts_with('_') => {
@@ -234,6 +235,15 @@ fn acts(effect: Effect) -> bool {
 pub(super) fn function_of(args: &Args) -> Option<Value> {
     let api = |value: &&Value| matches!(value.shape, Shape::Api(_));
     args.closures().pop().or_else(|| args.list.iter().map(|arg| &arg.value).find(api).cloned())
+}
+
+/// The text that these numbers are the characters of.
+fn bytes(numbers: &Value) -> Option<Value> {
+    let chars = numbers.items()?.iter().map(|item| match item.shape {
+        Shape::Number(number) => u32::try_from(number).ok().and_then(char::from_u32),
+        _ => None,
+    });
+    chars.collect::<Option<String>>().filter(|text| !text.is_empty()).map(Value::text)
 }
 
 /// The name of a function as Perl takes it in a text.

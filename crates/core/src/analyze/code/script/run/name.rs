@@ -146,6 +146,7 @@ impl Runner<'_> {
         }
         let full = api::canonical(self.language, &format!("{api}.{name}"));
         match &*full {
+            "document.cookie" => Value::from(Marks::CREDENTIAL),
             "os.environ" | "process.env" | "os.environb" | "Deno.env" | "Bun.env" => environment(),
             "sys.executable" | "process.execPath" | "process.argv0" => {
                 let program = if self.language == Language::Python { "python3" } else { "node" };

@@ -122,7 +122,7 @@ impl Runner<'_> {
     }
 
     /// `input="…"`, `stdin_data: "…"`.
-    fn feed_named(&mut self, args: &Args, span: Option<Span>) {
+    pub(super) fn feed_named(&mut self, args: &Args, span: Option<Span>) {
         let input = args.named("input").or_else(|| args.named("stdin_data"));
         if let Some(input) = input {
             self.feed(&input, span);
