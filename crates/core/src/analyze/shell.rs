@@ -22,6 +22,7 @@ mod guard;
 mod host;
 mod inline;
 mod interpreter;
+mod loader;
 mod network;
 mod output;
 mod parameter;

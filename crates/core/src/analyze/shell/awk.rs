@@ -12,6 +12,7 @@ use crate::verdict::Span;
 mod expression;
 mod function;
 mod lex;
+mod print;
 mod read;
 mod text;
 

@@ -56,6 +56,7 @@ impl Walker<'_> {
         if PLUS.contains(&name) {
             self.plus_words(args, span);
         }
+        self.loads(name, args, stdin, span);
         self.loaded_files(name, args, stdin);
         for word in args.words() {
             if let Some(source) = word.text.strip_prefix("--eval:") {

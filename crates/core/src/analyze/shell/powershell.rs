@@ -17,6 +17,12 @@ mod read;
 
 use self::read::Word;
 
+/// Options of PowerShell that take a value.
+#[rustfmt::skip]
+const VALUED: &[&str] = &[
+    "executionpolicy", "ep", "ex", "windowstyle", "w", "inputformat", "outputformat",
+    "workingdirectory", "wd", "configurationname", "settingsfile", "custompipename", "psconsolefile",
+];
 /// Scripts in scripts that are followed.
 const MOST_NESTED: usize = 6;
 
@@ -95,22 +101,7 @@ impl Walker<'_> {
             if matches!(option, "version" | "help" | "h" | "?" | "v") {
                 return Stream::unknown(Tags::NONE);
             }
-            let valued = [
-                "executionpolicy",
-                "ep",
-                "ex",
-                "windowstyle",
-                "w",
-                "inputformat",
-                "outputformat",
-                "workingdirectory",
-                "wd",
-                "configurationname",
-                "settingsfile",
-                "custompipename",
-                "psconsolefile",
-            ];
-            if valued.iter().any(|known| known.starts_with(option))
+            if VALUED.iter().any(|known| known.starts_with(option))
                 && !"noprofile".starts_with(option)
             {
                 rest.next();

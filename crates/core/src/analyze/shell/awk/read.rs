@@ -3,7 +3,7 @@
 //! Every statement is taken to run, in the order it is written; a variable keeps each value it was
 //! given. The program is read several times, so that a function knows what it is called with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::lex::{self, Token};
 use super::text::{Text, Values};
@@ -12,8 +12,6 @@ use super::text::{Text, Values};
 pub(super) const MOST_DEPTH: usize = 48;
 /// Expressions looked at in one program.
 const MOST_STEPS: usize = 200_000;
-/// Tokens of one list that are looked at to find its end.
-const MOST_WORDS: usize = 4_096;
 /// Longer programs are not followed.
 const MOST_PROGRAM: usize = 64 * 1024;
 /// More things one program does are not followed.
@@ -74,7 +72,7 @@ pub(in super::super) fn read(program: &str, given: &Given<'_>) -> Reading {
     }
     let mut reader = Reader::new(&lexed.tokens, given, &parameters, earlier);
     reader.program();
-    let printed = reader.printed.filter(|_| is_straight(&lexed.tokens));
+    let printed = reader.printed.filter(|_| super::print::is_straight(&lexed.tokens));
     Reading { events: reader.events, printed, broken: lexed.broken, bounded: reader.bounded }
 }
 
@@ -89,7 +87,7 @@ pub(super) struct Reader<'a> {
     pub(super) earlier: BTreeMap<String, Values>,
     pub(super) values: BTreeMap<String, Values>,
     pub(super) events: Vec<Event>,
-    printed: Option<String>,
+    pub(super) printed: Option<String>,
     pub(super) bounded: bool,
     pub(super) depth: usize,
     steps: usize,
@@ -259,58 +257,6 @@ impl<'a> Reader<'a> {
         self.expression();
     }
 
-    /// `print a, b > "file"`, `printf("%s", x) | "command"`.
-    fn print(&mut self, formatted: bool) {
-        let outer = std::mem::replace(&mut self.in_print, true);
-        let mut parts = if self.is("(") && self.list_ends_the_words() {
-            self.at += 1;
-            self.in_print = false;
-            let parts = self.list(")");
-            self.in_print = true;
-            parts
-        } else {
-            self.list("")
-        };
-        if parts.is_empty() && !formatted {
-            parts.push(Values::unknown());
-        }
-        let text = if formatted { super::function::format(&parts) } else { joined(&parts) };
-        self.print_to(&text);
-        self.in_print = outer;
-    }
-
-    fn print_to(&mut self, text: &Values) {
-        let mark = match self.token() {
-            Some(Token::Mark(mark @ (">" | ">>" | "|" | "|&"))) => *mark,
-            _ => return self.printed(text),
-        };
-        self.at += 1;
-        let target = self.concatenation();
-        match mark {
-            "|" | "|&" => self.command(&target, Some(text)),
-            _ => {
-                let content = match text.iter().next() {
-                    Some(only) if text.only().is_some() => only.clone(),
-                    _ => Text::unknown(),
-                };
-                for path in target.iter() {
-                    let (path, content) = (path.clone(), content.clone());
-                    self.event(match mark {
-                        ">" => Event::Write { path, content },
-                        _ => Event::Append { path, content },
-                    });
-                }
-            }
-        }
-    }
-
-    fn printed(&mut self, text: &Values) {
-        match (&mut self.printed, text.only()) {
-            (Some(printed), Some(text)) if printed.len() < 64 * 1024 => printed.push_str(text),
-            _ => self.printed = None,
-        }
-    }
-
     /// Expressions up to a closing bracket, or to the end of the words.
     pub(super) fn list(&mut self, close: &str) -> Vec<Values> {
         let mut found = Vec::new();
@@ -345,29 +291,6 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// Whether the bracket that opens here closes at the end of the words of `print`.
-    fn list_ends_the_words(&self) -> bool {
-        let mut open = 0_usize;
-        for (at, token) in self.tokens.iter().enumerate().skip(self.at).take(MOST_WORDS) {
-            match token {
-                Token::Mark("(") => open += 1,
-                Token::Mark(")") => {
-                    open = open.saturating_sub(1);
-                    if open == 0 {
-                        return matches!(
-                            self.tokens.get(at + 1),
-                            None | Some(
-                                Token::Line | Token::Mark(";" | "}" | ">" | ">>" | "|" | "|&")
-                            )
-                        );
-                    }
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
     /// Adds a value that a variable can have.
     pub(super) fn add(&mut self, name: &str, value: Values) {
         let before = self.values.remove(name);
@@ -377,18 +300,6 @@ impl<'a> Reader<'a> {
         };
         self.values.insert(name.to_owned(), value);
     }
-}
-
-/// What `print` writes: its words with spaces between, and the end of the line.
-fn joined(parts: &[Values]) -> Values {
-    let mut out = Values::known("");
-    for (at, part) in parts.iter().enumerate() {
-        if at > 0 {
-            out = out.then(&Values::known(" "));
-        }
-        out = out.then(part);
-    }
-    out.then(&Values::known("\n"))
 }
 
 /// The parameters of each function.
@@ -409,31 +320,4 @@ fn parameters(tokens: &[Token]) -> BTreeMap<String, Vec<String>> {
         found.insert(name.clone(), names.collect());
     }
     found
-}
-
-/// Whether every statement runs, once or once for each line.
-fn is_straight(tokens: &[Token]) -> bool {
-    const TURNS: &[&str] = &[
-        "if", "while", "for", "do", "function", "func", "switch", "getline", "exit", "next",
-        "nextfile", "delete",
-    ];
-    let turns: BTreeSet<&str> = TURNS.iter().copied().collect();
-    let mut depth = 0_usize;
-    let mut prints = false;
-    for token in tokens {
-        match token {
-            Token::Name(name) if turns.contains(name.as_str()) => return false,
-            Token::Name(name) if depth == 0 && !matches!(name.as_str(), "BEGIN" | "END") => {
-                return false;
-            }
-            Token::Name(name) => prints |= matches!(name.as_str(), "print" | "printf"),
-            Token::Mark("{") => depth += 1,
-            Token::Mark("}") => depth = depth.saturating_sub(1),
-            Token::Line | Token::Mark(";") => {}
-            Token::Mark("?") => return false,
-            _ if depth == 0 => return false,
-            _ => {}
-        }
-    }
-    prints
 }

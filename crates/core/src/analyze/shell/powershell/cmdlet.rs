@@ -88,6 +88,28 @@ const PLAIN: &[&str] = &[
     "add-appveyormessage", "start-threadjob", "set-psreadlineoption", "update-typedata", "set-timezone", "using", "h", "history", "tee",
 ];
 
+/// Methods that only compute.
+#[rustfmt::skip]
+const METHODS: &[&str] = &[
+    "tostring", "trim", "trimstart", "trimend", "split", "replace", "substring", "toupper", "tolower",
+    "contains", "startswith", "endswith", "padleft", "padright", "indexof", "round", "floor", "ceiling",
+    "abs", "max", "min", "sqrt", "pow", "newguid", "now", "adddays", "join", "format", "gettype", "equals",
+    "getenvironmentvariable", "setenvironmentvariable", "getfolderpath", "combine", "getfullpath", "exists",
+    "add", "addrange", "matches", "ismatch", "getenumerator", "dispose", "close", "addseconds",
+    "downloadfile", "containskey", "toarray", "compareto", "insert", "isnullorempty", "parse",
+];
+
+/// Verbs that PowerShell's own cmdlets start with, beside those that look.
+#[rustfmt::skip]
+const VERBS: &[&str] = &[
+    "add", "clear", "close", "disable", "enable", "enter", "exit", "export", "install", "invoke", "limit",
+    "mount", "dismount", "publish", "push", "register", "remove", "rename", "repair", "reset", "restart",
+    "restore", "resume", "revoke", "grant", "save", "send", "set", "start", "stop", "submit", "suspend",
+    "sync", "unblock", "undo", "uninstall", "unregister", "update", "new", "import", "read", "get", "format",
+    "move", "copy", "block", "connect", "disconnect", "debug", "expand", "compress", "initialize", "optimize",
+    "protect", "unprotect", "receive", "request",
+];
+
 /// Whether this is the name of a cmdlet that is read here.
 pub(super) fn is_known(name: &str) -> bool {
     let cmdlet = name.contains('-')
@@ -98,59 +120,6 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// Whether a method only computes.
 pub(super) fn is_plain_method(method: &str) -> bool {
-    const METHODS: &[&str] = &[
-        "tostring",
-        "trim",
-        "trimstart",
-        "trimend",
-        "split",
-        "replace",
-        "substring",
-        "toupper",
-        "tolower",
-        "contains",
-        "startswith",
-        "endswith",
-        "padleft",
-        "padright",
-        "indexof",
-        "round",
-        "floor",
-        "ceiling",
-        "abs",
-        "max",
-        "min",
-        "sqrt",
-        "pow",
-        "newguid",
-        "now",
-        "adddays",
-        "join",
-        "format",
-        "gettype",
-        "equals",
-        "getenvironmentvariable",
-        "setenvironmentvariable",
-        "getfolderpath",
-        "combine",
-        "getfullpath",
-        "exists",
-        "add",
-        "addrange",
-        "matches",
-        "ismatch",
-        "getenumerator",
-        "dispose",
-        "close",
-        "addseconds",
-        "downloadfile",
-        "containskey",
-        "toarray",
-        "compareto",
-        "insert",
-        "isnullorempty",
-        "parse",
-    ];
     let name = method
         .rsplit(['.', ':'])
         .next()
@@ -209,67 +178,8 @@ pub(super) fn meaning(name: &str, words: &[Word], before: &[String]) -> Meaning 
     }
 }
 
-/// Verbs that PowerShell's own cmdlets start with, beside those that look.
+/// Whether a cmdlet may start with this.
 fn is_verb(verb: &str) -> bool {
-    const VERBS: &[&str] = &[
-        "add",
-        "clear",
-        "close",
-        "disable",
-        "enable",
-        "enter",
-        "exit",
-        "export",
-        "install",
-        "invoke",
-        "limit",
-        "mount",
-        "dismount",
-        "publish",
-        "push",
-        "register",
-        "remove",
-        "rename",
-        "repair",
-        "reset",
-        "restart",
-        "restore",
-        "resume",
-        "revoke",
-        "grant",
-        "save",
-        "send",
-        "set",
-        "start",
-        "stop",
-        "submit",
-        "suspend",
-        "sync",
-        "unblock",
-        "undo",
-        "uninstall",
-        "unregister",
-        "update",
-        "new",
-        "import",
-        "read",
-        "get",
-        "format",
-        "move",
-        "copy",
-        "block",
-        "connect",
-        "disconnect",
-        "debug",
-        "expand",
-        "compress",
-        "initialize",
-        "optimize",
-        "protect",
-        "unprotect",
-        "receive",
-        "request",
-    ];
     VERBS.contains(&verb)
 }
 

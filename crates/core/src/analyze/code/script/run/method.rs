@@ -56,7 +56,10 @@ impl Runner<'_> {
                 self.call_api(&full, args, span)
             }
             Shape::Unknown | Shape::Nothing | Shape::Number(_) | Shape::Member(..) => {
-                self.unknown_method(object, name, args, span)
+                match self.running_method(name, args, span) {
+                    Some(value) => value,
+                    None => self.unknown_method(object, name, args, span),
+                }
             }
         }
     }
@@ -223,9 +226,6 @@ impl Runner<'_> {
         }
         if object.has(Marks::SOCKET) {
             return self.socket_method(object, name, args, span);
-        }
-        if let Some(value) = self.running_method(name, args, span) {
-            return value;
         }
         match &**name {
             "recv" | "recvfrom" | "recv_bytes" | "sysread" | "recv_string" => {
