@@ -8,6 +8,7 @@
 //! Bounded in depth and in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
 mod arguments;
+mod awk;
 mod builtin;
 mod catalogue;
 mod chain;
@@ -20,14 +21,20 @@ mod find;
 mod floor;
 mod guard;
 mod host;
+mod inline;
 mod interpreter;
+mod loader;
 mod network;
 mod output;
 mod parameter;
+mod plain;
+mod powershell;
 mod process;
 mod redirect;
 mod remote;
 mod run;
+mod sed;
+mod source;
 mod state;
 mod value;
 mod verb;

@@ -1,12 +1,13 @@
 //! Python, JavaScript, Perl and Ruby: read into one common form, then followed step by step.
 
 use crate::action::Language;
-use crate::analyze::Analysis;
+use crate::analyze::{Analysis, Invocation};
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
 
 mod api;
 mod lex;
+mod magic;
 mod parse;
 mod run;
 mod tree;
@@ -14,6 +15,17 @@ mod value;
 
 /// What this source would do.
 pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> Analysis {
+    if language == Language::Python
+        && let Some((python, commands)) = magic::split(source, scene)
+    {
+        let mut analysis = follow(language, &python, scene, None).0;
+        for found in commands {
+            analysis.facts.extend(found.facts.into_iter().map(|fact| fact.at(None)));
+            let commands = found.commands.into_iter();
+            analysis.commands.extend(commands.map(|command| Invocation { span: None, ..command }));
+        }
+        return analysis;
+    }
     follow(language, source, scene, None).0
 }
 

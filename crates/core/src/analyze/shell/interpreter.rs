@@ -199,6 +199,7 @@ impl Walker<'_> {
             }
             Code::Other => {
                 self.shell_calls_in(&text, span);
+                self.without_reader(&text, span);
                 return Stream::unknown(stdin.taint);
             }
         };
@@ -270,85 +271,6 @@ impl Walker<'_> {
             self.child_script(part, span, Stream::caller());
         }
     }
-
-    /// `awk 'BEGIN { system("…") }'`, `print | "cmd"`, `print > "file"`.
-    pub(super) fn awk(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        let script = match args.values(&["-e", "--source"]).first() {
-            Some(script) => script.text.clone(),
-            None if args.has_any(&["-f", "--file"]) => return,
-            None => args.operand(0).unwrap_or_default().to_owned(),
-        };
-        if script.contains("system") || script.contains("getline") {
-            self.shell_calls_in(&script, span);
-        }
-        for piped in script.split('|').skip(1) {
-            let piped = piped.trim_start_matches('&').trim_start();
-            if let Some(command) = first_string(piped) {
-                self.child_script(&command, span, Stream::caller());
-            }
-        }
-        if script.contains("print") {
-            for target in script.split('>').skip(1) {
-                if let Some(path) = first_string(target.trim_start_matches('>').trim_start())
-                    && path.starts_with('/')
-                {
-                    let path = Arg { span, ..Arg::literal(path) };
-                    self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
-                }
-            }
-        }
-    }
-
-    /// `sed 's/x/y/e'`, `sed '1e cmd'`, `sed 'w file'`, `sed -i … FILE`.
-    pub(super) fn sed(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        let given = args.values(&["-e", "--expression"]);
-        let by_option = !given.is_empty() || args.has_any(&["-f", "--file"]);
-        let scripts: Vec<String> = if by_option {
-            given.into_iter().map(|arg| arg.text).collect()
-        } else {
-            args.operand(0).map(str::to_owned).into_iter().collect()
-        };
-        for script in &scripts {
-            self.sed_script(script, span);
-        }
-        let files = args.operands().get(usize::from(!by_option)..).unwrap_or_default();
-        let in_place = args.words().iter().any(|word| {
-            word.text == "--in-place"
-                || word.text.starts_with("--in-place=")
-                || (word.text.starts_with("-i")
-                    || (word.text.starts_with('-')
-                        && !word.text.starts_with("--")
-                        && word.text.ends_with('i')))
-        });
-        for file in files.iter().filter(|file| !file.text.is_empty()) {
-            let kind = if in_place { FactKind::Append } else { FactKind::Read };
-            self.note_path(kind, file, crate::fact::Tags::NONE);
-        }
-    }
-
-    fn sed_script(&mut self, script: &str, span: Option<Span>) {
-        for line in script.split(['\n', ';']) {
-            let command = line
-                .trim_start_matches(|char: char| char.is_ascii_digit() || ",$! ".contains(char));
-            if let Some(shell) = command.strip_prefix("e ") {
-                self.note(Fact::new(FactKind::ShellEscape, "sed e").at(span));
-                self.child_script(shell, span, Stream::caller());
-            }
-            if let Some(path) = command.strip_prefix("w ").or_else(|| command.strip_prefix("W ")) {
-                let path = Arg { span, ..Arg::literal(path.trim()) };
-                self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
-            }
-            if let Some(flags) = substitute_flags(command) {
-                if flags.contains('e') {
-                    self.note(Fact::new(FactKind::ShellEscape, "sed s///e").at(span));
-                }
-                if let Some((_, path)) = flags.split_once("w ") {
-                    let path = Arg { span, ..Arg::literal(path.trim()) };
-                    self.note_path(FactKind::Write, &path, crate::fact::Tags::NONE);
-                }
-            }
-        }
-    }
 }
 
 /// The script of `bash -c`: the first operand, wherever the option stands.
@@ -362,8 +284,8 @@ fn command_string(args: &Arguments<'_>) -> Vec<Arg> {
     operands.next().filter(|_| takes_a_script).map(|word| (*word).clone()).into_iter().collect()
 }
 
-/// Each `-e` of osascript is a line of one script.
-fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
+/// Each `-e` of osascript and sed is a line of one script.
+pub(super) fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
     let mut lines = lines.into_iter();
     let Some(mut first) = lines.next() else { return Vec::new() };
     for line in lines {
@@ -379,29 +301,6 @@ fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<(Arg, Vec<Arg>
     let at = args.words().iter().position(|word| word == source)?;
     let (name, words) = args.words().get(at + 1..)?.split_first()?;
     Some((name.clone(), words.to_vec()))
-}
-
-/// The flags of `s/a/b/flags`.
-fn substitute_flags(command: &str) -> Option<&str> {
-    let rest = command.strip_prefix('s')?;
-    let mark =
-        rest.chars().next().filter(|char| !char.is_alphanumeric() && !char.is_whitespace())?;
-    let mut escaped = false;
-    let mut marks = 0;
-    for (at, char) in rest.char_indices() {
-        match char {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            char if char == mark => {
-                marks += 1;
-                if marks == 3 {
-                    return rest.get(at + char.len_utf8()..);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// A string literal at the start of the text.

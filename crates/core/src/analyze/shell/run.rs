@@ -474,14 +474,11 @@ impl Walker<'_> {
                 None
             }
             "sed" | "gsed" => {
-                self.sed(args, span);
+                self.sed(args, stdin, span);
                 None
             }
-            "awk" | "gawk" | "mawk" | "nawk" => {
-                self.awk(args, span);
-                None
-            }
-            _ => None,
+            "awk" | "gawk" | "mawk" | "nawk" | "bioawk" => self.awk(args, stdin, span),
+            _ => self.inline(name, args, stdin, span),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::action::Language;
 
+mod indirect;
 mod javascript;
 mod perl;
 mod python;
@@ -160,6 +161,15 @@ pub(super) enum Effect {
     Loop,
     /// Runs its function later or somewhere: now, as far as we are concerned.
     Callback,
+    // --- functions
+    /// A function with its first arguments already given.
+    Bind,
+    /// Calls the method of this name on whatever it is given.
+    NamedMethod,
+    /// The names that a module, or the whole source, holds.
+    Names,
+    /// Loads or calls code that is not of this language.
+    Native,
 }
 
 /// A way to write bytes as text.
@@ -178,13 +188,14 @@ pub(super) enum Coding {
 
 /// What this function does, if it is known.
 pub(super) fn effect(language: Language, name: &str) -> Option<Effect> {
-    match language {
+    let known = match language {
         Language::Python => python::effect(name),
         Language::Javascript => javascript::effect(name),
         Language::Perl => perl::effect(name),
         Language::Ruby => ruby::effect(name),
         Language::Sql => None,
-    }
+    };
+    known.or_else(|| indirect::effect(language, name))
 }
 
 /// The full name under which a thing is known: aliases of modules resolved.

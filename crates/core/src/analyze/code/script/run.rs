@@ -22,6 +22,7 @@ mod code;
 mod decode;
 mod effect;
 mod file;
+mod indirect;
 mod list;
 mod method;
 mod name;
@@ -70,6 +71,7 @@ pub(super) fn analyze(
         connected: None,
         redirected: None,
         spawned: false,
+        fed: None,
         written: HashMap::new(),
         cwd: None,
         analysis: Analysis::default(),
@@ -129,6 +131,8 @@ struct Runner<'a> {
     redirected: Option<Span>,
     /// A program was started.
     spawned: bool,
+    /// The command line of the last program that was started.
+    fed: Option<String>,
     /// What was written to files, by path.
     written: HashMap<String, Marks>,
     /// Where the program went, if it changed its folder.

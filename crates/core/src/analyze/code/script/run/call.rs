@@ -35,6 +35,11 @@ impl Runner<'_> {
                 Some(id) => self.invoke(id, args, Some(callee.clone())),
                 None => self.call_unknown(callee, args),
             },
+            // Perl: `&$name(…)` calls the function of that name.
+            Shape::Text(text) => match super::indirect::symbol(self.language, text) {
+                Some(name) => self.call_api(&name, args, span),
+                None => self.call_unknown(callee, args),
+            },
             _ => self.call_unknown(callee, args),
         }
     }
@@ -44,6 +49,7 @@ impl Runner<'_> {
     pub(super) fn call_unknown(&mut self, callee: &Value, args: &Args) -> Value {
         let result = args.joined().with(&callee.origin);
         self.call_back(args, &result);
+        self.call_given(args, None);
         result
     }
 
@@ -94,6 +100,9 @@ impl Runner<'_> {
 
     /// Calls something that a library provides.
     pub(super) fn call_api(&mut self, name: &Rc<str>, args: &Args, span: Option<Span>) -> Value {
+        if let Some(value) = self.call_indirect(name, args, span) {
+            return value;
+        }
         if let Some(effect) = api::effect(self.language, name) {
             return self.perform(effect, name, args, span);
         }

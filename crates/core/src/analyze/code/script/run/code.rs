@@ -54,6 +54,8 @@ impl Runner<'_> {
         let content = self.content(path);
         if content.has(Marks::FETCHED) || path.has(Marks::FETCHED) {
             self.fact(FactKind::RemoteCode, "a script", Tags::NONE, span);
+        } else if let Some(text) = path.known_text() {
+            self.foreign_file(&text.clone(), span);
         }
         content
     }
@@ -62,10 +64,12 @@ impl Runner<'_> {
     pub(super) fn unpickle(&mut self, bytes: &Value, span: Option<Span>) -> Value {
         if bytes.has(Marks::FETCHED.and(Marks::RECEIVED)) {
             self.fact(FactKind::RemoteCode, "serialised objects", Tags::NONE, span);
-        } else if bytes.has(Marks::DECODED) {
-            return bytes.derived();
+        } else if bytes.known_text().is_some_and(|text| names_code(text))
+            || (self.language == Language::Ruby && bytes.has(Marks::FILE))
+        {
+            self.unknown(FactKind::UnknownCode, "serialised objects", span);
         }
-        bytes.derived()
+        bytes.derived().marked(Marks::DECODED)
     }
 
     /// A module by its name.
@@ -83,7 +87,10 @@ impl Runner<'_> {
     pub(super) fn get_member(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.language == Language::Ruby {
             let name = args.at(0);
-            let Some(text) = name.known_text() else { return args.joined() };
+            let Some(text) = name.known_text() else {
+                self.unknown(FactKind::UnknownCode, "a method by its name", span);
+                return args.joined();
+            };
             let callee = self.lookup(&text.as_str().into());
             return if args.count() > 1 { self.call(&callee, &args.skip(1), span) } else { callee };
         }
@@ -113,6 +120,13 @@ impl Runner<'_> {
             }
         }
     }
+}
+
+/// Whether serialised objects name functions that are called when they are rebuilt.
+fn names_code(text: &str) -> bool {
+    ["!!python", "!ruby/", "system", "posix", "__reduce__", "subprocess"]
+        .iter()
+        .any(|mark| text.contains(mark))
 }
 
 /// Content of a file of the project: running it is like running the project.

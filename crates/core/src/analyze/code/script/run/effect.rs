@@ -20,7 +20,8 @@ impl Runner<'_> {
         args: &Args,
         span: Option<Span>,
     ) -> Value {
-        self.on_files(effect, args, span)
+        self.on_functions(effect, args, span)
+            .or_else(|| self.on_files(effect, args, span))
             .or_else(|| self.on_processes(effect, args, span))
             .or_else(|| self.on_network(effect, args, span))
             .or_else(|| self.on_values(effect, args))
@@ -158,6 +159,7 @@ impl Runner<'_> {
                     command
                 };
                 let process = self.shell(&command, span);
+                self.feed_named(args, span);
                 self.call_back(args, &Value::from(Marks::OUTPUT));
                 process
             }

@@ -53,7 +53,7 @@ impl Runner<'_> {
             "map" | "forEach" | "each" | "collect" | "flat_map" | "flatMap" | "filter"
             | "select" | "reject" | "find" | "some" | "every" | "reduce" | "inject"
             | "each_with_index" | "each_with_object" | "sort_by" | "any?" | "all?" => {
-                let function = args.closures().pop();
+                let function = super::indirect::function_of(args);
                 function.map_or_else(|| object.clone(), |function| self.mapped(object, &function))
             }
             "reverse" | "reversed" => Value::list(items.iter().rev().cloned().collect()),

@@ -56,7 +56,10 @@ impl Runner<'_> {
                 self.call_api(&full, args, span)
             }
             Shape::Unknown | Shape::Nothing | Shape::Number(_) | Shape::Member(..) => {
-                self.unknown_method(object, name, args, span)
+                match self.running_method(name, args, span) {
+                    Some(value) => value,
+                    None => self.unknown_method(object, name, args, span),
+                }
             }
         }
     }

@@ -146,6 +146,7 @@ impl Runner<'_> {
         }
         let full = api::canonical(self.language, &format!("{api}.{name}"));
         match &*full {
+            "document.cookie" => Value::from(Marks::CREDENTIAL),
             "os.environ" | "process.env" | "os.environb" | "Deno.env" | "Bun.env" => environment(),
             "sys.executable" | "process.execPath" | "process.argv0" => {
                 let program = if self.language == Language::Python { "python3" } else { "node" };
@@ -234,8 +235,9 @@ impl Runner<'_> {
                 char.map_or_else(|| object.derived(), |char| Value::text(char).with(&object.origin))
             }
             (Shape::Unknown | Shape::Nothing | Shape::Instance(_) | Shape::Member(..), _) => {
-                let known = name.and_then(|name| self.attributes.get(name.as_str()));
-                known.cloned().unwrap_or_default().with(&object.origin)
+                let known = name.and_then(|name| self.attributes.get(name.as_str())).cloned();
+                let named = || name.and_then(|name| Self::named_somewhere(object, name));
+                known.or_else(named).unwrap_or_default().with(&object.origin)
             }
             (Shape::Thing(Thing::Response), _) => Value::from(Marks::FETCHED),
             _ => object.derived(),

@@ -60,7 +60,8 @@ impl Runner<'_> {
     }
 
     /// Hands a command line to the shell analyzer.
-    fn run_text(&mut self, text: &str, folder: Option<&str>, span: Option<Span>) {
+    pub(super) fn run_text(&mut self, text: &str, folder: Option<&str>, span: Option<Span>) {
+        self.fed = (text.len() < 4096).then(|| text.to_owned());
         if self.scene.too_deep() {
             self.fact(FactKind::Bound, "a command", Tags::NONE, span);
             return;
@@ -115,7 +116,17 @@ impl Runner<'_> {
     pub(super) fn spawn(&mut self, args: &Args, span: Option<Span>) -> Value {
         let command = args.get(0, "args");
         self.check_streams(args, span);
-        self.shell_in(&command, args, span)
+        let process = self.shell_in(&command, args, span);
+        self.feed_named(args, span);
+        process
+    }
+
+    /// `input="…"`, `stdin_data: "…"`.
+    pub(super) fn feed_named(&mut self, args: &Args, span: Option<Span>) {
+        let input = args.named("input").or_else(|| args.named("stdin_data"));
+        if let Some(input) = input {
+            self.feed(&input, span);
+        }
     }
 
     /// A program whose streams are a connection.
@@ -143,6 +154,7 @@ impl Runner<'_> {
             _ => Value::list(words),
         };
         self.shell_in(&command, &args, span);
+        self.feed_named(&args, span);
         let process = Value::thing(Thing::Process).marked(Marks::OUTPUT);
         self.call_back(&args, &process);
         process
@@ -228,6 +240,9 @@ impl Runner<'_> {
     pub(super) fn start(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.in_endless_loop() {
             self.fact(FactKind::ForkBomb, "a process", Tags::NONE, span);
+        }
+        if args.named("eval").is_some() && self.language == Language::Javascript {
+            return self.eval(&args.at(0), span);
         }
         let target = args.named("target").or_else(|| args.closures().pop());
         let given = args.named("args").unwrap_or_else(|| args.at(1));

@@ -112,6 +112,12 @@ impl Parser<'_> {
             arguments.push(Argument { name: None, value: closure, spread: false });
             self.accept(",");
         }
+        // `exec {"program"} "name", …`: what runs, then what it is told that it is.
+        let program = if matches!(name, "system" | "exec") && self.is("{") {
+            Some(self.bracketed(|parser| parser.expression(LOOSE)))
+        } else {
+            None
+        };
         if self.is("(") {
             let prints = matches!(name, "print" | "printf" | "say");
             let more = self.bracketed(|parser| {
@@ -132,6 +138,9 @@ impl Parser<'_> {
                     break;
                 }
             }
+        }
+        if let (Some(value), Some(first)) = (program, arguments.first_mut()) {
+            first.value = value;
         }
         let first = arguments.first().map(|argument| argument.value);
         let end = self.last_end();

@@ -35,7 +35,10 @@ impl Runner<'_> {
                 answer
             }
             Thing::Request => self.request_method(object, name, args, span),
-            Thing::Sender => self.sender_method(object, name, args, span),
+            Thing::Sender => match self.running_method(name, args, span) {
+                Some(value) => value,
+                None => self.sender_method(object, name, args, span),
+            },
             Thing::Database(storage, dialect) => {
                 if *storage == Storage::Lasting {
                     self.query(&args.at(0), dialect, span);
@@ -163,6 +166,7 @@ impl Runner<'_> {
         match name {
             "communicate" | "write" => {
                 let given = args.get(0, "input");
+                self.feed(&given, span);
                 if given.has(Marks::RECEIVED) {
                     self.judge_source(&given, "a program's input", span);
                 }
@@ -226,6 +230,11 @@ impl Runner<'_> {
                 Value::thing(Thing::Response).marked(Marks::FETCHED)
             }
             "request" if self.language == Language::Python => self.fetch(&args.skip(1), span),
+            // `session.delete(url)`, `client.delete_object(…)`
+            name if name.starts_with("delete") || name.starts_with("terminate_") => {
+                self.fact(FactKind::RemoteDelete, name, Tags::NONE, span);
+                Value::thing(Thing::Response).marked(Marks::FETCHED)
+            }
             "exec_command" | "exec" | "run" => Value::thing(Thing::Response).marked(Marks::FETCHED),
             "close"
             | "quit"

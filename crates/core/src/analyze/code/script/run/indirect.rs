@@ -1,0 +1,255 @@
+//! Calls by way of something else: bound functions, methods by name, functions given to others.
+
+use std::rc::Rc;
+
+use super::{Args, Runner};
+use crate::action::Language;
+use crate::analyze::code::script::api::{self, Effect};
+use crate::analyze::code::script::value::{Shape, Value};
+use crate::fact::{FactKind, Tags};
+use crate::verdict::Span;
+
+/// Methods that run a command line, whatever object has them.
+const RUNNING: &[&str] = &[
+    "system",
+    "popen",
+    "exec_command",
+    "getoutput",
+    "execSync",
+    "spawnSync",
+    "execFileSync",
+    "run_command",
+    "shell_exec",
+    "check_output",
+    "getstatusoutput",
+];
+
+/// Names that are worth following in a table of names that nobody knows.
+const GRAVE: &[&str] =
+    &["system", "popen", "eval", "exec", "execSync", "__import__", "rmtree", "remove", "unlink"];
+
+impl Runner<'_> {
+    /// A call of a library's function by way of another name; nothing when it is none.
+    pub(super) fn call_indirect(
+        &mut self,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Option<Value> {
+        let (stem, member) = name.rsplit_once('.').unwrap_or(("", name));
+        match self.language {
+            Language::Python if matches!(name, "bytes" | "bytearray") => bytes(&args.at(0)),
+            Language::Python => match stem {
+                // Every program is a function of these modules.
+                "plumbum.cmd" | "sh" | "sh.contrib" if !member.starts_with('_') => {
+                    let words =
+                        std::iter::once(Value::text(member)).chain(args.positional().cloned());
+                    Some(self.program(&Args::of([Value::list(words.collect())]), span))
+                }
+                _ => None,
+            },
+            Language::Javascript => self.bound(stem, member, args, span),
+            Language::Ruby => self.sent(stem, member, args, span),
+            Language::Perl => match name {
+                "open3" => Some(self.program(&args.skip(3), span)),
+                "open2" => Some(self.program(&args.skip(2), span)),
+                _ => None,
+            },
+            Language::Sql => None,
+        }
+    }
+
+    /// `f.call(this, x)`, `f.apply(this, [x])`, `f.bind(this, x)` of what a library provides.
+    fn bound(
+        &mut self,
+        stem: &str,
+        member: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Option<Value> {
+        if !matches!(member, "call" | "apply" | "bind")
+            || api::effect(self.language, stem).is_none()
+        {
+            return None;
+        }
+        let callee = Value::api(stem);
+        let given = match member {
+            "apply" => Args::of(args.at(1).items().unwrap_or_default().to_vec()),
+            "bind" if args.count() < 2 => return Some(callee),
+            _ => args.skip(1),
+        };
+        Some(self.call(&callee, &given, span))
+    }
+
+    /// `FileUtils.send(:rm_rf, x)`, `method(:system).call(x)`, `include FileUtils`.
+    fn sent(&mut self, stem: &str, member: &str, args: &Args, span: Option<Span>) -> Option<Value> {
+        match (stem, member) {
+            ("", "include" | "extend") => {
+                let modules = args.apis();
+                self.stars.extend(modules);
+                Some(Value::unknown())
+            }
+            ("", "require") => {
+                let path = args.at(0);
+                let absolute = path.known_text().is_some_and(|text| text.starts_with(['/', '~']));
+                absolute.then(|| self.run_file(&path, span))
+            }
+            ("", _) => None,
+            (
+                _,
+                "send" | "public_send" | "__send__" | "method" | "public_method"
+                | "singleton_method",
+            ) => {
+                let Some(name) = args.at(0).known_text().cloned() else {
+                    self.unknown(FactKind::UnknownCode, stem, span);
+                    return Some(args.joined());
+                };
+                let callee = self.member(Value::api(stem), &name.as_str().into());
+                if member.ends_with("method") {
+                    return Some(callee);
+                }
+                Some(self.call(&callee, &args.skip(1), span))
+            }
+            (_, "call" | "()" | "===" | "yield") if api::effect(self.language, stem).is_some() => {
+                Some(self.call_api(&stem.into(), args, span))
+            }
+            (_, "const_get") => Some(self.import(&args.at(0))),
+            _ => None,
+        }
+    }
+
+    /// Functions of libraries given to something nobody knows: called with what else it was given.
+    pub(super) fn call_given(&mut self, args: &Args, span: Option<Span>) {
+        let given: Vec<Value> = args.list.iter().map(|arg| arg.value.clone()).collect();
+        for (at, value) in given.iter().enumerate() {
+            let Shape::Api(name) = &value.shape else { continue };
+            if !api::effect(self.language, name).is_some_and(acts) {
+                continue;
+            }
+            let mut more: Vec<Value> = Vec::new();
+            for rest in given.iter().skip(at + 1) {
+                match rest.items() {
+                    Some(items) => more.extend(items.iter().take(16).cloned()),
+                    None => more.push(rest.clone()),
+                }
+            }
+            if !more.is_empty() {
+                self.call_api(name, &Args::of(more), span);
+            }
+        }
+    }
+
+    /// Effects that make or use a function.
+    pub(super) fn on_functions(
+        &mut self,
+        effect: Effect,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Option<Value> {
+        Some(match effect {
+            Effect::Bind => {
+                let callee = args.at(0);
+                if args.count() < 2 {
+                    return Some(callee);
+                }
+                self.call(&callee, &args.skip(1), span)
+            }
+            Effect::NamedMethod => {
+                let name = args.at(0).known_text().cloned();
+                let Some(name) = name else { return Some(Value::unknown()) };
+                self.call_method(&Value::unknown(), &name.as_str().into(), &args.skip(1), span)
+            }
+            Effect::Names => match args.count() {
+                0 => Value::api(""),
+                _ => args.at(0),
+            },
+            Effect::Native => {
+                self.unknown(FactKind::UnknownCode, "native code", span);
+                Value::unknown()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Methods that run commands or code, whatever object has them.
+    pub(super) fn running_method(
+        &mut self,
+        name: &str,
+        args: &Args,
+        span: Option<Span>,
+    ) -> Option<Value> {
+        let first = args.at(0);
+        first.known_text()?;
+        if RUNNING.contains(&name) {
+            return Some(self.shell(&first, span));
+        }
+        match name {
+            "runsource" | "runcode" | "run_cell" | "run_line_magic" => {
+                Some(self.eval(&first, span))
+            }
+            "__import__" | "import_module" => Some(self.import(&first)),
+            _ => None,
+        }
+    }
+
+    /// Looks up a name in a table that nobody knows.
+    pub(super) fn named_somewhere(object: &Value, name: &str) -> Option<Value> {
+        GRAVE.contains(&name).then(|| Value::member(object.clone(), &name.into()))
+    }
+
+    /// What is fed to a program: commands, where the program reads commands.
+    pub(super) fn feed(&mut self, input: &Value, span: Option<Span>) {
+        let Some(command) = self.fed.clone() else { return };
+        let Some(text) = input.known_text() else { return };
+        let line = format!("printf '%s' '{}' | {command}", text.replace('\'', "'\\''"));
+        self.run_text(&line, None, span);
+    }
+
+    /// Notes code in a file that is no part of the project.
+    pub(super) fn foreign_file(&mut self, path: &str, span: Option<Span>) {
+        use crate::fact::Tag;
+        let place = crate::place::locate(path, &self.scene);
+        if path.starts_with(['/', '~']) && !place.any(Tags::of(&[Tag::Workspace, Tag::System])) {
+            self.unknown(FactKind::UnknownCode, path, span);
+        }
+    }
+}
+
+/// Whether calling something with this effect changes anything.
+fn acts(effect: Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Shell
+            | Effect::Spawn
+            | Effect::Program
+            | Effect::SpawnMode
+            | Effect::Terminal
+            | Effect::Delete
+            | Effect::DeleteTree
+            | Effect::Eval
+            | Effect::RunFile
+    )
+}
+
+/// The function among the arguments that is called for each item.
+pub(super) fn function_of(args: &Args) -> Option<Value> {
+    let api = |value: &&Value| matches!(value.shape, Shape::Api(_));
+    args.closures().pop().or_else(|| args.list.iter().map(|arg| &arg.value).find(api).cloned())
+}
+
+/// The text that these numbers are the characters of.
+fn bytes(numbers: &Value) -> Option<Value> {
+    let chars = numbers.items()?.iter().map(|item| match item.shape {
+        Shape::Number(number) => u32::try_from(number).ok().and_then(char::from_u32),
+        _ => None,
+    });
+    chars.collect::<Option<String>>().filter(|text| !text.is_empty()).map(Value::text)
+}
+
+/// The name of a function as Perl takes it in a text.
+pub(super) fn symbol(language: Language, text: &str) -> Option<Rc<str>> {
+    let name = text.trim_start_matches('&');
+    let plain =
+        !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || "_:".contains(char));
+    (language == Language::Perl && plain).then(|| api::canonical(language, name).into())
+}
