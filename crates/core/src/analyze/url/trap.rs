@@ -16,9 +16,9 @@ const OTHER_PROTOCOLS: [u16; 77] = [
 ];
 
 /// Files that are programs, by the end of their name.
-const PROGRAMS: [&str; 18] = [
-    "apk", "appimage", "bat", "cmd", "com", "cpl", "deb", "dmg", "exe", "hta", "jar", "msi", "pkg",
-    "ps1", "rpm", "scr", "vbs", "wsf",
+const PROGRAMS: [&str; 17] = [
+    "apk", "appimage", "bat", "cmd", "cpl", "deb", "dmg", "exe", "hta", "jar", "msi", "pkg", "ps1",
+    "rpm", "scr", "vbs", "wsf",
 ];
 
 /// Whom people sign in at, as the one word that their domains are known by.
