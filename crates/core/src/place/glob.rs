@@ -33,10 +33,11 @@ const FILES: &[&str] = &[
 /// everything and says nothing.
 pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = String> {
     let is_pattern = pattern.contains(['*', '?', '[']);
-    let files = FILES.iter().filter(move |_| is_pattern).map(move |file| match file.strip_prefix('~') {
-        Some(rest) => format!("{home}{rest}"),
-        None => (*file).to_owned(),
-    });
+    let files =
+        FILES.iter().filter(move |_| is_pattern).map(move |file| match file.strip_prefix('~') {
+            Some(rest) => format!("{home}{rest}"),
+            None => (*file).to_owned(),
+        });
     let pattern = pattern.to_owned();
     files.filter(move |file| stands_for(&pattern, file))
 }

@@ -261,7 +261,8 @@ const SECRET_NAMES: &[&str] = &[
     "Cookies",
 ];
 
-const SECRET_ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key", ".tfstate"];
+const SECRET_ENDINGS: &[&str] =
+    &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key", ".tfstate"];
 
 /// Folders whose data are secrets, and what data are written in.
 const SECRET_FOLDERS: &[&str] = &["/secrets/", "/.secrets/", "/credentials/", "/private_keys/"];
@@ -453,17 +454,63 @@ fn is_sample(name: &str) -> bool {
 
 /// Folders of a home whose files are data or programs' own, not settings.
 const NOT_SETTINGS: &[&str] = &[
-    ".cache", ".local", ".npm", ".cargo", ".rustup", ".pyenv", ".nvm", ".claude", ".codex",
-    ".gemini", ".cursor", ".copilot", ".ssh", ".m2", ".gradle", ".Trash", ".wine", ".steam",
-    ".minikube", ".vagrant.d", ".terraform.d", ".venv", ".virtualenvs", ".ollama", ".android",
-    ".conda", ".julia", ".nuget", ".dotnet", ".bun", ".deno", ".yarn", ".pnpm-store", ".git",
-    ".trash", ".thumbnails", ".config", ".factory", ".vscode", ".kube", ".countersign", ".data",
+    ".cache",
+    ".local",
+    ".npm",
+    ".cargo",
+    ".rustup",
+    ".pyenv",
+    ".nvm",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".cursor",
+    ".copilot",
+    ".ssh",
+    ".m2",
+    ".gradle",
+    ".Trash",
+    ".wine",
+    ".steam",
+    ".minikube",
+    ".vagrant.d",
+    ".terraform.d",
+    ".venv",
+    ".virtualenvs",
+    ".ollama",
+    ".android",
+    ".conda",
+    ".julia",
+    ".nuget",
+    ".dotnet",
+    ".bun",
+    ".deno",
+    ".yarn",
+    ".pnpm-store",
+    ".git",
+    ".trash",
+    ".thumbnails",
+    ".config",
+    ".factory",
+    ".vscode",
+    ".kube",
+    ".countersign",
+    ".data",
 ];
 
 /// Settings in those folders that make programs run code.
 const RUN_SETTINGS: &[&str] = &[
-    ".local/bin/", ".local/lib/", ".cargo/config", ".cargo/bin/", ".m2/settings", ".gradle/init",
-    ".gradle/gradle.properties", ".local/share/applications/", "bin/", ".yarn/", ".ssh/rc",
+    ".local/bin/",
+    ".local/lib/",
+    ".cargo/config",
+    ".cargo/bin/",
+    ".m2/settings",
+    ".gradle/init",
+    ".gradle/gradle.properties",
+    ".local/share/applications/",
+    "bin/",
+    ".yarn/",
+    ".ssh/rc",
 ];
 
 /// Programs whose settings in `.config` only describe how something looks or is listed.
@@ -480,9 +527,9 @@ fn is_start_up_by_form(path: &str, scene: &Scene<'_>) -> bool {
         return false;
     }
     let first = inside.split('/').next().unwrap_or_default();
-    let in_config = inside
-        .strip_prefix(".config/")
-        .is_some_and(|rest| rest.contains('/') && !MILD_SETTINGS.iter().any(|mild| inside.contains(mild)));
+    let in_config = inside.strip_prefix(".config/").is_some_and(|rest| {
+        rest.contains('/') && !MILD_SETTINGS.iter().any(|mild| inside.contains(mild))
+    });
     RUN_SETTINGS.iter().any(|start| inside.starts_with(start))
         || in_config
         || (first.starts_with('.') && !NOT_SETTINGS.contains(&first))

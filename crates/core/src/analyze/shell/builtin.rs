@@ -11,8 +11,25 @@ use crate::verdict::Span;
 
 /// Builtins that evaluate some of their words: names of variables with a subscript, numbers.
 const EVALUATING: &[&str] = &[
-    "let", "test", "[", "printf", "read", "mapfile", "readarray", "unset", "compgen", "complete",
-    "wait", "getopts", "typeset", "local", "declare", "export", "readonly", "exit", "return",
+    "let",
+    "test",
+    "[",
+    "printf",
+    "read",
+    "mapfile",
+    "readarray",
+    "unset",
+    "compgen",
+    "complete",
+    "wait",
+    "getopts",
+    "typeset",
+    "local",
+    "declare",
+    "export",
+    "readonly",
+    "exit",
+    "return",
 ];
 
 impl Walker<'_> {
@@ -62,9 +79,8 @@ impl Walker<'_> {
         span: Option<Span>,
     ) -> bool {
         match name {
-            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "umask"
-            | "ulimit" | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown"
-            | "dirs" => {}
+            ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "umask" | "ulimit"
+            | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown" | "dirs" => {}
             "cd" | "pushd" => {
                 // Recorded so that a caller can look at relative paths from where they are used.
                 let shown = if self.nested { self.shown_at } else { span };

@@ -172,13 +172,16 @@ impl Walker<'_> {
 
     /// Notes a body that starts something beside itself and never waits.
     fn spawns(&mut self, src: &str, body: &StmtSeq) {
-        let spawns = body.iter().any(|stmt| {
-            matches!(stmt.terminator, Some(shuck_ast::StmtTerminator::Background(_)))
-        });
+        let spawns = body
+            .iter()
+            .any(|stmt| matches!(stmt.terminator, Some(shuck_ast::StmtTerminator::Background(_))));
         let text = body.span.slice(src);
         let pauses = ["sleep", "wait", "break", "exit", "read", "return"];
         if spawns && !pauses.iter().any(|word| text.contains(word)) {
-            self.note(Fact::new(FactKind::Exhaust, "a loop that starts processes").at(self.span(body.span)));
+            self.note(
+                Fact::new(FactKind::Exhaust, "a loop that starts processes")
+                    .at(self.span(body.span)),
+            );
         }
     }
 

@@ -251,9 +251,31 @@ impl Walker<'_> {
 /// Whether a variable's name says that programs load code or settings from its value.
 fn loads_by_its_name(name: &str) -> bool {
     const ENDINGS: &[&str] = &[
-        "LIB", "PATH", "OPT", "OPTS", "OPTIONS", "FLAGS", "WRAPPER", "RC", "INIT", "PROFILE",
-        "PROFILE_USER", "CONFIG", "CONFIG_FILE", "CONF", "PLUGIN", "PLUGINS", "PRELOAD", "STARTUP",
-        "HOOK", "HOOKS", "COMMAND", "CMD", "SHELL", "LOADER", "MODULES",
+        "LIB",
+        "PATH",
+        "OPT",
+        "OPTS",
+        "OPTIONS",
+        "FLAGS",
+        "WRAPPER",
+        "RC",
+        "INIT",
+        "PROFILE",
+        "PROFILE_USER",
+        "CONFIG",
+        "CONFIG_FILE",
+        "CONF",
+        "PLUGIN",
+        "PLUGINS",
+        "PRELOAD",
+        "STARTUP",
+        "HOOK",
+        "HOOKS",
+        "COMMAND",
+        "CMD",
+        "SHELL",
+        "LOADER",
+        "MODULES",
     ];
     let name = name.to_ascii_uppercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending))

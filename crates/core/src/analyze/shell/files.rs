@@ -85,7 +85,8 @@ impl Walker<'_> {
                 } else {
                     FactKind::Write
                 };
-                let to = |file: &&Arg| Carried { to: (*file).clone(), content: stdin.clone(), kind };
+                let to =
+                    |file: &&Arg| Carried { to: (*file).clone(), content: stdin.clone(), kind };
                 return operands.iter().map(to).collect();
             }
             "dd" | "dcfldd" => {
@@ -109,7 +110,11 @@ impl Walker<'_> {
         let into = sources.len() > 1 || target.text.ends_with(['/', '.']);
         let carry = |source: &&Arg| {
             let name = place::base_name(&source.text);
-            let to = if into { target.saying(format!("{}/{name}", target.text)) } else { target.clone() };
+            let to = if into {
+                target.saying(format!("{}/{name}", target.text))
+            } else {
+                target.clone()
+            };
             Carried { to, content: self.content_of(source), kind: FactKind::Write }
         };
         sources.iter().map(carry).collect()
@@ -131,7 +136,9 @@ impl Walker<'_> {
     pub(super) fn names(&mut self, source: &Arg, link: &Arg) {
         if source.is_known() && link.is_known() && !source.glob {
             let link = match link.text.as_str() {
-                text if text.ends_with(['/', '.']) => format!("{text}/{}", place::base_name(&source.text)),
+                text if text.ends_with(['/', '.']) => {
+                    format!("{text}/{}", place::base_name(&source.text))
+                }
                 text => text.to_owned(),
             };
             let (source, link) = (self.key(&source.text), self.key(&link));
@@ -214,7 +221,8 @@ impl Walker<'_> {
             return Stream { taint: content.taint.with(Tag::Local), ..content };
         }
         // Noise in place of what a file held is as good as nothing.
-        if matches!(path.text.as_str(), "/dev/null" | "/dev/zero" | "/dev/random" | "/dev/urandom") {
+        if matches!(path.text.as_str(), "/dev/null" | "/dev/zero" | "/dev/random" | "/dev/urandom")
+        {
             return Stream::empty();
         }
         let tags = place::locate(&path.text, &self.scene_now());

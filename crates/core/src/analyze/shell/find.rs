@@ -142,9 +142,7 @@ impl Walker<'_> {
     /// `grep -r password /`.
     pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const WORDS: &[&str] =
-            &[
-            "password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access",
-        ];
+            &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
         let Some((pattern, roots)) = args.operands().split_first() else { return };
         let is_plain = |char: &char| char.is_ascii_alphanumeric() || " _".contains(*char);
         let wanted: String = pattern.text.to_ascii_lowercase().chars().filter(is_plain).collect();

@@ -25,15 +25,53 @@ const MOST_TEXT: usize = 64 * 1024;
 
 /// Programs that print their words, or search for them.
 const MENTIONS: &[&str] = &[
-    "echo", "printf", "print", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "say",
-    "logger", "notify-send", "wall", "cowsay", "figlet", "tldr", "apropos", "which",
-    "whereis", "type", "basename", "dirname", "test", "cat", "tee", "countersign",
+    "echo",
+    "printf",
+    "print",
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "rg",
+    "ag",
+    "ack",
+    "say",
+    "logger",
+    "notify-send",
+    "wall",
+    "cowsay",
+    "figlet",
+    "tldr",
+    "apropos",
+    "which",
+    "whereis",
+    "type",
+    "basename",
+    "dirname",
+    "test",
+    "cat",
+    "tee",
+    "countersign",
 ];
 
 /// Options whose value is written for people, or is what is searched for.
 const PROSE: &[&str] = &[
-    "-m", "--message", "--body", "--title", "--description", "--notes", "--note", "--comment",
-    "--text", "--subject", "--grep", "--summary", "--reason", "--label", "--regexp", "--search",
+    "-m",
+    "--message",
+    "--body",
+    "--title",
+    "--description",
+    "--notes",
+    "--note",
+    "--comment",
+    "--text",
+    "--subject",
+    "--grep",
+    "--summary",
+    "--reason",
+    "--label",
+    "--regexp",
+    "--search",
 ];
 
 /// Files that are written for people.
@@ -41,8 +79,26 @@ const DOCUMENTS: &[&str] = &[".md", ".txt", ".rst", ".adoc", ".html", ".log", ".
 
 /// Words that a hard block can begin with.
 const TRIGGERS: &[&str] = &[
-    "rm", "mkfs", "dd", "shred", "wipefs", "chmod", "chown", "find", "mv", "unlink", "rmdir",
-    "srm", "blkdiscard", "fdisk", "sfdisk", "parted", "sgdisk", "cp", "tee", "truncate",
+    "rm",
+    "mkfs",
+    "dd",
+    "shred",
+    "wipefs",
+    "chmod",
+    "chown",
+    "find",
+    "mv",
+    "unlink",
+    "rmdir",
+    "srm",
+    "blkdiscard",
+    "fdisk",
+    "sfdisk",
+    "parted",
+    "sgdisk",
+    "cp",
+    "tee",
+    "truncate",
 ];
 
 impl Walker<'_> {
@@ -65,7 +121,9 @@ impl Walker<'_> {
                 || PROSE.iter().any(|option| {
                     option.len() == 2
                         && is_cluster(&word.text)
-                        && option.strip_prefix('-').is_some_and(|letter| word.text.ends_with(letter))
+                        && option
+                            .strip_prefix('-')
+                            .is_some_and(|letter| word.text.ends_with(letter))
                 });
         }
         if let Some(text) = &stdin.text
@@ -163,7 +221,9 @@ fn only_reads(name: &str) -> bool {
 fn is_cluster(word: &str) -> bool {
     word.len() > 2
         && !word.starts_with("--")
-        && word.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
+        && word
+            .strip_prefix('-')
+            .is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 /// Whether a text can hold a command and something that a hard block is about: cheap, because it
@@ -173,7 +233,9 @@ fn is_suspect(text: &str) -> bool {
         && text.len() <= MOST_TEXT
         && text.contains(['/', '~', '$', '*'])
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
-        && (TRIGGERS.iter().any(|word| text.contains(word)) || text.contains("/dev/") || text.contains("&"))
+        && (TRIGGERS.iter().any(|word| text.contains(word))
+            || text.contains("/dev/")
+            || text.contains("&"))
 }
 
 /// The texts in a text that may be commands: the whole, and from every word that a hard block can
@@ -189,7 +251,9 @@ fn candidates(text: &str) -> Vec<String> {
             let starts = before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char));
             match after {
                 _ if !starts => {}
-                Some(char) if char.is_whitespace() || char == '.' => found.push(cut(rest).to_owned()),
+                Some(char) if char.is_whitespace() || char == '.' => {
+                    found.push(cut(rest).to_owned())
+                }
                 Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
                 _ => {}
             }
@@ -235,7 +299,10 @@ mod tests {
             assert!(candidates(text).iter().any(|found| found == command), "{text}");
         }
         let list = candidates("[\"rm\",\"-rf\",\"/\"]");
-        assert!(list.iter().any(|found| found.split_whitespace().eq(["rm", "-rf", "/"])), "{list:?}");
+        assert!(
+            list.iter().any(|found| found.split_whitespace().eq(["rm", "-rf", "/"])),
+            "{list:?}"
+        );
         assert_eq!(candidates("ls form /").len(), 1);
     }
 }

@@ -36,7 +36,9 @@ impl Walker<'_> {
     /// Notes that something else is run under our name.
     pub(super) fn replaces_ours(&mut self, name: &str, span: Option<Span>) {
         if name == OWN {
-            self.note(Fact::new(FactKind::GuardCommand, format!("{name} is something else")).at(span));
+            self.note(
+                Fact::new(FactKind::GuardCommand, format!("{name} is something else")).at(span),
+            );
         }
     }
 

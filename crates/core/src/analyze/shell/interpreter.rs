@@ -120,7 +120,8 @@ impl Walker<'_> {
         let reached = self.wrapped > 0 || self.nested || self.tags.has(Tag::Elevated);
         let asks = args.has_any(&["--version", "-V", "--help", "-h", "-m", "-v", "-version"]);
         let languages = [Code::Shell, Code::Python, Code::Javascript, Code::Perl, Code::Ruby];
-        if reached && !asks && stdin.from_caller && languages.contains(&language) && !self.is_floor {
+        if reached && !asks && stdin.from_caller && languages.contains(&language) && !self.is_floor
+        {
             self.note(Fact::new(FactKind::OpenShell, name).at(span));
         }
     }

@@ -248,11 +248,61 @@ impl Walker<'_> {
 
 /// Programs that take addresses without sending files there.
 const NOT_SENDERS: &[&str] = &[
-    "git", "curl", "wget", "docker", "podman", "npm", "yarn", "pnpm", "npx", "pip", "pip3", "uv",
-    "cargo", "go", "kubectl", "helm", "ssh", "scp", "rsync", "sftp", "rclone", "open", "xdg-open",
-    "echo", "printf", "nix", "brew", "apt", "apt-get", "http", "https", "xh", "aria2c", "java",
-    "psql", "mysql", "mongosh", "redis-cli", "ffmpeg", "yt-dlp", "vlc", "mpv", "ping", "nmap",
-    "chmod", "chown", "lighthouse", "playwright", "ab", "wrk", "hey", "k6", "grep", "sed", "awk",
+    "git",
+    "curl",
+    "wget",
+    "docker",
+    "podman",
+    "npm",
+    "yarn",
+    "pnpm",
+    "npx",
+    "pip",
+    "pip3",
+    "uv",
+    "cargo",
+    "go",
+    "kubectl",
+    "helm",
+    "ssh",
+    "scp",
+    "rsync",
+    "sftp",
+    "rclone",
+    "open",
+    "xdg-open",
+    "echo",
+    "printf",
+    "nix",
+    "brew",
+    "apt",
+    "apt-get",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "java",
+    "psql",
+    "mysql",
+    "mongosh",
+    "redis-cli",
+    "ffmpeg",
+    "yt-dlp",
+    "vlc",
+    "mpv",
+    "ping",
+    "nmap",
+    "chmod",
+    "chown",
+    "lighthouse",
+    "playwright",
+    "ab",
+    "wrk",
+    "hey",
+    "k6",
+    "grep",
+    "sed",
+    "awk",
 ];
 
 impl Walker<'_> {
@@ -263,14 +313,17 @@ impl Walker<'_> {
             return;
         }
         let is_address = |text: &str| {
-            text.contains("://") && !text.starts_with("file://") && !text.starts_with("http://localhost")
+            text.contains("://")
+                && !text.starts_with("file://")
+                && !text.starts_with("http://localhost")
         };
         let Some((last, before)) = args.operands().split_last() else { return };
         if !is_address(&last.text) {
             return;
         }
         let local = |arg: &&&Arg| {
-            !is_address(&arg.text) && (arg.text.contains(['/', '.', '~']) || arg.text.starts_with(UNKNOWN))
+            !is_address(&arg.text)
+                && (arg.text.contains(['/', '.', '~']) || arg.text.starts_with(UNKNOWN))
         };
         for file in before.iter().filter(local) {
             self.note_path(FactKind::Send, file, Tags::NONE);
@@ -279,7 +332,8 @@ impl Walker<'_> {
 
     /// Data in an address or in a name that is looked up leave the machine with it.
     pub(super) fn sends_in_names(&mut self, name: &str, args: &Arguments<'_>) {
-        const LOOKUPS: &[&str] = &["dig", "nslookup", "host", "drill", "ping", "kdig", "resolvectl"];
+        const LOOKUPS: &[&str] =
+            &["dig", "nslookup", "host", "drill", "ping", "kdig", "resolvectl"];
         for word in args.words() {
             let in_address = word.text.contains("://") && word.taint.has(Tag::Secret);
             let in_name = LOOKUPS.contains(&name)
@@ -288,16 +342,25 @@ impl Walker<'_> {
                 && word.variable.is_none();
             if in_address || in_name {
                 let taint = word.taint.with(Tag::Local);
-                self.note(Fact::new(FactKind::Send, place::shown(&word.text)).tagged(taint).at(word.span));
+                self.note(
+                    Fact::new(FactKind::Send, place::shown(&word.text)).tagged(taint).at(word.span),
+                );
             }
         }
     }
 
     /// What is piped into a program that hands it to another machine.
-    pub(super) fn sends_input(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
+    pub(super) fn sends_input(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
         const SENDERS: &[&str] =
             &["mail", "mailx", "mutt", "sendmail", "msmtp", "ssmtp", "s-nail", "neomutt", "swaks"];
-        let sends = SENDERS.contains(&name) || (name == "openssl" && args.operand(0) == Some("s_client"));
+        let sends =
+            SENDERS.contains(&name) || (name == "openssl" && args.operand(0) == Some("s_client"));
         if sends {
             self.sends_stream(stdin, span);
         }

@@ -55,14 +55,14 @@ impl Walker<'_> {
                 Stream::known(text, Tags::of(&[Tag::Created]))
             }
             "basename" => first_operand(args, |path| place::base_name(path).to_owned()),
-            "dirname" => first_operand(args, |path| {
-                match path.trim_end_matches('/').rsplit_once('/') {
+            "dirname" => {
+                first_operand(args, |path| match path.trim_end_matches('/').rsplit_once('/') {
                     Some(("", _)) => "/".to_owned(),
                     Some((folder, _)) => folder.to_owned(),
                     None if path.starts_with('/') => "/".to_owned(),
                     None => ".".to_owned(),
-                }
-            }),
+                })
+            }
             "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
             "realpath" | "readlink" => first_operand(args, str::to_owned),
             "pgrep" | "pidof" | "ps" | "lsof" | "fuser" | "grep" | "egrep" | "rg" | "awk"

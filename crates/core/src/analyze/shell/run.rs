@@ -1,8 +1,8 @@
 //! One command: choose the values its variables can have, expand, look through wrappers, note.
 
 use shuck_ast::{
-    ArrayElem, Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word, WordPart,
-    WordPartNode,
+    ArrayElem, Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word,
+    WordPart, WordPartNode,
 };
 
 use super::arguments::Arguments;
@@ -132,7 +132,9 @@ impl Walker<'_> {
             AssignmentValue::Compound(array) => {
                 let mut words = Vec::new();
                 for element in &array.elements {
-                    if let ArrayElem::Keyed { key, .. } | ArrayElem::KeyedAppend { key, .. } = element {
+                    if let ArrayElem::Keyed { key, .. } | ArrayElem::KeyedAppend { key, .. } =
+                        element
+                    {
                         let key = key.syntax_text(src).to_owned();
                         self.arithmetic(&key);
                     }
@@ -409,26 +411,50 @@ impl Walker<'_> {
     /// A library, plug-in, script or set of options that an option names in a temporary folder.
     fn loads_from_temp(&mut self, args: &Arguments<'_>) {
         const CODE: &[&str] = &[
-            ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node",
-            ".cmake", ".gradle", ".mk", ".spec", ".specs",
+            ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm",
+            ".node", ".cmake", ".gradle", ".mk", ".spec", ".specs",
         ];
         const LOADS: &[&str] = &[
-            "-specs", "-B", "-wrapper", "-fplugin", "linker", "rustc-wrapper", "--run_under",
-            "-toolexec", "-exec", "-javaagent", "-agentpath", "--plugin", "--load", "-load", "-P",
-            "--init-script", "--rsh-command", "--script", "--filter", "@", "-I", "--require",
+            "-specs",
+            "-B",
+            "-wrapper",
+            "-fplugin",
+            "linker",
+            "rustc-wrapper",
+            "--run_under",
+            "-toolexec",
+            "-exec",
+            "-javaagent",
+            "-agentpath",
+            "--plugin",
+            "--load",
+            "-load",
+            "-P",
+            "--init-script",
+            "--rsh-command",
+            "--script",
+            "--filter",
+            "@",
+            "-I",
+            "--require",
         ];
         let words = args.words();
         for (at, word) in words.iter().enumerate() {
-            let Some((before, path)) = word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
+            let Some((before, path)) =
+                word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
             else {
                 continue;
             };
             let previous = at.checked_sub(1).and_then(|at| words.get(at));
             let previous = previous.map_or("", |word| word.text.as_str());
             let option = before.trim_end_matches(['=', ':', '"', '\'', ',']);
-            let loads = LOADS.iter().any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
-            let is_code = CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
-            let named = word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');
+            let loads = LOADS
+                .iter()
+                .any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
+            let is_code =
+                CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
+            let named =
+                word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');
             if loads || (is_code && named) {
                 self.note(Fact::new(FactKind::TempProgram, path).at(word.span));
             }

@@ -188,8 +188,19 @@ impl Walker<'_> {
 
 /// Words for what must not be shown.
 const SECRETS: &[&str] = &[
-    "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "credential",
-    "credentials", "apikey", "keychain", "kwallet", "kdewallet",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "password",
+    "passwords",
+    "passwd",
+    "credential",
+    "credentials",
+    "apikey",
+    "keychain",
+    "kwallet",
+    "kdewallet",
 ];
 
 /// Words for showing something.
@@ -202,17 +213,23 @@ impl Walker<'_> {
     /// Notes a program that is told to show a secret, in its own words: `gh auth status
     /// --show-token`, `tool secrets download`.
     pub(super) fn secret_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
-        const SEARCHES: &[&str] = &["grep", "rg", "git", "find", "ls", "cat", "jq", "sed", "awk", "echo"];
+        const SEARCHES: &[&str] =
+            &["grep", "rg", "git", "find", "ls", "cat", "jq", "sed", "awk", "echo"];
         if SEARCHES.contains(&name) {
             return;
         }
         let mut words = vec![name];
         words.extend(args.operands().iter().take(4).map(|word| word.text.as_str()));
-        words.extend(args.words().iter().map(|word| word.text.as_str()).filter(|word| word.starts_with("--")));
+        words.extend(
+            args.words()
+                .iter()
+                .map(|word| word.text.as_str())
+                .filter(|word| word.starts_with("--")),
+        );
         let words: Vec<_> = words.into_iter().filter(|word| is_command_word(word)).collect();
-        let names = words.iter().any(|word| {
-            word.split(['-', '_', ':']).any(|part| SECRETS.contains(&part))
-        });
+        let names = words
+            .iter()
+            .any(|word| word.split(['-', '_', ':']).any(|part| SECRETS.contains(&part)));
         // An option shows what it begins with: `--show-token`, but not `--access-token x`.
         let shows = words.iter().any(|word| match word.strip_prefix("--") {
             Some(option) => option.split('-').next().is_some_and(|verb| SHOWS.contains(&verb)),
