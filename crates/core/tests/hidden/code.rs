@@ -143,13 +143,13 @@ const WAYS: &[Ways] = &[
 fn text(template: &str, harm: &str) -> String {
     let (first, second) = harm.split_at(harm.len() / 2);
     let numbers: Vec<String> = harm.bytes().map(|byte| byte.to_string()).collect();
-    let digits: String = harm.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let digits: Vec<String> = harm.bytes().map(|byte| format!("{byte:02x}")).collect();
     template
         .replace("{s}", &format!("'{harm}'"))
         .replace("{a}", &format!("'{first}'"))
         .replace("{b}", &format!("'{second}'"))
         .replace("{n}", &numbers.join(", "))
-        .replace("{h}", &digits)
+        .replace("{h}", &digits.concat())
 }
 
 #[test]

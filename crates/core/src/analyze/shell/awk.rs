@@ -150,10 +150,10 @@ impl Walker<'_> {
                 self.awk_command(&line, &input, span);
             }
             Event::Write { path, content } => {
-                self.awk_write(FactKind::Write, &path, &content, span)
+                self.awk_write(FactKind::Write, &path, &content, span);
             }
             Event::Append { path, content } => {
-                self.awk_write(FactKind::Append, &path, &content, span)
+                self.awk_write(FactKind::Append, &path, &content, span);
             }
             Event::Read { path } => {
                 if let Some(path) = awk_path(&path, span) {
@@ -280,10 +280,9 @@ fn option_value(call: &mut Call<'_>, option: &str, value: Arg) {
                 call.variables.push((name.to_owned(), text));
             }
         }
-        "-f" | "--file" | "-E" | "--exec" => call.programs.push(value),
         "-e" | "--source" => call.sources.push(value),
         "-i" | "--include" if value.text == "inplace" => call.in_place = true,
-        "-i" | "--include" => call.programs.push(value),
+        "-f" | "--file" | "-E" | "--exec" | "-i" | "--include" => call.programs.push(value),
         "-l" | "--load" => call.loads.push(value.text),
         _ => {}
     }

@@ -98,7 +98,9 @@ impl Walker<'_> {
 
     /// `go run file.go`.
     fn run_files(&mut self, args: &Arguments<'_>) {
-        for file in args.operands().iter().skip(1).filter(|file| file.text.ends_with(".go")) {
+        for file in
+            args.operands().iter().skip(1).filter(|file| super::source::ends_in(&file.text, "go"))
+        {
             let content = Stream { text: None, ..self.content_of(file) };
             self.file_of_code("go", file, content);
         }

@@ -56,7 +56,7 @@ impl Walker<'_> {
             if RUN_SOURCE.contains(&name) {
                 let content = Stream::known(word.text.clone(), word.taint);
                 self.run_text(Code::Python, &content, word.span.or(span), &Stream::caller());
-            } else if RUN_FILE.contains(&name) && word.text.ends_with(".py") {
+            } else if RUN_FILE.contains(&name) && super::source::ends_in(&word.text, "py") {
                 let content = Stream { text: None, ..self.content_of(word) };
                 self.file_of_code(name, word, content);
             }

@@ -74,7 +74,7 @@ impl Walker<'_> {
             let is_path = |option: &str| option.is_empty() || option.contains(['/', '.', '\\']);
             let Some(option) = option.strip_prefix(['-', '/']).filter(|option| !is_path(option))
             else {
-                if word.text.ends_with(".ps1") {
+                if super::source::ends_in(&word.text, "ps1") {
                     let content = self.content_of(word);
                     let source = self.file_of_code("powershell", word, content);
                     return source.map_or_else(
@@ -251,7 +251,7 @@ fn unix_path(path: &str) -> String {
     let drive =
         chars.next().is_some_and(|char| char.is_ascii_alphabetic()) && chars.next() == Some(':');
     if !drive {
-        return if path.starts_with('\\') { plain } else { path.replace("\\", "/") };
+        return plain;
     }
     let below = plain.get(2..).unwrap_or_default().trim_matches('/').to_ascii_lowercase();
     match below.as_str() {

@@ -11,6 +11,8 @@ mod read;
 
 use self::read::Event;
 
+/// Longer scripts are not followed.
+const MOST_SCRIPT: usize = 64 * 1024;
 /// Events of one script that are followed.
 const MOST_EVENTS: usize = 64;
 
@@ -72,6 +74,10 @@ impl Walker<'_> {
         let content = Stream::known(script.text.clone(), script.taint);
         if let Some(kind) = super::interpreter::unseen(&content) {
             self.note(Fact::new(kind, "sed").tagged(script.taint).at(at));
+            return false;
+        }
+        if script.text.len() > MOST_SCRIPT {
+            self.note(Fact::new(FactKind::Bound, "too long a sed script").at(at));
             return false;
         }
         let found = read::read(&script.text);

@@ -5,6 +5,11 @@ use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 
+/// Whether a file's name ends like this, in capitals or not.
+pub(super) fn ends_in(path: &str, ending: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, last)| last.eq_ignore_ascii_case(ending))
+}
+
 impl Walker<'_> {
     /// The source text in a file, when it is known. A file of the workspace, and what is
     /// made of such files, is taken for what it is, as a script given to a shell is; any other one

@@ -47,18 +47,17 @@ fn command_in<'l>(line: &'l str, in_cell: &mut bool) -> Option<&'l str> {
         *in_cell = CELLS.contains(&word);
         return Some(if *in_cell { ":" } else { "" });
     }
-    let after = match text.strip_prefix('%') {
-        Some(magic) => magic,
+    let after = if let Some(magic) = text.strip_prefix('%') {
+        magic
+    } else {
         // `x = !command`, `x = %sx command`
-        None => {
-            let (name, value) = text.split_once('=')?;
-            let plain = name.trim().chars().all(|char| char.is_alphanumeric() || char == '_');
-            let value = value.trim_start();
-            if let Some(command) = value.strip_prefix('!').filter(|_| plain) {
-                return Some(command);
-            }
-            value.strip_prefix('%').filter(|_| plain)?
+        let (name, value) = text.split_once('=')?;
+        let plain = name.trim().chars().all(|char| char.is_alphanumeric() || char == '_');
+        let value = value.trim_start();
+        if let Some(command) = value.strip_prefix('!').filter(|_| plain) {
+            return Some(command);
         }
+        value.strip_prefix('%').filter(|_| plain)?
     };
     let (word, command) = after.split_once(char::is_whitespace)?;
     LINES.contains(&word).then_some(command)

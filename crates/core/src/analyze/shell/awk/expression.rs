@@ -85,9 +85,8 @@ impl Reader<'_> {
     fn starts_operand(&self) -> bool {
         match self.token() {
             Some(Token::Name(name)) => !KEYWORDS.contains(&name.as_str()),
-            Some(Token::Text(_) | Token::Number(_) | Token::Pattern(_)) => true,
+            Some(Token::Text(_) | Token::Number(_) | Token::Pattern(_) | Token::Other) => true,
             Some(Token::Mark(mark)) => matches!(*mark, "(" | "$" | "!" | "++" | "--" | "@"),
-            Some(Token::Other) => true,
             Some(Token::Line) | None => false,
         }
     }

@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
                 Token::Name(name) => self.statement(name),
                 Token::Mark("@") => self.directive(),
                 Token::Mark("{" | "}" | ";" | ")" | ",") | Token::Line | Token::Other => {
-                    self.at += 1
+                    self.at += 1;
                 }
                 _ => {
                     self.expression();

@@ -194,10 +194,8 @@ fn started(words: &[Word]) -> Meaning {
             .filter(|word| !word.eq_ignore_ascii_case("runas"))
             .flat_map(|word| word.split(' ').map(str::to_owned).collect::<Vec<_>>()),
     );
-    match line.iter().any(|word| word.contains(UNKNOWN)) || line.is_empty() {
-        true => Meaning::Unread,
-        false => Meaning::Line(line),
-    }
+    let unknown = line.is_empty() || line.iter().any(|word| word.contains(UNKNOWN));
+    if unknown { Meaning::Unread } else { Meaning::Line(line) }
 }
 
 /// The words that are no parameters; their values are among them.

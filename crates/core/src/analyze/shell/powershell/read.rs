@@ -69,14 +69,12 @@ impl<'s> Reader<'s, '_> {
             '#' if self.word.is_none() => {
                 self.rest = rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or_default();
             }
-            '\n' | ';' => self.end_pipeline(),
             '|' | '&' if rest.starts_with(char) => {
                 self.rest = rest.get(1..).unwrap_or_default();
                 self.end_pipeline();
             }
             '|' => self.end_command(),
             '&' if self.word.is_none() && self.command.is_empty() => self.push("&"),
-            '&' => self.end_pipeline(),
             ',' | ' ' | '\t' | '\r' => self.end_word(),
             '\'' | '"' => self.quoted(char),
             '`' => {
@@ -95,7 +93,7 @@ impl<'s> Reader<'s, '_> {
             '(' => self.group(),
             '@' if rest.starts_with(['(', '{']) => {}
             '=' if self.assigns() => self.assign(),
-            ')' | '}' => self.end_pipeline(),
+            ')' | '}' | '&' | '\n' | ';' => self.end_pipeline(),
             char => self.word().text.push(char),
         }
         true
@@ -229,7 +227,6 @@ impl<'s> Reader<'s, '_> {
         for (at, char) in self.rest.char_indices() {
             match (quote, char) {
                 (Some(mark), char) if char == mark => quote = None,
-                (Some(_), _) => {}
                 (None, '\'' | '"') => quote = Some(char),
                 (None, char) if char == open => depth += 1,
                 (None, char) if char == close => depth -= 1,
@@ -254,17 +251,14 @@ impl<'s> Reader<'s, '_> {
         {
             self.found.methods.push(name);
         }
-        match joined_strings(inside) {
-            Some(text) => {
-                let fresh = self.word.is_none();
-                let word = self.word();
-                word.text.push_str(&text);
-                word.quoted |= fresh;
-            }
-            None => {
-                self.found.nested.push(inside.to_owned());
-                self.word().text.push(UNKNOWN);
-            }
+        if let Some(text) = joined_strings(inside) {
+            let fresh = self.word.is_none();
+            let word = self.word();
+            word.text.push_str(&text);
+            word.quoted |= fresh;
+        } else {
+            self.found.nested.push(inside.to_owned());
+            self.word().text.push(UNKNOWN);
         }
     }
 }

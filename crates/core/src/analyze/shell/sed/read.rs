@@ -88,9 +88,9 @@ impl<'s> Reader<'s> {
                 self.delimited(2);
             }
             'd' if !addressed && self.depth == 0 => self.found.events.push(Event::Empties),
-            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {}
+            '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F'
+            | UNKNOWN => {}
             'l' | 'L' | 'q' | 'Q' => self.skip(|char| char == ' ' || char.is_ascii_digit()),
-            UNKNOWN => {}
             _ => {
                 self.found.broken = true;
                 self.line();
@@ -149,7 +149,7 @@ impl<'s> Reader<'s> {
                     continue;
                 }
                 '[' if class.is_none() && mark != '[' && closes(self.rest) => {
-                    class = Some(text.len())
+                    class = Some(text.len());
                 }
                 // `[]x]` and `[^]x]` hold the bracket itself.
                 ']' if class.is_some_and(|at| !matches!(text.get(at + 1..), Some("" | "^"))) => {
