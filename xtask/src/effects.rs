@@ -27,9 +27,9 @@ use sandbox::Sandbox;
 
 const PAGE: &str = "docs/effects.md";
 /// Scripts of a run that nobody bounds: about two minutes on two cores.
-const SAMPLE: usize = 2_500;
+const SAMPLE: usize = 1_000;
 /// Scripts of a run that only checks.
-const SAMPLE_CHECKED: usize = 400;
+const SAMPLE_CHECKED: usize = 300;
 
 /// What came of one script.
 #[derive(Debug)]

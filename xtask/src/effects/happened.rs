@@ -133,9 +133,9 @@ impl Watcher<'_> {
             "unlinkat" => self.delete(self.at(call, 0, 1)),
             "rename" => self.rename(self.here(call, 0), self.here(call, 1)),
             "renameat" | "renameat2" => self.rename(self.at(call, 0, 1), self.at(call, 2, 3)),
-            "link" | "symlink" => self.write(self.here(call, 1)),
-            "linkat" => self.write(self.at(call, 2, 3)),
-            "symlinkat" => self.write(self.at(call, 1, 2)),
+            "link" | "symlink" => self.link(self.here(call, 1)),
+            "linkat" => self.link(self.at(call, 2, 3)),
+            "symlinkat" => self.link(self.at(call, 1, 2)),
             "truncate" | "mknod" | "mkdir" => self.write(self.here(call, 0)),
             "mknodat" | "mkdirat" => self.write(self.at(call, 0, 1)),
             "chmod" | "chown" | "lchown" | "setxattr" | "lsetxattr" => {
@@ -148,6 +148,10 @@ impl Watcher<'_> {
             "kill" => self.signal(call),
             "chdir" => {
                 let folder = self.here(call, 0);
+                self.folders.extend(folder.map(|folder| (call.pid, folder)));
+            }
+            "fchdir" => {
+                let folder = call.folder(0).map(str::to_owned);
                 self.folders.extend(folder.map(|folder| (call.pid, folder)));
             }
             _ => {}
@@ -186,14 +190,44 @@ impl Watcher<'_> {
         }
     }
 
-    /// Whether the script holds the last part of the path.
+    /// Whether the script holds the last part of the path, as a word.
     fn names(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
-        !name.is_empty() && self.script.contains(name)
+        let letter = |char: Option<char>| char.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !name.is_empty()
+            && self.script.match_indices(name).any(|(at, found)| {
+                let (before, rest) = self.script.split_at(at);
+                let after = rest.strip_prefix(found).and_then(|rest| rest.chars().next());
+                !letter(before.chars().next_back()) && !letter(after)
+            })
+    }
+
+    /// Whether it is a program's own affair: its state, or a file under a name that it made up.
+    fn is_internal(&self, path: &str) -> bool {
+        const STATE: &[&str] =
+            &["/.git/", "/.npm", "/.cache", "/.cpan", "/__pycache__", "/.gnupg", "/.viminfo"];
+        let passing = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
+        let state = STATE.iter().find(|state| path.contains(*state));
+        state.is_some_and(|state| !self.script.contains(state.trim_matches('/')))
+            || (passing && !self.names(path) && !self.names_folder(path))
+    }
+
+    /// Whether the script holds the folder that the path lies in.
+    fn names_folder(&self, path: &str) -> bool {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        self.script.contains(folder)
+            && (folder.matches('/').count() > 1 || self.script.contains("/tmp/*"))
     }
 
     fn write(&mut self, path: Option<String>) {
         self.note(Class::Write, path);
+    }
+
+    fn link(&mut self, path: Option<String>) {
+        match path {
+            Some(path) if !self.names(&path) => drop(self.temporary.insert(path, None)),
+            path => self.write(path),
+        }
     }
 
     fn delete(&mut self, path: Option<String>) {
@@ -220,10 +254,8 @@ impl Watcher<'_> {
     /// What was given a name that nobody knows, and keeps it, was moved.
     fn finish(mut self) -> Happened {
         for (path, origin) in std::mem::take(&mut self.temporary) {
-            if origin.is_some() {
-                self.note(Class::Move, origin);
-                self.write(Some(path));
-            }
+            self.note(Class::Move, origin);
+            self.write(Some(path));
         }
         self.done
     }
@@ -234,7 +266,7 @@ impl Watcher<'_> {
         let Some(path) = call.text(0).filter(|_| self.started > 2) else { return };
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let refused = call.end != End::Done;
-        if !refused && self.script.contains(&name) {
+        if !refused && self.names(&name) {
             self.done.things.entry(Class::Execute).or_default().insert(name);
         }
     }
@@ -252,10 +284,19 @@ impl Watcher<'_> {
 
     fn note(&mut self, class: Class, path: Option<String>) {
         let Some(path) = path else { return };
-        if !UNINTERESTING.iter().any(|place| is_under(&path, place)) {
+        let made_up = class == Class::Mode && self.temporary.contains_key(&path);
+        if !is_uninteresting(&path)
+            && !made_up
+            && (class == Class::Read || !self.is_internal(&path))
+        {
             self.done.things.entry(class).or_default().insert(path);
         }
     }
+}
+
+/// Whether nobody would call it a file.
+pub(crate) fn is_uninteresting(path: &str) -> bool {
+    UNINTERESTING.iter().any(|place| is_under(path, place))
 }
 
 /// Whether a path is this folder or lies in it.
@@ -340,6 +381,24 @@ mod tests {
         );
         let read = ["/home/dev/.netrc", "/w/notes.md"].map(|path| (Class::Read, path.to_owned()));
         assert_eq!(found, read);
+    }
+
+    #[test]
+    fn a_programs_own_files_are_its_own_affair() {
+        let write = |path| format!("openat(AT_FDCWD</w>, \"{path}\", O_WRONLY|O_CREAT) = 3");
+        let of_git = write("/w/.git/index");
+        assert_eq!(of("git add x", &[&of_git]), []);
+        assert_eq!(of("cp x .git/index", &[&of_git]).len(), 1);
+        assert_eq!(of("sort x", &[&write("/tmp/sortX1")]), []);
+        assert_eq!(of("cp x /tmp/out", &[&write("/tmp/out")]).len(), 1);
+        assert_eq!(of("cp -r x /tmp/a", &[&write("/tmp/a/b")]).len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_a_whole_word() {
+        let exec = r#"execve("/usr/bin/grep", ["grep"], 0x1) = 0"#;
+        assert_eq!(of("egrep x y", &[exec, exec, exec]), []);
+        assert_eq!(of("a|grep x y", &[exec, exec, exec]).len(), 1);
     }
 
     #[test]

@@ -10,12 +10,12 @@ pub(crate) const SECRETS: &[&str] = &[
     "/home/dev/.aws/credentials",
     "/home/dev/.netrc",
     "/home/dev/project/.env",
-    "/etc/shadow",
 ];
 
 /// Every other file that is planted.
 const FILES: &[(&str, &str)] = &[
     ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\ndev:x:1000:1000::/home/dev:/bin/bash"),
+    ("/etc/shadow", "root:*:19000:0:99999:7:::"),
     ("/etc/group", "root:x:0:\ndev:x:1000:"),
     ("/etc/hosts", "127.0.0.1 localhost box"),
     ("/etc/hostname", "box"),

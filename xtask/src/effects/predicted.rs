@@ -7,7 +7,7 @@ use countersign_core::fact::FactKind;
 use countersign_core::place::Scene;
 use countersign_core::{Action, Context, Policy, effects};
 
-use super::happened::{Class, SOMETHING, Things, normal};
+use super::happened::{Class, SOMETHING, Things, is_uninteresting, normal};
 use super::plant;
 
 /// The prediction for one script.
@@ -64,6 +64,7 @@ pub(crate) fn predict(script: &str) -> Prediction {
     for effect in effects(&action, &Policy::default(), &context) {
         let Some(class) = class(&effect.what) else { continue };
         let paths = effect.things.iter().map(|thing| pattern(class, thing));
+        let paths = paths.filter(|path| !is_uninteresting(path));
         things.entry(class).or_default().extend(paths);
     }
     let analysis = shell::analyze(script, &Scene::new(&context, &[]));

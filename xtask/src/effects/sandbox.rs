@@ -15,10 +15,10 @@ use crate::Result;
 const TRACED: &str = "trace=open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,renameat,\
                       renameat2,link,linkat,symlink,symlinkat,truncate,chmod,fchmodat,chown,lchown,\
                       fchownat,mkdir,mkdirat,mknod,mknodat,execve,execveat,connect,sendto,kill,\
-                      setxattr,lsetxattr,mount,chdir";
+                      setxattr,lsetxattr,mount,chdir,fchdir";
 
 /// Wall time of one script, in seconds.
-const PATIENCE: &str = "6";
+const PATIENCE: &str = "4";
 /// Longer traces are cut: what was seen until then counts.
 const MOST_TRACE: u64 = 8 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ const LIMITS: &[&str] = &[
     "--nproc=400",
     "--as=4294967296",
     "--fsize=16777216",
-    "--cpu=6",
+    "--cpu=4",
     "--core=0",
     "--nofile=256",
     "timeout",
