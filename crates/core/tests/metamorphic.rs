@@ -103,8 +103,11 @@ fn bash_does_the_same_after_every_transformation() {
 /// One way to propose the same.
 struct Way {
     name: String,
-    make: Box<dyn Fn(&str) -> Option<Action> + Sync>,
+    make: Make,
 }
+
+/// The action that proposes a command, where it can be proposed that way.
+type Make = Box<dyn Fn(&str) -> Option<Action> + Sync>;
 
 impl Way {
     fn of(transformation: &'static Transformation) -> Self {
@@ -117,7 +120,7 @@ impl Way {
 fn dangerous_ways() -> Vec<Way> {
     let calls = calls::CALLS.iter().map(|(name, arguments)| Way {
         name: (*name).to_owned(),
-        make: Box::new(|text| arguments(text).and_then(calls::action)),
+        make: Box::new(|text| calls::action(&arguments(text)?)),
     });
     KEEPING.iter().map(Way::of).chain(calls).collect()
 }
@@ -210,9 +213,9 @@ fn show(scope: &str, tallies: &BTreeMap<String, Tally>) {
     let Some(most) = most.and_then(|most| most.parse::<usize>().ok()) else { return };
     for (name, tally) in tallies.iter().filter(|(_, t)| t.failures != Failures::default()) {
         let Failures { crossed, moved, panicked } = tally.failures;
-        println!("{scope}: {name}\n    crossed {crossed}, moved {moved}, panicked {panicked}");
+        eprintln!("{scope}: {name}\n    crossed {crossed}, moved {moved}, panicked {panicked}");
         let step = tally.shown.len().div_ceil(most.max(1)).max(1);
-        tally.shown.iter().step_by(step).for_each(|row| println!("      {row}"));
+        tally.shown.iter().step_by(step).for_each(|row| eprintln!("      {row}"));
     }
 }
 

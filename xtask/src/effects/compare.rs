@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::happened::{Class, Happened, is_under};
+use super::happened::Happened;
 use super::plant;
 use super::predicted::Prediction;
+use super::thing::{Class, is_under};
 
 /// One comparison, or the sum of many.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -202,7 +203,7 @@ fn is_installed(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::happened::Things;
+    use super::super::thing::Things;
     use super::*;
 
     fn things(all: &[(Class, &str)]) -> Things {

@@ -5,49 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 use super::trace::{Call, End, calls};
-
-/// A way of touching something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Class {
-    Read,
-    Write,
-    Delete,
-    Move,
-    Mode,
-    Execute,
-    Connect,
-    Signal,
-}
-
-impl Class {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Read,
-        Self::Write,
-        Self::Delete,
-        Self::Move,
-        Self::Mode,
-        Self::Execute,
-        Self::Connect,
-        Self::Signal,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Delete => "delete",
-            Self::Move => "move",
-            Self::Mode => "mode",
-            Self::Execute => "execute",
-            Self::Connect => "connect",
-            Self::Signal => "signal",
-        }
-    }
-}
-
-/// Things by the way they were touched: absolute paths, or names of programs.
-pub(crate) type Things = BTreeMap<Class, BTreeSet<String>>;
 
 /// What a script did.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,9 +16,6 @@ pub(crate) struct Happened {
     /// Files that were read although neither secret nor named: a prediction may speak of them.
     pub(crate) read_besides: BTreeSet<String>,
 }
-
-/// Stands for anything on the network, or any process: which one is not compared.
-pub(crate) const SOMETHING: &str = "something";
 
 /// Refusals that only the sandbox makes.
 const REFUSED: &[&str] = &[
@@ -75,18 +31,6 @@ const REFUSED: &[&str] = &[
     "ECONNREFUSED",
     "EINPROGRESS",
     "EADDRNOTAVAIL",
-];
-
-/// Places that say nothing about what a script is for.
-const UNINTERESTING: &[&str] = &[
-    "/proc",
-    "/.trace",
-    "/dev/null",
-    "/dev/tty",
-    "/dev/fd",
-    "/dev/stdin",
-    "/dev/stdout",
-    "/dev/stderr",
 ];
 
 /// What a trace says was touched. A file is only read if it is a secret or the script names it.
@@ -128,20 +72,20 @@ impl Watcher<'_> {
         match call.name.as_str() {
             "open" => self.open(self.here(call, 0), call.raw(1)),
             "creat" => self.open(self.here(call, 0), "O_WRONLY|O_CREAT|O_TRUNC"),
-            "openat" | "openat2" => self.open(self.at(call, 0, 1), call.raw(2)),
+            "openat" | "openat2" => self.open(at(call, 0, 1), call.raw(2)),
             "unlink" | "rmdir" => self.delete(self.here(call, 0)),
-            "unlinkat" => self.delete(self.at(call, 0, 1)),
+            "unlinkat" => self.delete(at(call, 0, 1)),
             "rename" => self.rename(self.here(call, 0), self.here(call, 1)),
-            "renameat" | "renameat2" => self.rename(self.at(call, 0, 1), self.at(call, 2, 3)),
+            "renameat" | "renameat2" => self.rename(at(call, 0, 1), at(call, 2, 3)),
             "link" | "symlink" => self.link(self.here(call, 1)),
-            "linkat" => self.link(self.at(call, 2, 3)),
-            "symlinkat" => self.link(self.at(call, 1, 2)),
+            "linkat" => self.link(at(call, 2, 3)),
+            "symlinkat" => self.link(at(call, 1, 2)),
             "truncate" | "mknod" | "mkdir" => self.write(self.here(call, 0)),
-            "mknodat" | "mkdirat" => self.write(self.at(call, 0, 1)),
+            "mknodat" | "mkdirat" => self.write(at(call, 0, 1)),
             "chmod" | "chown" | "lchown" | "setxattr" | "lsetxattr" => {
                 self.note(Class::Mode, self.here(call, 0));
             }
-            "fchmodat" | "fchownat" => self.note(Class::Mode, self.at(call, 0, 1)),
+            "fchmodat" | "fchownat" => self.note(Class::Mode, at(call, 0, 1)),
             "execve" | "execveat" => self.execute(call),
             "connect" if call.raw(1).contains("AF_INET") => self.some(Class::Connect),
             "sendto" if call.raw(4).contains("AF_INET") => self.some(Class::Connect),
@@ -162,11 +106,6 @@ impl Watcher<'_> {
     fn here(&self, call: &Call, at: usize) -> Option<String> {
         let folder = self.folders.get(&call.pid).map_or("/", String::as_str);
         Some(normal(folder, &call.text(at)?))
-    }
-
-    /// The path that an argument names, from the folder that another one holds.
-    fn at(&self, call: &Call, folder: usize, at: usize) -> Option<String> {
-        Some(normal(call.folder(folder).unwrap_or("/"), &call.text(at)?))
     }
 
     fn open(&mut self, path: Option<String>, flags: &str) {
@@ -294,29 +233,9 @@ impl Watcher<'_> {
     }
 }
 
-/// Whether nobody would call it a file.
-pub(crate) fn is_uninteresting(path: &str) -> bool {
-    UNINTERESTING.iter().any(|place| is_under(path, place))
-}
-
-/// Whether a path is this folder or lies in it.
-pub(crate) fn is_under(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/');
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// The path from the root, without `.`, `..` and empty parts.
-pub(crate) fn normal(folder: &str, path: &str) -> String {
-    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in whole.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
+/// The path that an argument names, from the folder that another one holds.
+fn at(call: &Call, folder: usize, at: usize) -> Option<String> {
+    Some(normal(call.folder(folder).unwrap_or("/"), &call.text(at)?))
 }
 
 #[cfg(test)]
@@ -324,7 +243,7 @@ mod tests {
     use super::*;
 
     fn of(script: &str, lines: &[&str]) -> Vec<(Class, String)> {
-        let trace: String = lines.iter().map(|line| format!("9 {line}\n")).collect();
+        let trace = lines.iter().fold(String::new(), |trace, line| trace + "9 " + line + "\n");
         let done = happened(&trace, script, &["/home/dev/.netrc"]);
         let all = done.things.into_iter();
         all.flat_map(|(class, paths)| paths.into_iter().map(move |path| (class, path))).collect()

@@ -9,7 +9,7 @@ use super::made;
 use crate::process::root;
 
 /// The name under which scripts of our own stand beside the corpora's files.
-const MADE: &str = "made";
+pub(crate) const MADE: &str = "made";
 
 /// One script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

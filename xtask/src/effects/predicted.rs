@@ -7,8 +7,8 @@ use countersign_core::fact::FactKind;
 use countersign_core::place::Scene;
 use countersign_core::{Action, Context, Policy, effects};
 
-use super::happened::{Class, SOMETHING, Things, is_uninteresting, normal};
 use super::plant;
+use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 
 /// The prediction for one script.
 #[derive(Debug, Default)]

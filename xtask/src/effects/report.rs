@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Outcome;
 use super::compare::{Score, Scores};
-use super::happened::Class;
+use super::thing::Class;
 
 /// Programs on the page.
 const MOST_PROGRAMS: usize = 25;
@@ -111,10 +111,7 @@ fn files(outcomes: &[Outcome]) -> String {
     table("file", rows.iter())
 }
 
-fn grouped<'a>(
-    outcomes: &'a [Outcome],
-    by: fn(&Outcome) -> &String,
-) -> BTreeMap<&'a str, Vec<&'a Outcome>> {
+fn grouped(outcomes: &[Outcome], by: fn(&Outcome) -> &String) -> BTreeMap<&str, Vec<&Outcome>> {
     let mut groups: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
     for outcome in outcomes {
         groups.entry(by(outcome)).or_default().push(outcome);

@@ -33,7 +33,7 @@ fn plain(text: &str) -> Option<Vec<String>> {
 }
 
 /// The tool with these arguments.
-pub(crate) fn action(arguments: Value) -> Option<Action> {
+pub(crate) fn action(arguments: &Value) -> Option<Action> {
     let call = json!({
         "kind": "tool", "server": "shell", "tool": "execute_command", "arguments": arguments,
     });

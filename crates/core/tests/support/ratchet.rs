@@ -4,6 +4,7 @@
 //! and the whole of a scope that has no line yet; higher ones are written by hand, or not at all.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Failures of one transformation.
@@ -38,7 +39,8 @@ pub(crate) fn check(file: &str, scope: &str, found: &Table) {
     let known = scopes.entry(scope.to_owned()).or_default();
     if std::env::var_os("BLESS").is_some() {
         *known = lowered(known, found);
-        std::fs::write(&path, write(&scopes)).expect("the table can be written");
+        let written = std::fs::write(&path, write(&scopes));
+        assert!(written.is_ok(), "{file} cannot be written: {written:?}");
     }
     let known = scopes.remove(scope).unwrap_or_default();
     let stale: Vec<_> = known.keys().filter(|name| !found.contains_key(*name)).collect();
@@ -86,7 +88,7 @@ fn write(scopes: &BTreeMap<String, Table>) -> String {
             table.iter().filter(|(_, failures)| **failures != Failures::default())
         {
             let Failures { crossed, moved, panicked } = failures;
-            text += &format!("{scope}\t{crossed}\t{moved}\t{panicked}\t{name}\n");
+            let _ = writeln!(text, "{scope}\t{crossed}\t{moved}\t{panicked}\t{name}");
         }
     }
     text
