@@ -27,6 +27,7 @@ const LIMITS: &[&str] = &[
     "prlimit",
     "--nproc=400",
     "--as=4294967296",
+    "--data=1073741824",
     "--fsize=16777216",
     "--cpu=4",
     "--core=0",
