@@ -7,7 +7,7 @@
 //!
 //! `COUNTERSIGN_METAMORPHIC=all` takes every row instead of a sample,
 //! `COUNTERSIGN_METAMORPHIC_SHOW=N` prints N failures of each transformation, and `BLESS=1` lowers
-//! the counts.
+//! the counts (see `support/ratchet.rs`).
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;

@@ -1,7 +1,9 @@
 //! How many failures each transformation may have: a table in a file, which only shrinks.
 //!
 //! A line is a scope, three counts and the name of a transformation. `BLESS=1` writes lower counts,
-//! and the whole of a scope that has no line yet; higher ones are written by hand, or not at all.
+//! and the whole of a scope that has no line yet. `BLESS=higher` writes higher ones too: for new
+//! transformations and rows, and where a command is judged more strictly as it stands, so that the
+//! same verdict on another spelling of it is now a lower one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,8 +39,8 @@ pub(crate) fn check(file: &str, scope: &str, found: &Table) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/metamorphic").join(file);
     let mut scopes = read(&std::fs::read_to_string(&path).unwrap_or_default());
     let known = scopes.entry(scope.to_owned()).or_default();
-    if std::env::var_os("BLESS").is_some() {
-        *known = lowered(known, found);
+    if let Some(how) = std::env::var_os("BLESS") {
+        *known = if how == "higher" { found.clone() } else { lowered(known, found) };
         let written = std::fs::write(&path, write(&scopes));
         assert!(written.is_ok(), "{file} cannot be written: {written:?}");
     }
