@@ -10,6 +10,7 @@ mod arrows;
 mod bench;
 mod ci;
 mod console;
+mod effects;
 #[cfg(unix)]
 mod elsewhere;
 mod fuzz;
@@ -38,6 +39,9 @@ cargo xtask <task>
   rules [--check]                 write docs/rules.md from the rule table
   quality [--check]               score the corpus, write docs/quality.md
           [--only NAME] [--show N]  … or print N wrong rows of the files so named
+  effects [--check]               run commands in a sandbox, compare what they touch with what is
+                                  predicted, write docs/effects.md
+          [--only NAME] [--sample N] [--show N]  … or of some, or print N wrong ones of each class
   transcripts [--bless]           run the console blocks of README.md and the guide
   bench                           measure, write the tables of docs/performance.md
   bench mcp                       measure the MCP proxy alone, write its table there
@@ -70,6 +74,7 @@ fn run(args: &[&str]) -> Result {
         ["arrows"] => arrows::check(),
         ["rules", rest @ ..] => rules::run(generated::How::from_args(rest)?),
         ["quality", rest @ ..] => quality::run(rest),
+        ["effects", rest @ ..] => effects::run(rest),
         ["transcripts", rest @ ..] => transcript::run(rest),
         ["bench"] => bench::run(),
         ["bench", "mcp"] => bench::mcp(),

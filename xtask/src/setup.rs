@@ -1,5 +1,5 @@
 //! What the tests need besides Rust: a browser, axe-core to look at pages with, faketime to set the
-//! clock of a server, and the SDKs of MCP.
+//! clock of a server, bubblewrap and strace to see what commands do, and the SDKs of MCP.
 //!
 //! Programs come from Debian's packages, where they are missing and may be installed. axe-core is
 //! somebody else's, so it is no part of the repository: it is fetched into `target/`, and taken
@@ -28,6 +28,10 @@ const BROWSER: Tool = Tool {
 };
 /// Makes a program see another time.
 const FAKETIME: Tool = Tool { names: &["faketime"], packages: &["faketime"] };
+/// Makes the throw-away root that `cargo xtask effects` runs commands in.
+const BUBBLEWRAP: Tool = Tool { names: &["bwrap"], packages: &["bubblewrap"] };
+/// Writes down what they do there.
+const STRACE: Tool = Tool { names: &["strace"], packages: &["strace"] };
 const NPM: Tool = Tool { names: &["npm"], packages: &["npm"] };
 
 const AXE: &str = "4.14.0";
@@ -44,6 +48,8 @@ pub(crate) fn run_all() -> Result {
         BROWSER.provide()?;
     }
     FAKETIME.provide()?;
+    BUBBLEWRAP.provide()?;
+    STRACE.provide()?;
     axe_core()?;
     sdk::provide()
 }

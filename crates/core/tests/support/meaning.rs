@@ -1,0 +1,290 @@
+//! Transformations of scripts that keep what they do.
+//!
+//! In a template, `{}` is the script itself, `{q}` the script quoted as one word, and the others
+//! are what [`fill`] lists. What a template takes says which scripts may stand in it.
+
+use std::fmt::Write as _;
+
+use super::quote;
+use super::script::{self, Form};
+
+/// One way to write or run a script differently.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transformation {
+    /// The text around the script.
+    pub(crate) template: &'static str,
+    /// The strictest form that may stand in it.
+    takes: Form,
+    /// What the script may not contain.
+    without: &'static str,
+}
+
+const fn around(template: &'static str, takes: Form) -> Transformation {
+    Transformation { template, takes, without: "" }
+}
+
+const fn prefix(template: &'static str) -> Transformation {
+    around(template, Form::Redirected)
+}
+
+const fn list(template: &'static str) -> Transformation {
+    around(template, Form::List)
+}
+
+const fn any(template: &'static str) -> Transformation {
+    around(template, Form::Loose)
+}
+
+const fn without(transformation: Transformation, without: &'static str) -> Transformation {
+    Transformation { without, ..transformation }
+}
+
+/// Ways that keep what a dangerous script does.
+pub(crate) const KEEPING: &[Transformation] = &[
+    // Shells that are given the text.
+    any("bash -c {q}"),
+    any("sh -c -- {q}"),
+    any("bash -lc {q}"),
+    any("bash -c -e {q}"),
+    any("bash -c {q} --help"),
+    any("bash -c {q} name --dry-run"),
+    any("bash -c {q} name --version -h"),
+    any("bash -c 'eval \"$1\"' name {q}"),
+    any("bash -c 'eval \"$0\"' {q}"),
+    around("bash -c '\"$@\"' name {}", Form::Words),
+    around("sh -c '\"$0\" \"$@\"' {}", Form::Words),
+    any("bash <<< {q}"),
+    any("bash <<'END'\n{}\nEND"),
+    any("cat <<'END' | sh\n{}\nEND"),
+    any("printf %s {q} | sh"),
+    any("printf '%s\\n' {q} | bash -s name --help"),
+    any("echo {base64} | base64 -d | sh"),
+    any("base64 -d <<< {base64} | bash"),
+    any("eval \"$(echo {base64} | base64 --decode)\""),
+    any("echo {xxd} | xxd -r -p | sh"),
+    any("printf '{octal}' | sh"),
+    any("bash -c $'{hex}'"),
+    any("eval $'{hex}'"),
+    without(any("echo {rot13} | tr A-Za-z N-ZA-Mn-za-m | sh"), "\n\\"),
+    without(any("echo {rev} | rev | sh"), "\n\\"),
+    any("python3 -c {python}"),
+    any("env bash -c {q}"),
+    any("bash <(printf '%s\\n' {q})"),
+    any("source <(printf '%s\\n' {q})"),
+    any("source /dev/stdin <<< {q}"),
+    // Programs that are given the words.
+    prefix("env {}"),
+    prefix("env A=1 {}"),
+    prefix("nohup {}"),
+    prefix("nice {}"),
+    prefix("nice -n 5 {}"),
+    prefix("timeout 5 {}"),
+    prefix("timeout -k 1 5 {}"),
+    prefix("sudo -n {}"),
+    prefix("sudo {}"),
+    prefix("setsid -w {}"),
+    prefix("stdbuf -o0 {}"),
+    prefix("command {}"),
+    prefix("exec {}"),
+    prefix("time {}"),
+    prefix("! {}"),
+    prefix("A=1 {}"),
+    prefix("{} & wait"),
+    prefix("{} | cat"),
+    around("xargs {} < /dev/null", Form::Words),
+    without(around("find . -maxdepth 0 -exec {} \\;", Form::Words), "{;"),
+    any("printf '%s\\0' {q} | xargs -0 -I{{}} sh -c {{}}"),
+    without(any("echo {q} | xargs -I{{}} sh -c {{}}"), "'\"\\\n"),
+    // Words of the shell.
+    any("eval {q}"),
+    any("X={q}; eval \"$X\""),
+    any("X={q}; bash -c \"$X\""),
+    any("printf -v X %s {q}; eval \"$X\""),
+    without(any("read -r X <<< {q}; eval \"$X\""), "\n"),
+    any("X=$(cat <<'END'\n{}\nEND\n); eval \"$X\""),
+    any("trap {q} EXIT"),
+    any("trap {q} ERR; false"),
+    without(any("shopt -s expand_aliases\nalias zap={q}\nzap"), "\n"),
+    list("{ {}; }"),
+    list("( {} )"),
+    list("if true; then {}; fi"),
+    list("if false; then :; else {}; fi"),
+    list("for i in 1; do {}; done"),
+    list("while true; do {}; break; done"),
+    list("until false; do {}; break; done"),
+    list("case x in *) {};; esac"),
+    list("f() { {}; }; f"),
+    list("f() { {}; }; export -f f; bash -c f"),
+    list("f() { eval \"$1\"; }; f {q}"),
+    list("cd . && {}"),
+    list("{}; true"),
+    list("true && {}"),
+    list("X=$({} ); echo \"$X\""),
+    list("echo {`}"),
+    list("cat <({} )"),
+    list("set -e; {}"),
+    // A file that is written and run.
+    any("printf '%s\\n' {q} > z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z.sh; chmod +x z.sh; ./z.sh"),
+    any("printf '%s\\n' {q} > z.sh; . ./z.sh"),
+    any("printf '%s\\n' {q} | tee z.sh; sh z.sh"),
+    any("printf '%s\\n' {q} | dd of=z.sh; sh z.sh"),
+    any("printf '%s\\n' {q} > z; cp z z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z; mv z z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z; ln -s z z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z; ln z z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z; install -m 755 z z.sh; ./z.sh"),
+    any("printf '%s\\n' {q} > z; cat z > z.sh; bash z.sh"),
+    any("printf '%s\\n' {q} > z.sh; bash < z.sh"),
+    any("printf '%s\\n' {q} > z.sh; cat z.sh | bash"),
+    any("printf '%s\\n' {q} > z.sh; eval \"$(cat z.sh)\""),
+    any("printf '%s\\n' {q} > z.sh; BASH_ENV=./z.sh bash -c :"),
+    any("cat > z.sh <<'END'\n{}\nEND\nbash z.sh"),
+    any("mkdir -p d; printf '%s\\n' {q} > d/z.sh; sh d/z.sh"),
+    // The same words, written differently.
+    around("{word:\"}", Form::Words),
+    around("{word:\\}", Form::Words),
+    around("{word:'}", Form::Words),
+    around("{word:$}", Form::Words),
+    around("{word:glob}", Form::Words),
+    around("{word:class}", Form::Words),
+    around("{word:var}", Form::Words),
+    around("{word:which}", Form::Words),
+    around("{word:echo}", Form::Words),
+    around("{word:path}", Form::Words),
+    around("a=({}); \"${a[@]}\"", Form::Words),
+    around("set -- {}; \"$@\"", Form::Words),
+    around("f() { \"$@\"; }; f {}", Form::Words),
+    around("{ifs}", Form::Plain),
+    around("X='{}'; $X", Form::Plain),
+    around("env -S '{}'", Form::Plain),
+    without(around("{brace}", Form::Plain), ","),
+    around("echo '{}' | while read -r x; do $x; done", Form::Plain),
+    around("echo '{tail}' | xargs {head}", Form::Plain),
+];
+
+/// Ways that keep a harmless script harmless.
+pub(crate) const HARMLESS: &[Transformation] = &[
+    list("cd . && {}"),
+    list("{}; true"),
+    list("( {} )"),
+    list("{ {}; }"),
+    list("if true; then {}; fi"),
+    prefix("env A=1 {}"),
+    prefix("time {}"),
+    prefix("command {}"),
+    prefix("A=1 {}"),
+    prefix("nice {}"),
+    prefix("timeout 5 {}"),
+    any("bash -c {q}"),
+];
+
+impl Transformation {
+    /// Whether it finds the program by looking into `/bin` or `/usr/bin`.
+    pub(crate) fn looks_in_system_folders(&self) -> bool {
+        ["{word:glob}", "{word:class}", "{word:path}"].contains(&self.template)
+    }
+
+    /// The script written or run differently; nothing where it may not stand there.
+    pub(crate) fn apply(&self, script: &str) -> Option<String> {
+        let script = script.trim();
+        let fits = script::form(script) <= self.takes;
+        let clean = !script.contains(|letter| self.without.contains(letter));
+        // A NUL cannot be given to any program.
+        (fits && clean && !script.contains('\0')).then(|| fill(self.template, script))?
+    }
+}
+
+/// Fills every hole in one pass, because the script itself may hold braces.
+fn fill(template: &str, script: &str) -> Option<String> {
+    if let Some(how) = template.strip_prefix("{word:").and_then(|rest| rest.strip_suffix('}')) {
+        return respell(script, how);
+    }
+    let words = || script::words(script).unwrap_or_default();
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(start) = rest.find('{') {
+        let (before, hole) = rest.split_at(start);
+        text.push_str(before);
+        let holes: [(&str, &dyn Fn() -> String); 15] = [
+            ("{{}}", &|| "{}".to_owned()),
+            ("{}", &|| script.to_owned()),
+            ("{q}", &|| quote::single(script)),
+            ("{`}", &|| quote::backticks(script)),
+            ("{base64}", &|| quote::base64(script)),
+            ("{xxd}", &|| quote::hex(script)),
+            ("{hex}", &|| escaped(script, "\\x", 16)),
+            ("{octal}", &|| escaped(script, "\\", 8)),
+            ("{rot13}", &|| quote::single(&script.chars().map(rot13).collect::<String>())),
+            ("{rev}", &|| quote::single(&script.chars().rev().collect::<String>())),
+            ("{python}", &|| python(script)),
+            ("{ifs}", &|| words().join("${IFS}")),
+            ("{brace}", &|| format!("{{{}}}", words().join(","))),
+            ("{head}", &|| words().first().cloned().unwrap_or_default()),
+            ("{tail}", &|| words().get(1..).unwrap_or_default().join(" ")),
+        ];
+        let found = holes.iter().find_map(|(name, make)| Some((hole.strip_prefix(name)?, make)));
+        if let Some((after, make)) = found {
+            text.push_str(&make());
+            rest = after;
+        } else {
+            text.push('{');
+            rest = hole.strip_prefix('{').unwrap_or_default();
+        }
+    }
+    text.push_str(rest);
+    let enough = !template.contains("{brace}") && !template.contains("{tail}") || words().len() > 1;
+    enough.then_some(text)
+}
+
+/// The command with its first word spelt differently.
+fn respell(script: &str, how: &str) -> Option<String> {
+    let words = script::words(script)?;
+    let (name, rest) = words.split_first()?;
+    let simple =
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    if !simple || name.len() < 2 || !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        return None;
+    }
+    let (first, after) = name.split_at(1);
+    let (most, last) = name.split_at(name.len() - 1);
+    let rest: String = rest.iter().fold(String::new(), |rest, word| rest + " " + word);
+    Some(match how {
+        "\"" => format!("\"{first}\"{after}{rest}"),
+        "\\" => format!("{first}\\{after}{rest}"),
+        "'" => format!("{first}''{after}{rest}"),
+        "$" => format!("$'{}'{after}{rest}", escaped(first, "\\x", 16)),
+        "glob" => format!("/bin/{most}?{rest}"),
+        "class" => format!("/usr/bin/{most}[{last}]{rest}"),
+        "var" => format!("x={name}; $x{rest}"),
+        "which" => format!("$(command -v {name}){rest}"),
+        "echo" => format!("$(echo {name}){rest}"),
+        "path" => format!("/usr/bin/../bin/{name}{rest}"),
+        _ => return None,
+    })
+}
+
+/// Every byte as a number.
+fn escaped(script: &str, before: &str, radix: u8) -> String {
+    script.bytes().fold(String::new(), |mut text, byte| {
+        let _ = if radix == 8 {
+            write!(text, "{before}{byte:03o}")
+        } else {
+            write!(text, "{before}{byte:02x}")
+        };
+        text
+    })
+}
+
+fn rot13(letter: char) -> char {
+    let turn = |base: u8, letter: u8| char::from((letter - base + 13) % 26 + base);
+    match u8::try_from(letter) {
+        Ok(byte) if byte.is_ascii_lowercase() => turn(b'a', byte),
+        Ok(byte) if byte.is_ascii_uppercase() => turn(b'A', byte),
+        _ => letter,
+    }
+}
+
+fn python(script: &str) -> String {
+    quote::single(&format!("import os; os.system({})", quote::literal(script, "")))
+}

@@ -1,0 +1,284 @@
+//! What happened, compared with what was said would happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::happened::Happened;
+use super::plant;
+use super::predicted::Prediction;
+use super::thing::{Class, is_under};
+
+/// One comparison, or the sum of many.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Score {
+    /// Predicted, and happened.
+    pub(crate) hits: usize,
+    /// Happened, and was not predicted.
+    pub(crate) missed: Vec<String>,
+    /// Happened, and was not predicted, where the core said that it does not know everything.
+    pub(crate) opaque: usize,
+    /// Predicted, and did not happen although the script succeeded.
+    pub(crate) noise: Vec<String>,
+}
+
+impl Score {
+    /// The share of what happened that was predicted.
+    pub(crate) fn recall(&self) -> Option<f64> {
+        share(self.hits, self.missed.len())
+    }
+
+    /// The share of what was predicted that happened.
+    pub(crate) fn precision(&self) -> Option<f64> {
+        share(self.hits, self.noise.len())
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.opaque += other.opaque;
+        self.missed.extend(other.missed.iter().cloned());
+        self.noise.extend(other.noise.iter().cloned());
+    }
+}
+
+fn share(good: usize, bad: usize) -> Option<f64> {
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    (good + bad > 0).then(|| number(good) / number(good + bad))
+}
+
+/// Scores by class.
+pub(crate) type Scores = BTreeMap<Class, Score>;
+
+/// How a script ended, as far as it says what should have happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Everything it was to do, it did.
+    Success,
+    /// It stopped somewhere.
+    Failure,
+}
+
+/// Compares one script's effects.
+pub(crate) fn compare(
+    said: &Prediction,
+    done: &Happened,
+    ending: Ending,
+    planted: &[String],
+) -> Scores {
+    Class::ALL
+        .into_iter()
+        .map(|class| (class, compare_class(class, said, done, ending, planted)))
+        .collect()
+}
+
+fn compare_class(
+    class: Class,
+    said: &Prediction,
+    done: &Happened,
+    ending: Ending,
+    planted: &[String],
+) -> Score {
+    let empty = BTreeSet::new();
+    let patterns = said.things.get(&class).unwrap_or(&empty);
+    let actual = done.things.get(&class).unwrap_or(&empty);
+    let besides = if class == Class::Read { &done.read_besides } else { &empty };
+    let happens =
+        |pattern: &String| actual.iter().chain(besides).any(|thing| covers(class, pattern, thing));
+    let matched = |thing: &String| patterns.iter().any(|pattern| covers(class, pattern, thing));
+    let missed = actual.iter().filter(|thing| !matched(thing) && !is_implied(class, thing, said));
+    let missed = topmost(missed);
+    let (happened, quiet): (Vec<_>, Vec<_>) = patterns.iter().partition(|thing| happens(thing));
+    let expected = |pattern: &&&String| {
+        ending == Ending::Success && !said.opaque && could_happen(class, pattern, planted)
+    };
+    Score {
+        hits: happened.len(),
+        opaque: if said.opaque { missed.len() } else { 0 },
+        missed: if said.opaque { Vec::new() } else { missed },
+        noise: quiet.iter().filter(expected).map(|pattern| (**pattern).clone()).collect(),
+    }
+}
+
+/// Whether who knows that a file is written also knows this: it is read, replaced, or gets a mode.
+fn is_implied(class: Class, thing: &str, said: &Prediction) -> bool {
+    let written = || said.things.get(&Class::Write).into_iter().flatten();
+    match class {
+        Class::Read => written().any(|pattern| pattern == thing),
+        Class::Delete | Class::Mode => written().any(|pattern| covers(class, pattern, thing)),
+        Class::Write | Class::Move | Class::Execute | Class::Connect | Class::Signal => false,
+    }
+}
+
+/// Whether a predicted thing speaks of one that was touched.
+pub(crate) fn covers(class: Class, pattern: &str, thing: &str) -> bool {
+    match class {
+        Class::Connect | Class::Signal => true,
+        Class::Execute => glob(pattern, thing),
+        _ => {
+            let inside = is_under(thing, pattern);
+            // A folder that is made on the way to the one that was named.
+            let on_the_way = class == Class::Write && is_under(pattern, thing);
+            inside || on_the_way || glob(pattern, thing) || glob(&format!("{pattern}/*"), thing)
+        }
+    }
+}
+
+/// Whether `*`, `?` and `[…]` make a text of another.
+fn glob(pattern: &str, text: &str) -> bool {
+    if !pattern.contains(['*', '?', '[']) {
+        return pattern == text;
+    }
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
+    // Which beginnings of the text the pattern so far can make.
+    let mut reached = vec![false; text.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    let mut at = 0;
+    while let Some(&letter) = pattern.get(at) {
+        let mut next = vec![false; text.len() + 1];
+        for (end, slot) in next.iter_mut().enumerate() {
+            let before =
+                |back: usize| end.checked_sub(back).and_then(|end| reached.get(end).copied());
+            *slot = match letter {
+                '*' => reached.iter().take(end + 1).any(|reached| *reached),
+                '?' | '[' => before(1).unwrap_or_default(),
+                _ => {
+                    before(1).unwrap_or_default() && text.get(end.wrapping_sub(1)) == Some(&letter)
+                }
+            };
+        }
+        reached = next;
+        at += if letter == '[' { closing(&pattern, at) } else { 1 };
+    }
+    reached.last().copied().unwrap_or_default()
+}
+
+/// How many letters a `[…]` has.
+fn closing(pattern: &[char], at: usize) -> usize {
+    let rest = pattern.iter().skip(at);
+    rest.clone().position(|letter| *letter == ']').map_or(rest.count(), |end| end + 1)
+}
+
+/// The things without those that lie in another of them.
+fn topmost<'a>(things: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut top: Vec<String> = Vec::new();
+    for thing in things {
+        let inside = top.iter().any(|above| above != "/" && is_under(thing, above));
+        if !inside {
+            top.push(thing.clone());
+        }
+    }
+    top
+}
+
+/// Whether the prediction had anything to come true with.
+fn could_happen(class: Class, pattern: &str, planted: &[String]) -> bool {
+    let known = !pattern.contains(['*', '?', '[']);
+    match class {
+        Class::Write | Class::Connect | Class::Signal => true,
+        Class::Execute => known && is_installed(pattern),
+        Class::Read | Class::Delete | Class::Move | Class::Mode => {
+            let there = plant::SECRETS.contains(&pattern)
+                || planted.iter().any(|path| path.trim_end_matches('/') == pattern);
+            known && there
+        }
+    }
+}
+
+/// Whether a program can be run that the shell does not have itself.
+fn is_installed(name: &str) -> bool {
+    const OF_THE_SHELL: &[&str] = &[
+        ".", "[", "alias", "bg", "break", "builtin", "cd", "command", "compgen", "complete",
+        "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit",
+        "export", "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let",
+        "local", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set",
+        "shift", "shopt", "source", "test", "time", "times", "trap", "true", "type", "ulimit",
+        "umask", "unalias", "unset", "wait",
+    ];
+    let folders = ["/usr/local/bin", "/usr/bin", "/usr/sbin", "/usr/local/sbin"];
+    !OF_THE_SHELL.contains(&name)
+        && folders.iter().any(|folder| Path::new(folder).join(name).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::thing::Things;
+    use super::*;
+
+    fn things(all: &[(Class, &str)]) -> Things {
+        let mut things = Things::new();
+        for (class, thing) in all {
+            things.entry(*class).or_default().insert((*thing).to_owned());
+        }
+        things
+    }
+
+    fn done(all: &[(Class, &str)]) -> Happened {
+        Happened { things: things(all), ..Happened::default() }
+    }
+
+    fn said(all: &[(Class, &str)], opaque: bool) -> Prediction {
+        Prediction { things: things(all), opaque, program: "x".into() }
+    }
+
+    #[test]
+    fn a_folder_speaks_of_what_lies_in_it() {
+        assert!(covers(Class::Delete, "/w/a", "/w/a/b/c"));
+        assert!(!covers(Class::Delete, "/w/a", "/w/ab"));
+        assert!(!covers(Class::Delete, "/w/a/b", "/w/a"));
+        assert!(covers(Class::Write, "/w/a/b", "/w/a"));
+        assert!(covers(Class::Delete, "/", "/etc"));
+        assert!(covers(Class::Delete, "/w/*.txt", "/w/a.txt"));
+        assert!(covers(Class::Delete, "/w/*", "/w/a/b"));
+        assert!(covers(Class::Execute, "*", "rm"));
+        assert!(!covers(Class::Execute, "r", "rm"));
+    }
+
+    #[test]
+    fn globs_match_whole_texts() {
+        for (pattern, text, wanted) in [
+            ("a*c", "abbc", true),
+            ("a?c", "abc", true),
+            ("a[bx]c", "abc", true),
+            ("a[", "ab", true),
+            ("*.md", "x.mdx", false),
+            ("", "", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(glob(pattern, text), wanted, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_said_is_missed_unless_the_core_said_so() {
+        let done = done(&[(Class::Delete, "/w/a"), (Class::Delete, "/w/a/b")]);
+        let scores = compare(&said(&[], false), &done, Ending::Success, &[]);
+        assert_eq!(scores.get(&Class::Delete).unwrap().missed, ["/w/a"]);
+        let scores = compare(&said(&[], true), &done, Ending::Success, &[]);
+        let score = scores.get(&Class::Delete).unwrap();
+        assert_eq!((score.opaque, score.missed.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_written_is_also_read_and_replaced() {
+        let prediction = said(&[(Class::Write, "/w/a")], false);
+        let all = [Class::Read, Class::Write, Class::Delete, Class::Mode].map(|c| (c, "/w/a"));
+        let scores = compare(&prediction, &done(&all), Ending::Success, &[]);
+        assert!(scores.values().all(|score| score.missed.is_empty()), "{scores:?}");
+        let moved = compare(&prediction, &done(&[(Class::Move, "/w/a")]), Ending::Success, &[]);
+        assert_eq!(moved.get(&Class::Move).unwrap().missed, ["/w/a"]);
+    }
+
+    #[test]
+    fn what_did_not_happen_is_noise_only_where_it_could() {
+        let prediction = said(&[(Class::Delete, "/w/a"), (Class::Write, "/w/b")], false);
+        let noise = |ending, planted: &[String]| {
+            let scores = compare(&prediction, &done(&[]), ending, planted);
+            scores.values().map(|score| score.noise.len()).sum::<usize>()
+        };
+        assert_eq!(noise(Ending::Failure, &["/w/a".to_owned()]), 0);
+        assert_eq!(noise(Ending::Success, &[]), 1);
+        assert_eq!(noise(Ending::Success, &["/w/a".to_owned()]), 2);
+    }
+}

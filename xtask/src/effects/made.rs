@@ -1,0 +1,86 @@
+//! Scripts of our own: each of some operations, run in each of some ways.
+
+/// Operations on planted files, whose effects are known to everybody who reads them.
+const OPERATIONS: &[&str] = &[
+    "rm notes.txt",
+    "rm -rf build",
+    "rm -f ~/.netrc",
+    "unlink data.csv",
+    "rmdir -p empty/inner",
+    "mv notes.txt moved.txt",
+    "mv notes.txt data.csv src",
+    "cp -r src copy",
+    "cp ~/.ssh/id_rsa key",
+    "install -m 600 notes.txt kept.txt",
+    "echo x > out.txt",
+    "echo x >> notes.txt",
+    "cat ~/.aws/credentials",
+    "grep -c not .env",
+    "head -1 /etc/shadow",
+    "sort -o sorted.txt notes.txt",
+    "sed -i s/a/b/ notes.txt",
+    "sed -n w\\ lines.txt notes.txt",
+    "awk '{ print > \"printed.txt\" }' notes.txt",
+    "tee one.txt two.txt",
+    "truncate -s 0 notes.txt",
+    "dd if=notes.txt of=copied.txt status=none",
+    "ln -s notes.txt link.txt",
+    "ln notes.txt hard.txt",
+    "touch new.txt",
+    "mkdir -p deep/er/folder",
+    "chmod 600 notes.txt",
+    "find logs -name '*.log' -delete",
+    "find build -type f -exec rm {} +",
+    "tar -cf all.tar src",
+    "split -l 1 notes.txt part-",
+    "shred -u data.csv",
+    "gzip -k notes.txt",
+    "python3 -c 'open(\"made.txt\", \"w\").write(\"x\")'",
+    "perl -i -pe s/a/b/ notes.txt",
+    "sleep 3 & kill $!",
+    "mkfifo pipe",
+    "patch -o patched.txt notes.txt /dev/null",
+];
+
+/// Ways to run an operation; `{}` is the operation, `{q}` the operation as one word.
+const WAYS: &[&str] = &[
+    "{}",
+    "cd src && cd .. && {}",
+    "bash -c {q}",
+    "f() { {}; }; f",
+    "for i in 1; do {}; done",
+    "if test -e README.md; then {}; else :; fi",
+    "X={q}; eval \"$X\"",
+    "( {} )",
+    "echo {q} | sh",
+    "bash <<'END'\n{}\nEND",
+    "true | {}",
+    "timeout 5 env A=1 {}",
+    "find . -maxdepth 0 -exec sh -c {q} \\;",
+    "printf '%s\\n' {q} > job.sh; bash job.sh",
+];
+
+/// Every operation in every way.
+pub(crate) fn scripts() -> Vec<String> {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let make = |operation: &str, way: &str| {
+        let filled = way.replacen("{q}", &quoted(operation), 1);
+        if filled == way { way.replacen("{}", operation, 1) } else { filled }
+    };
+    let all = OPERATIONS.iter().flat_map(|operation| WAYS.iter().map(|way| make(operation, way)));
+    all.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_stands_in_every_way() {
+        let all = scripts();
+        assert_eq!(all.len(), OPERATIONS.len() * WAYS.len());
+        assert!(all.contains(&"bash -c 'rm -rf build'".to_owned()));
+        assert!(all.contains(&"f() { find build -type f -exec rm {} +; }; f".to_owned()));
+        assert!(all.iter().all(|script| !script.contains("{q}")));
+    }
+}
