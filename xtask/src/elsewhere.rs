@@ -76,7 +76,8 @@ pub(crate) fn run_all(args: &[&str]) -> Result<Vec<String>> {
         match copy.run(program) {
             Ok(lines) => kept.extend(lines),
             Err(error) => {
-                failed.push(format!("{} of {}: {error}", program.target, program.package))
+                let Program { package, target, .. } = program;
+                failed.push(format!("{target} of {package}: {error}"));
             }
         }
     }

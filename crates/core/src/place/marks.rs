@@ -434,7 +434,7 @@ fn is_secret_name(name: &str) -> bool {
     (is_dot_env(name)
         || SECRET_NAMES.contains(&name)
         || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || (name.ends_with(".pem") && name.contains("priv")))
+        || (name.contains("priv") && name.rsplit_once('.').is_some_and(|(_, end)| end == "pem")))
         && !is_sample(name)
 }
 

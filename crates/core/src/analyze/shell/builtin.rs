@@ -79,8 +79,9 @@ impl Walker<'_> {
         span: Option<Span>,
     ) -> bool {
         match name {
+            "hash" if words.iter().any(|word| word.text == "-p") => self.hash(words, span),
             ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "umask" | "ulimit"
-            | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown" | "dirs" => {}
+            | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown" | "dirs" | "hash" => {}
             "cd" | "pushd" => {
                 // Recorded so that a caller can look at relative paths from where they are used.
                 let shown = if self.nested { self.shown_at } else { span };
@@ -89,12 +90,6 @@ impl Walker<'_> {
                 self.change_folder(skip_options(words, &[]).first());
             }
             "popd" => self.state.set("PWD", vec![Arg::unknown(Tags::NONE)]),
-            "hash" if words.iter().any(|word| word.text == "-p") => {
-                if let [_, program, name, ..] = words {
-                    self.state.aliases.insert(name.text.clone(), program.text.clone());
-                    self.replaces_ours(&name.text, span);
-                }
-            }
             "trap" => self.trap(words, span),
             "alias" => self.alias(words, span),
             "unset" => self.unset(words, span),
@@ -119,8 +114,7 @@ impl Walker<'_> {
             }
             "shift" => self.state.positional = None,
             "set" => self.set_options(words, span),
-            "compgen" | "hash" => {}
-            "enable" | "bind" | "complete" => {
+            "enable" | "bind" | "complete" | "compgen" => {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-x" | "-C")) {
                     self.note(Fact::new(FactKind::ShellEscape, name).at(span));
                 }
@@ -128,6 +122,14 @@ impl Walker<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// `hash -p FILE NAME`: the name means the file from now on.
+    fn hash(&mut self, words: &[Arg], span: Option<Span>) {
+        if let [_, program, name, ..] = words {
+            self.state.aliases.insert(name.text.clone(), program.text.clone());
+            self.replaces_ours(&name.text, span);
+        }
     }
 
     /// Text that this very shell runs.

@@ -235,7 +235,7 @@ fn is_suspect(text: &str) -> bool {
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
         && (TRIGGERS.iter().any(|word| text.contains(word))
             || text.contains("/dev/")
-            || text.contains("&"))
+            || text.contains('&'))
 }
 
 /// The texts in a text that may be commands: the whole, and from every word that a hard block can
@@ -252,7 +252,7 @@ fn candidates(text: &str) -> Vec<String> {
             match after {
                 _ if !starts => {}
                 Some(char) if char.is_whitespace() || char == '.' => {
-                    found.push(cut(rest).to_owned())
+                    found.push(cut(rest).to_owned());
                 }
                 Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
                 _ => {}

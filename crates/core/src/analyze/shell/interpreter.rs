@@ -51,23 +51,7 @@ impl Walker<'_> {
             sources = joined_lines(sources);
         }
         if !sources.is_empty() {
-            let mut out = Stream::empty();
-            for (count, source) in sources.into_iter().enumerate() {
-                if count >= MOST_SOURCES {
-                    self.note(Fact::new(FactKind::Bound, "too many sources").at(span));
-                    break;
-                }
-                let content = Stream::known(source.text.clone(), source.taint);
-                let at = source.span.or(span);
-                let outer = self.state.clone();
-                if let Some((name, words)) = script_arguments(args, &source) {
-                    self.state.set("0", vec![name]);
-                    self.state.positional = Some(words);
-                }
-                out = self.run_text(runs.language, &content, at, stdin);
-                self.leave_subshell(outer);
-            }
-            return out;
+            return self.run_sources(runs.language, sources, args, stdin, span);
         }
         let at = usize::from(runs.language == Code::Sql);
         if runs.operand
@@ -106,6 +90,34 @@ impl Walker<'_> {
                 Stream::unknown(stdin.taint)
             }
         }
+    }
+
+    /// Follows the source texts that options gave.
+    fn run_sources(
+        &mut self,
+        language: Code,
+        sources: Vec<Arg>,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Stream {
+        let mut out = Stream::empty();
+        for (count, source) in sources.into_iter().enumerate() {
+            if count >= MOST_SOURCES {
+                self.note(Fact::new(FactKind::Bound, "too many sources").at(span));
+                break;
+            }
+            let content = Stream::known(source.text.clone(), source.taint);
+            let at = source.span.or(span);
+            let outer = self.state.clone();
+            if let Some((name, words)) = script_arguments(args, &source) {
+                self.state.set("0", vec![name]);
+                self.state.positional = Some(words);
+            }
+            out = self.run_text(language, &content, at, stdin);
+            self.leave_subshell(outer);
+        }
+        out
     }
 
     /// Notes an interpreter without a script, as another user or started by another program.
