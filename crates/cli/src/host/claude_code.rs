@@ -59,7 +59,7 @@ const NEUTRAL: &[&str] = &[
 
 const TOOLS: Tools = &[
     ("Bash", Shape::Shell { command: "command", cwd: None }),
-    ("PowerShell", Shape::Unread("command")),
+    ("PowerShell", Shape::PowerShell("command")),
     ("Write", Shape::Write { path: "file_path", content: &["content"] }),
     ("Edit", Shape::Write { path: "file_path", content: &["new_string"] }),
     ("MultiEdit", Shape::Write { path: "file_path", content: &[] }),

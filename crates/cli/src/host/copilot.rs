@@ -40,7 +40,7 @@ const NEUTRAL: &[&str] = &[
 const TOOLS: Tools = &[
     ("bash", Shape::Shell { command: "command", cwd: None }),
     ("Bash", Shape::Shell { command: "command", cwd: None }),
-    ("powershell", Shape::Unread("command")),
+    ("powershell", Shape::PowerShell("command")),
     ("create", Shape::Write { path: "path", content: &["file_text", "content"] }),
     ("edit", Shape::Write { path: "path", content: &["new_str", "new_string"] }),
     ("apply_patch", Shape::Patch("input")),

@@ -274,11 +274,7 @@ impl Walker<'_> {
     ) -> Vec<Arg> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
-            WordPart::Parameter(parameter) => {
-                // A subscript, a pattern or an offset may hold substitutions, too.
-                self.evaluated(part.span.slice(src));
-                self.parameter(src, parameter)
-            }
+            WordPart::Parameter(parameter) => self.parameter(src, parameter),
             WordPart::CommandSubstitution { body, syntax } => {
                 vec![self.substitution(src, body, *syntax, part.span)]
             }
@@ -358,8 +354,7 @@ impl Walker<'_> {
     /// A text that is not split into words but in which substitutions run.
     pub(super) fn evaluated(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
-            let inner = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
-            let line = format!(": \"{}\"", inner.unwrap_or(text).replace('"', ""));
+            let line = format!(": \"{}\"", text.replace('"', ""));
             self.nested_script(&line, self.shown_at, Stream::empty());
         }
     }

@@ -17,13 +17,14 @@ use crate::rule;
 use crate::verdict::Span;
 
 /// Texts that are read in one action; what comes after them is not read and asks.
-const MOST_READ: usize = 64;
+const MOST_READ: usize = 32;
 /// Commands that are followed in one text.
 const MOST_COMMANDS: u32 = 64;
 /// Longer texts are not looked through.
-const MOST_TEXT: usize = 64 * 1024;
+const MOST_TEXT: usize = 16 * 1024;
 
-/// Programs that print their words, or search for them.
+/// Programs that print their words or search for them, and those whose programs are read by readers
+/// of their own.
 const MENTIONS: &[&str] = &[
     "echo",
     "printf",
@@ -52,6 +53,12 @@ const MENTIONS: &[&str] = &[
     "cat",
     "tee",
     "countersign",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "gsed",
 ];
 
 /// Options whose value is written for people, or is what is searched for.
@@ -128,7 +135,7 @@ impl Walker<'_> {
         }
         if let Some(text) = &stdin.text
             && !stdin.from_caller
-            && !matches!(name, "git" | "gh" | "glab")
+            && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
         {
             self.floor_of(text, super::run::whole_span(args.words()));
         }
@@ -239,28 +246,34 @@ fn is_suspect(text: &str) -> bool {
 }
 
 /// The texts in a text that may be commands: the whole, and from every word that a hard block can
-/// begin with.
+/// begin with, as far as they are looked at.
 fn candidates(text: &str) -> Vec<String> {
     let text = text.replace("\\n", "\n");
     let mut found = vec![text.clone()];
-    for trigger in TRIGGERS {
-        for (at, _) in text.match_indices(trigger) {
-            let before = text.get(..at).and_then(|before| before.chars().next_back());
-            let rest = text.get(at..).unwrap_or_default();
-            let after = rest.get(trigger.len()..).and_then(|after| after.chars().next());
-            let starts = before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char));
-            match after {
-                _ if !starts => {}
-                Some(char) if char.is_whitespace() || char == '.' => {
-                    found.push(cut(rest).to_owned());
-                }
-                Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
-                _ => {}
-            }
+    let starts = TRIGGERS.iter().flat_map(|trigger| {
+        text.match_indices(trigger).map(|(at, _)| (at, trigger.len())).take(MOST_READ)
+    });
+    for (at, length) in starts {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let rest = start_of(text.get(at..).unwrap_or_default());
+        let after = rest.get(length..).and_then(|after| after.chars().next());
+        let starts = before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char));
+        match after {
+            _ if !starts => {}
+            Some(char) if char.is_whitespace() || char == '.' => found.push(cut(rest).to_owned()),
+            Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
+            _ => {}
         }
     }
     found.dedup();
     found
+}
+
+/// As much of a text as a command can be long.
+fn start_of(text: &str) -> &str {
+    const LONGEST: usize = 2_048;
+    let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// The text up to where what it stands in ends: a quote, a line, or a bracket that it did not open.

@@ -58,6 +58,7 @@ impl Walker<'_> {
     /// What `${…}` gives.
     pub(super) fn parameter(&mut self, src: &str, expansion: &ParameterExpansion) -> Vec<Arg> {
         let Some(bourne) = expansion.bourne() else {
+            self.evaluated(expansion.span.slice(src));
             return vec![Arg::unknown(Tags::NONE)];
         };
         match bourne {
@@ -77,6 +78,8 @@ impl Walker<'_> {
                 let value = self.access(src, reference);
                 let offset = offset.slice(src).trim().to_owned();
                 let length = length.as_ref().map(|length| length.slice(src).trim().to_owned());
+                self.arithmetic(&offset);
+                self.arithmetic(length.as_deref().unwrap_or_default());
                 value.iter().map(|arg| slice(arg, &offset, length.as_deref())).collect()
             }
             Bourne::Transformation { reference, operator: 'P' } => {
@@ -85,14 +88,26 @@ impl Walker<'_> {
                 }
                 vec![Arg::unknown(Tags::NONE)]
             }
-            Bourne::Length { .. }
-            | Bourne::Indices { .. }
-            | Bourne::PrefixMatch { .. }
-            | Bourne::Transformation { .. } => vec![Arg::unknown(Tags::NONE)],
+            Bourne::Length { reference }
+            | Bourne::Indices { reference }
+            | Bourne::Transformation { reference, .. } => {
+                self.subscript(src, reference);
+                vec![Arg::unknown(Tags::NONE)]
+            }
+            Bourne::PrefixMatch { .. } => vec![Arg::unknown(Tags::NONE)],
+        }
+    }
+
+    /// A subscript is evaluated: `${x[$(…)]}`.
+    fn subscript(&mut self, src: &str, reference: &VarRef) {
+        if let Some(subscript) = reference.subscript.as_deref() {
+            let text = subscript.syntax_text(src).to_owned();
+            self.arithmetic(&text);
         }
     }
 
     fn access(&mut self, src: &str, reference: &VarRef) -> Vec<Arg> {
+        self.subscript(src, reference);
         let values = self.variable(reference.name.as_str());
         let Some(subscript) = reference.subscript.as_deref() else {
             // `$array` is its first element.
@@ -140,27 +155,40 @@ impl Walker<'_> {
                 let replacement = operand.map(|word| self.one(src, word)).unwrap_or_default();
                 if is_set && is_empty { Vec::new() } else { vec![replacement] }
             }
-            ParameterOp::Error => values,
+            ParameterOp::Error => {
+                operand.map(|word| self.one(src, word));
+                values
+            }
             ParameterOp::UpperFirst | ParameterOp::LowerFirst => {
+                operand.map(|word| self.one(src, word));
                 values.iter().map(|arg| Arg::unknown(arg.taint)).collect()
             }
-            ParameterOp::UpperAll => map_known(&values, |text| Some(text.to_uppercase())),
-            ParameterOp::LowerAll => map_known(&values, |text| Some(text.to_lowercase())),
+            ParameterOp::UpperAll | ParameterOp::LowerAll => {
+                operand.map(|word| self.one(src, word));
+                let upper = matches!(operator, ParameterOp::UpperAll);
+                map_known(&values, |text| {
+                    Some(if upper { text.to_uppercase() } else { text.to_lowercase() })
+                })
+            }
             ParameterOp::RemovePrefixShort { pattern }
             | ParameterOp::RemovePrefixLong { pattern } => {
+                self.evaluated(pattern.span.slice(src));
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_start(text, &pattern))
             }
             ParameterOp::RemoveSuffixShort { pattern }
             | ParameterOp::RemoveSuffixLong { pattern } => {
+                self.evaluated(pattern.span.slice(src));
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_end(text, &pattern))
             }
             ParameterOp::ReplaceFirst { pattern, replacement_word_ast, .. } => {
+                self.evaluated(pattern.span.slice(src));
                 let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
                 map_known(&values, |text| replace(text, &from, &to, 1))
             }
             ParameterOp::ReplaceAll { pattern, replacement_word_ast, .. } => {
+                self.evaluated(pattern.span.slice(src));
                 let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
                 map_known(&values, |text| replace(text, &from, &to, usize::MAX))
             }

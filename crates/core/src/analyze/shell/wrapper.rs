@@ -418,7 +418,7 @@ fn lines_of(stdin: &Stream) -> Vec<Arg> {
     const MOST: usize = 32;
     let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
     let line = |line: &str| Arg { text: line.to_owned(), taint: stdin.taint, ..Arg::default() };
-    text.lines().take(MOST).map(line).collect()
+    text.split(['\n', '\0']).filter(|line| !line.is_empty()).take(MOST).map(line).collect()
 }
 
 /// The words that would be read from a stream.
