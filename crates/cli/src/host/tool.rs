@@ -4,7 +4,7 @@
 //! judges it by its name and its arguments: nothing is allowed for being unknown.
 
 use countersign_core::Action;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::host::{Host, Unreadable, What};
 
@@ -248,6 +248,7 @@ const HEADINGS: &[(&str, Step)] = &[
 #[cfg(test)]
 mod tests {
     use countersign_core::{Context, Policy, Verdict, judge};
+    use serde_json::json;
 
     use super::*;
 
