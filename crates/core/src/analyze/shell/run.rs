@@ -365,18 +365,25 @@ impl Walker<'_> {
         if let Some(first) = args.first() {
             self.program_from_temp(first);
         }
-        self.sends_to_address(&name, &arguments);
-        self.sends_in_names(&name, &arguments);
         self.sends_input(&name, &arguments, stdin, span);
-        self.serves(&name, &arguments);
-        self.loads_from_temp(&arguments);
-        self.secret_verbs(&name, &arguments, span);
+        if !arguments.words().is_empty() {
+            self.whatever_the_program(&name, &arguments, span);
+        }
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
         let words = args.into_iter().skip(1).map(|arg| arg.text).collect();
         self.analysis.commands.push(Invocation { program: name, words, operands, span });
         out
+    }
+
+    /// Notes what words mean for every program.
+    fn whatever_the_program(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        self.sends_to_address(name, args);
+        self.sends_in_names(name, args);
+        self.serves(name, args);
+        self.loads_from_temp(args);
+        self.secret_verbs(name, args, span);
     }
 
     fn program_output(
