@@ -10,6 +10,8 @@ pub(super) struct Arguments<'a> {
     words: &'a [Arg],
     /// Where among the words the operands are.
     places: Vec<usize>,
+    /// Where values stand in a word of their own.
+    value_places: Vec<usize>,
     operands: Vec<&'a Arg>,
 }
 
@@ -18,6 +20,7 @@ impl<'a> Arguments<'a> {
     pub(super) fn new(words: &'a [Arg], program: Option<&Program>) -> Self {
         let values = program.map_or(&[][..], |program| program.values);
         let mut places = Vec::with_capacity(words.len());
+        let mut value_places = Vec::new();
         let mut operands = Vec::with_capacity(words.len());
         let mut rest = words.iter().enumerate();
         let mut options_end = false;
@@ -29,10 +32,10 @@ impl<'a> Arguments<'a> {
             } else if text == "--" {
                 options_end = true;
             } else if takes_next(text, values) {
-                rest.next();
+                value_places.extend(rest.next().map(|(at, _)| at));
             }
         }
-        Self { words, places, operands }
+        Self { words, places, value_places, operands }
     }
 
     /// All of them.
@@ -43,6 +46,25 @@ impl<'a> Arguments<'a> {
     /// The words that are neither options nor their values.
     pub(super) fn operands(&self) -> &[&'a Arg] {
         &self.operands
+    }
+
+    /// The options, without their values and without what follows `--`.
+    pub(super) fn options(&self) -> impl Iterator<Item = &'a Arg> {
+        let ended = self.words.iter().position(|word| word.text == "--");
+        let words = self.words.get(..ended.unwrap_or(self.words.len())).unwrap_or_default();
+        let is_value = |at: usize| self.value_places.contains(&at);
+        let all = words.iter().enumerate();
+        let options: Vec<_> = all
+            .filter(|(at, word)| word.text.starts_with('-') && !is_value(*at))
+            .map(|(_, word)| word)
+            .collect();
+        options.into_iter()
+    }
+
+    /// The options that stand before the first operand.
+    pub(super) fn leading_options(&self) -> &'a [Arg] {
+        let end = self.places.first().copied().unwrap_or(self.words.len());
+        self.words.get(..end).unwrap_or_default()
     }
 
     /// The command as rules see it.

@@ -167,10 +167,11 @@ impl Walker<'_> {
     ) {
         let Some(program) = program else {
             if !asks_help {
-                self.protected_among(name, args, span);
+                self.protected_among(name, args, self.analysis.facts.len(), span);
             }
             return;
         };
+        let before = self.analysis.facts.len();
         if let ("ln" | "cp" | "mv" | "install", [.., source, link]) = (name, args.operands()) {
             self.links(&source.text, link);
             if name == "ln" {
@@ -196,7 +197,7 @@ impl Walker<'_> {
             }
         }
         if !asks_help {
-            self.protected_among(name, args, span);
+            self.protected_among(name, args, before, span);
         }
         for command in args.values(program.executes) {
             if asks_help || command.text.is_empty() {
@@ -235,8 +236,17 @@ impl Walker<'_> {
     /// A protected file that a program is given in any role: what the catalogue does not say it does
     /// with it, it may do. Programs that only name, describe or measure a file are left out, and so
     /// are options that say with which key to sign in.
-    fn protected_among(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
-        self.written_by_option(args);
+    ///
+    /// `before` is how many facts were known before this command: what an earlier one did with the
+    /// file says nothing about this one.
+    fn protected_among(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        before: usize,
+        span: Option<Span>,
+    ) {
+        self.written_by_option(args, before);
         if UNREAD.contains(&name) {
             return;
         }
@@ -255,7 +265,7 @@ impl Walker<'_> {
             }
             let tags = place::locate(path, &self.scene_now());
             let is_device = tags.any(Tags::of(&[Tag::Device, Tag::Kernel, Tag::Peripheral]));
-            if tags.any(PROTECTED) && !is_device && !self.is_noted(path) {
+            if tags.any(PROTECTED) && !is_device && !self.is_noted(path, before) {
                 let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
                 self.note(fact.at(word.span.or(span)));
             }
@@ -263,7 +273,7 @@ impl Walker<'_> {
     }
 
     /// A result that an option puts somewhere, whatever the program.
-    fn written_by_option(&mut self, args: &Arguments<'_>) {
+    fn written_by_option(&mut self, args: &Arguments<'_>, before: usize) {
         let mut values = args.values(OUTPUTS);
         let attached = args.words().iter().filter_map(|word| {
             let value = word.text.strip_prefix("-o").filter(|value| value.starts_with(['/', '~']));
@@ -276,17 +286,18 @@ impl Walker<'_> {
             if is_path
                 && tags.any(LANDS)
                 && !tags.has(Tag::Workspace)
-                && !self.is_noted(&value.text)
+                && !self.is_noted(&value.text, before)
             {
                 self.note_path(FactKind::Write, &value, Tags::NONE);
             }
         }
     }
 
-    /// Whether something is known to happen to this path.
-    fn is_noted(&self, path: &str) -> bool {
+    /// Whether this command is known to do something with this path.
+    fn is_noted(&self, path: &str, before: usize) -> bool {
         let shown = place::shown(path);
-        self.analysis.facts.iter().rev().take(32).any(|fact| fact.subject == shown)
+        let facts = self.analysis.facts.get(before..).unwrap_or_default();
+        facts.iter().any(|fact| fact.subject == shown)
     }
 
     /// `chmod MODE FILE…`, `chown OWNER FILE…`.

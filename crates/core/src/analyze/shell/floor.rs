@@ -20,7 +20,7 @@ use crate::verdict::Span;
 const MOST_READ: usize = 32;
 /// Commands that are followed in one text.
 const MOST_COMMANDS: u32 = 64;
-/// Longer texts are not looked through.
+/// Longer texts are not read as a whole, but still looked through.
 const MOST_TEXT: usize = 16 * 1024;
 
 /// Programs that print their words or search for them, and those whose programs are read by readers
@@ -81,6 +81,9 @@ const PROSE: &[&str] = &[
     "--search",
 ];
 
+/// Programs in which `-m` is a message.
+const RECORDS: &[&str] = &["git", "hg", "svn", "jj", "gh", "glab", "bzr", "fossil", "darcs"];
+
 /// Files that are written for people.
 const DOCUMENTS: &[&str] = &[".md", ".txt", ".rst", ".adoc", ".html", ".log", ".tex", ".csv"];
 
@@ -111,7 +114,11 @@ const TRIGGERS: &[&str] = &[
 impl Walker<'_> {
     /// Looks through the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
-        if self.is_floor || MENTIONS.contains(&name) || only_reads(name) {
+        if self.is_floor || MENTIONS.contains(&name) {
+            return;
+        }
+        self.floor_of_streams(args);
+        if only_reads(name) {
             return;
         }
         let mut is_prose = false;
@@ -120,13 +127,12 @@ impl Walker<'_> {
             if !is_prose && !PROSE.contains(&option) {
                 self.floor_of(&word.text, word.span);
                 self.floor_of_statement(name, word);
-                if let Some(text) = word.stream.as_ref().and_then(|stream| stream.text.clone()) {
-                    self.floor_of(&text, word.span);
-                }
             }
-            is_prose = PROSE.contains(&word.text.as_str())
+            is_prose = (PROSE.contains(&word.text.as_str())
+                && (word.text != "-m" || RECORDS.contains(&name)))
                 || PROSE.iter().any(|option| {
                     option.len() == 2
+                        && RECORDS.contains(&name)
                         && is_cluster(&word.text)
                         && option
                             .strip_prefix('-')
@@ -138,6 +144,15 @@ impl Walker<'_> {
             && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
         {
             self.floor_of(text, super::run::whole_span(args.words()));
+        }
+    }
+
+    /// Looks through what process substitutions hand to a program.
+    fn floor_of_streams(&mut self, args: &Arguments<'_>) {
+        for word in args.words() {
+            if let Some(text) = word.stream.as_ref().and_then(|stream| stream.text.clone()) {
+                self.floor_of(&text, word.span);
+            }
         }
     }
 
@@ -237,7 +252,6 @@ fn is_cluster(word: &str) -> bool {
 /// is asked of every word.
 fn is_suspect(text: &str) -> bool {
     text.len() >= 5
-        && text.len() <= MOST_TEXT
         && text.contains(['/', '~', '$', '*'])
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
         && (TRIGGERS.iter().any(|word| text.contains(word))
@@ -249,20 +263,25 @@ fn is_suspect(text: &str) -> bool {
 /// begin with, as far as they are looked at.
 fn candidates(text: &str) -> Vec<String> {
     let text = text.replace("\\n", "\n");
-    let mut found = vec![text.clone()];
-    let starts = TRIGGERS.iter().flat_map(|trigger| {
-        text.match_indices(trigger).map(|(at, _)| (at, trigger.len())).take(MOST_READ)
-    });
-    for (at, length) in starts {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let rest = start_of(text.get(at..).unwrap_or_default());
-        let after = rest.get(length..).and_then(|after| after.chars().next());
-        let starts = before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char));
-        match after {
-            _ if !starts => {}
-            Some(char) if char.is_whitespace() || char == '.' => found.push(cut(rest).to_owned()),
-            Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
-            _ => {}
+    let mut found = Vec::new();
+    if text.len() <= MOST_TEXT {
+        found.push(text.clone());
+    }
+    for trigger in TRIGGERS {
+        let starts = text.match_indices(trigger).map(|(at, _)| at).filter(|at| {
+            let before = text.get(..*at).and_then(|before| before.chars().next_back());
+            before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char))
+        });
+        // One more than is read, so that what is left out is noticed.
+        for at in starts.take(MOST_READ + 1) {
+            let rest = start_of(text.get(at..).unwrap_or_default());
+            match rest.get(trigger.len()..).and_then(|after| after.chars().next()) {
+                Some(char) if char.is_whitespace() || char == '.' => {
+                    found.push(cut(rest).to_owned());
+                }
+                Some('"' | '\'' | ',' | ';' | ']') => found.push(listed(rest)),
+                _ => {}
+            }
         }
     }
     found.dedup();
@@ -301,6 +320,36 @@ fn listed(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Action, Context, Policy, Verdict, judge};
+
+    fn verdict(command: &str) -> Verdict {
+        let context = Context { home: Some("/home/dev".into()), ..Context::default() };
+        let action = Action::Shell { command: command.into(), cwd: None };
+        judge(&action, &Policy::default(), &context).verdict
+    }
+
+    #[test]
+    fn decoys_and_other_words_hide_nothing() {
+        let decoys = "arm ".repeat(100);
+        for command in [
+            format!("sometool --run '{decoys}rm -rf /'"),
+            format!("sometool --run '{} rm -rf /'", "x".repeat(MOST_TEXT)),
+            "sometool -m 'rm -rf /'".to_owned(),
+            "git push --force origin help".to_owned(),
+            "kubectl delete ns prod help".to_owned(),
+            "git push --force -o --help".to_owned(),
+            "chmod 600 ~/.ssh/id_rsa; sometool ~/.ssh/id_rsa".to_owned(),
+            "cd /bin && ./r[m] -rf /".to_owned(),
+            "echo 'rm -rf /' > z.sh; echo 'echo hi' | bash z.sh -s".to_owned(),
+            "echo 'rm -rf /' > z.sh; bash z.sh -c".to_owned(),
+            "bash --rcfile <(echo 'rm -rf /') -i".to_owned(),
+        ] {
+            assert!(verdict(&command) >= Verdict::Confirm, "{}", start_of(&command));
+        }
+        for command in ["git push --help", "docker rm --help", "git commit -m 'no rm -rf /'"] {
+            assert_eq!(verdict(command), Verdict::Allow, "{command}");
+        }
+    }
 
     #[test]
     fn commands_are_found_inside_other_texts() {

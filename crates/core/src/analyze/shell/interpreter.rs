@@ -61,7 +61,7 @@ impl Walker<'_> {
             return self.run_text(runs.language, &content, source.span.or(span), stdin);
         }
         let is_shell = runs.language == Code::Shell;
-        if is_shell && args.has("-s") {
+        if is_shell && has_letter(args, 's') {
             let words = args.operands().iter().map(|word| (*word).clone()).collect();
             let outer = self.state.positional.replace(words);
             let out = self.run_text(runs.language, stdin, span, &Stream::empty());
@@ -286,12 +286,17 @@ impl Walker<'_> {
     }
 }
 
+/// Whether a shell is given this option. What stands behind the script is for the script.
+fn has_letter(args: &Arguments<'_>, letter: char) -> bool {
+    args.leading_options().iter().take_while(|word| word.text != "--").any(|word| {
+        let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains(letter))
+    })
+}
+
 /// The script of `bash -c`: the first operand, wherever the option stands.
 fn command_string(args: &Arguments<'_>) -> Vec<Arg> {
-    let takes_a_script = args.words().iter().take_while(|word| word.text != "--").any(|word| {
-        let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-        letters.is_some_and(|letters| letters.contains('c'))
-    });
+    let takes_a_script = has_letter(args, 'c');
     let is_option = |word: &Arg| word.text.starts_with('+');
     let mut operands = args.operands().iter().filter(|word| !is_option(word));
     operands.next().filter(|_| takes_a_script).map(|word| (*word).clone()).into_iter().collect()

@@ -186,7 +186,7 @@ impl Walker<'_> {
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         let by_pattern = first.glob && place::base_name(&first.text).contains(['*', '?', '[']);
-        if by_pattern && first.text != "[" && !first.text.starts_with("./") {
+        if by_pattern && first.text != "[" {
             return self.unknown_command(&args, &stdin);
         }
         if !first.is_known() && !names_a_local_file(first) {
@@ -353,7 +353,7 @@ impl Walker<'_> {
         let span = whole_span(&args);
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
-            && super::verb::asks_for_help(program, &arguments);
+            && super::verb::asks_for_help(&name, program, &arguments);
         let carried = self.carried(&name, &arguments, stdin);
         self.effects(&name, program, &arguments, asks_help, span);
         self.put_down(carried);

@@ -120,22 +120,34 @@ const REHEARSALS: &[&str] =
 /// Whether only help, a version or a rehearsal is asked for. Words after `--` are operands, and of
 /// two options that contradict each other the last one holds. Never so for what runs source text
 /// or other commands: there an option may be theirs.
-pub(super) fn asks_for_help(program: Option<&Program>, args: &Arguments<'_>) -> bool {
+pub(super) fn asks_for_help(name: &str, program: Option<&Program>, args: &Arguments<'_>) -> bool {
     if program.is_some_and(|program| program.runs.is_some()) {
         return false;
     }
     let words = args.words();
     let only = |text: &str| matches!(words, [one] if one.text == text);
-    let options = || words.iter().take_while(|word| word.text != "--").map(|word| &*word.text);
+    let options = || args.options().map(|word| word.text.as_str());
     let is_a_tool = program.is_none_or(|program| program.does.is_empty());
-    let is_known_tool = program.is_some() && is_a_tool;
     options().filter_map(rehearses).last() == Some(true)
-        || options().any(|option| option == "--help" || option == "-help")
+        || words.windows(2).any(|pair| matches!(pair, [before, word]
+            if is_help(&word.text) && !may_take_a_value(&before.text))
+            && options().any(is_help))
+        || words.first().is_some_and(|word| is_help(&word.text))
         || only("--version")
         || only("-h")
         || only("-V")
         || (is_a_tool && words.first().is_some_and(|word| word.text == "help"))
-        || (is_known_tool && words.last().is_some_and(|word| word.text == "help"))
+        // Of no other tool: `git push --force origin help` pushes a branch of that name.
+        || (name == "aws" && words.last().is_some_and(|word| word.text == "help"))
+}
+
+fn is_help(option: &str) -> bool {
+    matches!(option, "--help" | "-help")
+}
+
+/// Whether the next word may be the value of this one: of a short option nobody here knows.
+fn may_take_a_value(word: &str) -> bool {
+    word.len() == 2 && word.starts_with('-') && word != "--"
 }
 
 /// Whether an option says that this is a rehearsal, or that it is none.

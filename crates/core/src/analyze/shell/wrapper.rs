@@ -418,7 +418,12 @@ fn lines_of(stdin: &Stream) -> Vec<Arg> {
     const MOST: usize = 32;
     let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
     let line = |line: &str| Arg { text: line.to_owned(), taint: stdin.taint, ..Arg::default() };
-    text.split(['\n', '\0']).filter(|line| !line.is_empty()).take(MOST).map(line).collect()
+    let mut lines: Vec<_> =
+        text.split(['\n', '\0']).filter(|line| !line.is_empty()).take(MOST).map(line).collect();
+    if lines.len() == MOST {
+        lines.push(Arg::unknown(stdin.taint.with(Tag::Many)));
+    }
+    lines
 }
 
 /// The words that would be read from a stream.
