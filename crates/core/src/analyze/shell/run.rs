@@ -221,9 +221,15 @@ impl Walker<'_> {
         }
         let program = catalogue::program(&name);
         if let Some(wrap) = program.and_then(|program| program.wraps.as_ref()) {
-            let words = Arguments::new(args.get(1..).unwrap_or_default(), program);
+            let inner = self.unwrap(&name, wrap, program, &args, &stdin);
+            // The words of the command inside are looked at as its own.
+            let own = match &inner {
+                Inner::Command { args: inner, .. } => args.len().saturating_sub(inner.len()).max(1),
+                Inner::Done(_) | Inner::Nothing => args.len(),
+            };
+            let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
             self.floor(&name, &words, &Stream::caller());
-            match self.unwrap(&name, wrap, program, &args, &stdin) {
+            match inner {
                 Inner::Command { args, tags, stdin } => {
                     self.wrapped += 1;
                     let out = self.with_tags(tags, |walker| walker.run(args, stdin));
@@ -359,6 +365,10 @@ impl Walker<'_> {
         self.put_down(carried);
         self.about_the_guard(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
+        // No program has such a name: some wrapper takes a whole command in one word.
+        if let Some(first) = args.first().filter(|first| first.text.contains(' ')) {
+            self.floor_of(&first.text, first.span);
+        }
         if asks_help {
             return Stream::unknown(Tags::NONE);
         }
