@@ -19,6 +19,7 @@ Parts; all of them, if none is named:
   api              the server, by schemathesis and its OpenAPI document; needs python3
 
   --cases N        cases for each property                 (100000; CI tries 256)
+  --kilobytes N    length of the longest inputs            (1024; CI tries 128)
   --steps N        steps of the traces in memory           (1000000; CI takes 12000)
   --disk-steps N   steps of the traces on SQLite           (200000; CI takes 3000)
   --kills N        kills of each process                   (300; CI does 60 and 30)
@@ -29,6 +30,7 @@ Parts; all of them, if none is named:
 /// The options, by name, with what the tests call them and what they stand at.
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("--cases", "PROPTEST_CASES", "100000"),
+    ("--kilobytes", "LONG_KILOBYTES", "1024"),
     ("--steps", "TRACE_STEPS", "1000000"),
     ("--disk-steps", "TRACE_STEPS_DISK", "200000"),
     ("--kills", "KILLS", "300"),
@@ -87,7 +89,7 @@ impl Plan {
     /// The tests of every crate are among the properties; only their cases are many there.
     fn numbers_of(&self, part: &str) -> impl Iterator<Item = &(&'static str, String)> {
         let wanted: &[&str] = match part {
-            "properties" => &["PROPTEST_CASES"],
+            "properties" => &["PROPTEST_CASES", "LONG_KILOBYTES"],
             "traces" => &["TRACE_STEPS", "TRACE_STEPS_DISK", "TRACE_SEED"],
             api::NAME => &[api::SECONDS, api::SEED],
             _ => &["KILLS", "KILL_SEED"],

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use countersign_core::analyze::url::is_origin;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::approval::QuorumRow;
 use crate::rate::Rate;
@@ -22,6 +23,7 @@ pub struct Config {
     /// When more people than one must agree, or others are asked after a while.
     pub quorum: Vec<QuorumRow>,
     /// Origins any session may open; every one, if none are named. A session may name fewer.
+    #[serde(deserialize_with = "read_origins")]
     pub allowed_origins: Option<Vec<String>>,
     /// Seconds until silence is a refusal, in place of the profile's.
     pub approval_timeout: Option<u32>,
@@ -126,8 +128,7 @@ impl Config {
             let named = origins.split(',').map(str::trim).filter(|origin| !origin.is_empty());
             let named: Vec<_> = named.map(str::to_owned).collect();
             if !named.iter().all(|origin| is_origin(origin)) {
-                let problem =
-                    "names something that is not an origin, such as `https://example.com`";
+                let problem = NOT_AN_ORIGIN;
                 return Err(EnvironmentError { variable: "AUTO_ACTION_ALLOWED_ORIGINS", problem });
             }
             self.allowed_origins = Some(named);
@@ -150,6 +151,17 @@ impl Config {
     pub(crate) fn keep_for(&self) -> Duration {
         days(self.retention_days)
     }
+}
+
+const NOT_AN_ORIGIN: &str = "names something that is not an origin, such as `https://example.com`";
+
+/// Reads the origins of a file. One that can let nothing in is a mistake: the file is refused.
+fn read_origins<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+    let origins = Option::<Vec<String>>::deserialize(from)?;
+    if !origins.iter().flatten().all(|origin| is_origin(origin)) {
+        return Err(D::Error::custom(format!("`allowed_origins` {NOT_AN_ORIGIN}")));
+    }
+    Ok(origins)
 }
 
 pub(crate) fn days(days: u32) -> Duration {
@@ -192,6 +204,19 @@ mod tests {
         ] {
             let error = with(variable, text).unwrap_err();
             assert_eq!(error.variable, variable, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_an_origin_that_lets_nothing_in_is_refused() {
+        let read = |origins: serde_json::Value| {
+            serde_json::from_value::<Config>(serde_json::json!({"allowed_origins": origins}))
+        };
+        assert!(read(serde_json::json!(["localhost", "https://example.com:8443"])).is_ok());
+        assert!(read(serde_json::Value::Null).unwrap().allowed_origins.is_none());
+        for bad in ["http://", "file:///etc", ""] {
+            let error = read(serde_json::json!(["localhost", bad])).unwrap_err().to_string();
+            assert!(error.contains("allowed_origins"), "{error}");
         }
     }
 }

@@ -227,8 +227,9 @@ async fn identify(
     }
 }
 
-/// An agent's process is nobody's device, whatever secret it has got hold of.
-fn refuse_agents(app: &App, remote: Remote) -> Result<(), Problem> {
+/// Refuses a process of an agent over the local socket, whatever device's secret or sign-in link
+/// it has got hold of.
+pub(crate) fn refuse_agents(app: &App, remote: Remote) -> Result<(), Problem> {
     if app.gate.is_an_agents(remote.peer) {
         return Err(Problem::forbidden("people-only", FROM_AN_AGENT));
     }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::auth::{Remote, Signed, same_origin, set_cookie};
+use crate::auth::{Remote, Signed, refuse_agents, same_origin, set_cookie};
 use crate::body::{self, Form, Query};
 use crate::console::{Text, go, show};
 use crate::error::Problem;
@@ -94,7 +94,7 @@ async fn sign_in_browser(
     same_origin(&headers, remote)?;
     let name = form.get("name").unwrap_or_default().to_owned();
     let fields = SignIn { link: form.need("link")?.to_owned(), name };
-    let secret = accept(&app, &fields).await?;
+    let secret = accept(&app, remote, &fields).await?;
     let mut response = go("/");
     if let Some(cookie) = set_cookie(Some(&secret), remote) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -104,9 +104,10 @@ async fn sign_in_browser(
 
 async fn sign_in(
     State(app): State<App>,
+    remote: Remote,
     body::Json(fields): body::Json<SignIn>,
 ) -> Result<Once<(StatusCode, Json<SignedIn>)>, Problem> {
-    let secret = accept(&app, &fields).await?;
+    let secret = accept(&app, remote, &fields).await?;
     let device_id = Device::id_of(&secret).to_string();
     let signed_in = SignedIn { device_id, secret: secret.expose().to_owned() };
     Ok(Once((StatusCode::CREATED, Json(signed_in))))
@@ -121,7 +122,8 @@ pub(crate) fn sign_in_url(app: &App, remote: Remote, headers: &HeaderMap, link: 
     format!("{}/sign-in?link={}", base.trim_end_matches('/'), link.expose())
 }
 
-async fn accept(app: &App, fields: &SignIn) -> Result<Secret, Problem> {
+async fn accept(app: &App, remote: Remote, fields: &SignIn) -> Result<Secret, Problem> {
+    refuse_agents(app, remote)?;
     let link = Secret::parse(fields.link.trim()).map_err(Problem::bad_request)?;
     let name = if fields.name.trim().is_empty() { "Device" } else { &fields.name };
     Ok(app.gate.accept(&link, &crate::api::name(name)?).await?)

@@ -40,7 +40,8 @@ const NOTES: &str = "\
 # - respond_all is 200 for everybody signed in: each answer in it has a result of its own, and
 #   the stranger's is `not found`. propose_all is 200 likewise: what the owner, who names no
 #   workspace, and a key for email.send alone propose is refused in it.
-# - Whoever holds a sign-in link signs in, once; that is what it is for.
+# - A sign-in link signs in whatever comes with it, once; that is what it is for. Only a process
+#   of an agent is refused, over the socket.
 # - Anybody signed in may halt everything. Only a super admin may let it go on.
 # - A session is its user's: their other keys in its workspace (program, narrow, bound) see and
 #   complete it, and read and write its files; never other keys' questions.

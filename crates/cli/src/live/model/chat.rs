@@ -17,7 +17,9 @@ impl Dialect for Completions {
             name: named(tool, "name"),
             takes: tool.get("parameters").cloned().unwrap_or_default(),
         });
-        let results = list(body, "messages").filter(|message| named(message, "role") == "tool");
+        let before = |message: &&Value| !answers_a_call(message);
+        let results = list(body, "messages").skip_while(before);
+        let results = results.filter(|message| named(message, "role") != "assistant");
         let results = results.map(|said| said.get("content").map(text_of).unwrap_or_default());
         Asked { tools: tools.collect(), results: results.collect() }
     }
@@ -43,6 +45,12 @@ impl Dialect for Completions {
 }
 
 /// What is said, and why it ends there.
+/// Whether a message is the result of a call. Some hosts put words of a hook into messages of
+/// their own, which follow it.
+fn answers_a_call(message: &Value) -> bool {
+    named(message, "role") == "tool"
+}
+
 fn message(answer: &Answer) -> (Value, &'static str) {
     match answer {
         Answer::Call { tool, arguments } => {

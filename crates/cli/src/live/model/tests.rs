@@ -61,6 +61,19 @@ async fn every_dialect_proposes_once_and_keeps_what_comes_back() {
     }
 }
 
+#[test]
+fn what_a_host_says_behind_a_result_is_kept_too() {
+    let messages = json!([
+        {"role": "user", "content": "please"},
+        {"role": "assistant", "content": null, "tool_calls": []},
+        {"role": "tool", "content": "[]"},
+        {"role": "user", "content": [{"type": "text", "text": "a hook said no"}]},
+        {"role": "assistant", "content": "well"},
+    ]);
+    let asked = chat::Completions.read(&json!({"messages": messages}));
+    assert_eq!(asked.results, ["[]", "a hook said no"]);
+}
+
 #[tokio::test]
 async fn a_request_without_a_shell_gets_words_and_json_where_that_is_wanted() {
     for (path, mut first, _) in conversations() {
