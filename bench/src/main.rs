@@ -12,7 +12,7 @@
 //! `bench mcp-echo-http` are those behind the proxy, `bench mcp-relay PROGRAM WORDS…` stands in the
 //! proxy's place and only copies. `bench mcp PATH-TO-COUNTERSIGN` prints what a proxy adds to a
 //! call, `bench server …` what the server alone does, `bench attack …` what people wait for while
-//! callers send it the slowest inputs.
+//! callers send it the slowest inputs, `bench waiting …` what hooks do while they wait for people.
 
 #![expect(clippy::print_stdout, reason = "its tables are its output")]
 
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         ["mcp", binary] => told(mcp::table(Path::new(binary))),
         ["server", binary] => told(server::table(Path::new(binary))),
         ["attack", binary] => told(server::attack(Path::new(binary))),
+        ["waiting", binary] => told(server::waiting(Path::new(binary))),
         ["soak", binary, minutes] => match minutes.parse() {
             Ok(minutes) => told(server::soak(Path::new(binary), minutes)),
             Err(_) => usage(),
@@ -52,7 +53,9 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench [cold | server | attack | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]");
+    eprintln!(
+        "usage: bench [cold | server | waiting | attack | mcp | soak] PATH-TO-COUNTERSIGN [MINUTES]"
+    );
     ExitCode::from(2)
 }
 

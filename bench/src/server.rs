@@ -14,6 +14,7 @@ mod attack;
 mod client;
 mod device;
 mod process;
+mod waiting;
 
 use client::{Client, Crowd};
 use device::Devices;
@@ -43,14 +44,20 @@ pub(crate) fn table(binary: &Path) -> Outcome<String> {
     runtime.block_on(async {
         let decisions = decisions(binary).await?;
         let devices = devices(binary).await?;
+        let waiting = waiting::table(binary).await?;
         let attack = attack::table(binary).await?;
-        Ok([decisions, devices, "\n".to_owned(), attack].concat())
+        Ok([decisions, devices, "\n".to_owned(), waiting, attack].concat())
     })
 }
 
 /// The table of what people wait for under attack, alone.
 pub(crate) fn attack(binary: &Path) -> Outcome<String> {
     Runtime::new()?.block_on(attack::table(binary))
+}
+
+/// The table of hooks that wait, alone.
+pub(crate) fn waiting(binary: &Path) -> Outcome<String> {
+    Runtime::new()?.block_on(waiting::table(binary))
 }
 
 async fn decisions(binary: &Path) -> Outcome<String> {

@@ -25,9 +25,19 @@ pub(super) struct Connection {
 }
 
 impl Client {
+    /// Asks by POST.
     pub(super) fn new(address: SocketAddr, path: &str, secret: &str) -> Self {
+        Self::by("POST", address, path, secret)
+    }
+
+    /// Asks by GET; what is sent has no body then.
+    pub(super) fn get(address: SocketAddr, path: &str, secret: &str) -> Self {
+        Self::by("GET", address, path, secret)
+    }
+
+    fn by(method: &str, address: SocketAddr, path: &str, secret: &str) -> Self {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {secret}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {secret}\r\n\
              content-type: application/json\r\ncontent-length: "
         );
         Self { address, head }

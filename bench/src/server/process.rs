@@ -77,7 +77,7 @@ pub(super) struct Gate {
     /// The secret of the owner's device.
     pub(super) device: String,
     running: Running,
-    _folder: Folder,
+    folder: Folder,
 }
 
 struct Folder(PathBuf);
@@ -117,7 +117,23 @@ impl Gate {
         let body = json!({"link": link, "name": "bench"}).to_string();
         let device = secret(&sign_in.connect().await?.post_for(&body).await?)?;
         let key = new_key(address, &device).await?;
-        Ok(Self { address, key, device, running, _folder: folder })
+        Ok(Self { address, key, device, running, folder })
+    }
+
+    /// The data folder.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.0.join("data")
+    }
+
+    /// How many requests it has answered.
+    pub(super) async fn requests(&self) -> Outcome<u64> {
+        let metrics = Client::get(self.address, "/api/metrics", &self.device);
+        let (_, text) = metrics.connect().await?.post_for("").await?;
+        let count = |line: &str| {
+            let rest = line.strip_prefix("countersign_http_request_seconds_count")?;
+            rest.rsplit(' ').next()?.parse::<u64>().ok()
+        };
+        Ok(text.lines().filter_map(count).sum())
     }
 
     /// The secret of one more key.
