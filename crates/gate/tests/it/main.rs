@@ -19,6 +19,7 @@ mod model;
 mod quorum;
 mod rights;
 mod sessions;
+mod socket;
 mod tamper;
 mod time;
 mod violations;
