@@ -108,6 +108,25 @@ fn no_word_of_one_person_replaces_the_others() {
 }
 
 #[test]
+fn a_row_is_for_the_rules_it_names_and_families_end_in_a_dot_and_a_star() {
+    let others_must_agree = |rule: &str| {
+        let rules = vec![rule.to_owned()];
+        let row = QuorumRow { risk: None, rules, need: Some(1), escalate_after: None };
+        let config = Config { quorum: vec![row], ..Config::default() };
+        let world = World::new(Setup { config, ..Setup::default() });
+        let asked = world.ask(&shell(RISKY));
+        let own = world.say_as(&world.owner, &asked, Say::Approve);
+        matches!(own, Err(AnswerError::OthersMustAgree))
+    };
+    for rule in ["shell.git.force-push", "shell.git.*", "shell.*"] {
+        assert!(others_must_agree(rule), "{rule}");
+    }
+    for rule in ["shell.git.force-pus", "shell.git", "shell.git*", "shell.disk.*", "*", ""] {
+        assert!(!others_must_agree(rule), "{rule}");
+    }
+}
+
+#[test]
 fn a_yes_from_before_the_row_does_not_replace_the_others() {
     let world = world();
     for (scope, command) in [(Scope::Always, RISKY), (Scope::Everywhere, "git push -f origin main")]
