@@ -16,6 +16,7 @@ mod idempotency;
 mod identity;
 mod lists;
 mod model;
+mod moment;
 mod quorum;
 mod rights;
 mod sessions;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_core::action::QUESTION;
-use countersign_core::policy::SkillChoices;
+use countersign_core::policy::{SkillChoices, Source, Sources};
 use countersign_core::{Action, Context, Policy, RiskLevel, Verdict, judge};
 use countersign_gate::approval::{QuorumRow, Say, Scope};
 use countersign_gate::gate::{AnswerError, Answered, Consent, Reach, Reply};
@@ -105,6 +105,34 @@ fn no_word_of_one_person_replaces_the_others() {
         takes_two_others(&world, &world.agent, &proposal, "autonomous mode");
     }
     assert!(matches!(world.submit(&shell("ls -la")), Submitted::Permitted(..)));
+}
+
+#[test]
+fn a_profile_that_one_person_chose_does_not_replace_the_others() {
+    // Blocked by the one, asked about by the other; run without a question by a coding agent.
+    for (own, action) in [
+        (
+            "computer-use",
+            json!({"kind": "tool", "server": "s", "tool": "execute_command",
+            "arguments": {"command": "ls"}}),
+        ),
+        ("browser-agent", json!({"kind": "skill", "skill": "shop.get_order", "params": {}})),
+    ] {
+        let text = format!("profile: {own}");
+        let user = Some(Source { name: "countersign.yaml".into(), text });
+        let policy = Policy::load(&Sources { user, ..Sources::default() }).unwrap();
+        let proposal = Proposal::of(serde_json::from_value(action).unwrap());
+        let relaxed = |setup| {
+            let world = World::new(setup);
+            let session = world.session(plan(false, Some("coding-agent")));
+            (world, proposal.clone().within(&session))
+        };
+        let (alone, within) = relaxed(Setup { policy: policy.clone(), ..Setup::default() });
+        let submitted = alone.submit(&within);
+        assert!(matches!(submitted, Submitted::Permitted(..)), "{own}: {submitted:?}");
+        let (world, within) = relaxed(Setup { policy, ..two_others() });
+        takes_two_others(&world, &world.agent, &within, own);
+    }
 }
 
 #[test]
