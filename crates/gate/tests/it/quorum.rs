@@ -131,6 +131,9 @@ fn a_profile_that_one_person_chose_does_not_replace_the_others() {
         let submitted = alone.submit(&within);
         assert!(matches!(submitted, Submitted::Permitted(..)), "{own}: {submitted:?}");
         let (world, within) = relaxed(Setup { policy, ..two_others() });
+        let submitted = world.submit(&within);
+        let Submitted::Waiting(waiting) = submitted else { panic!("{own}: {submitted:?}") };
+        assert_eq!(waiting.judgement.verdict, Verdict::Confirm, "asked about, not blocked");
         takes_two_others(&world, &world.agent, &within, own);
     }
 }
