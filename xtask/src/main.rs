@@ -16,6 +16,7 @@ mod elsewhere;
 mod fuzz;
 mod generated;
 mod hosts;
+mod mutants;
 mod process;
 mod quality;
 mod rules;
@@ -49,6 +50,8 @@ cargo xtask <task>
   hosts [NAME…]                   run real agent hosts from npm, write docs/hosts-matrix.md
   screenshots                     take pictures of the console, copy some to docs/images
   fuzz [TARGET] [--seconds N]     fuzz one target or all, 600 s each
+  mutants [MODULE…]               change the code that decides who may say yes, one thing at a
+                                  time, and look whether a test notices
   soak [PART…] [--steps N] …      properties, traces, kills and requests, many more than CI (--help)
 ";
 
@@ -82,6 +85,7 @@ fn run(args: &[&str]) -> Result {
         ["hosts", names @ ..] => hosts::run_all(names),
         ["screenshots"] => console::screenshots(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["mutants", names @ ..] => mutants::run(names),
         ["soak", rest @ ..] => soak::run(rest),
         _ => Err(USAGE.into()),
     }

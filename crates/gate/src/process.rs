@@ -152,7 +152,7 @@ impl Processes for System {
         let is_reaper = |name: &[u8]| REAPERS.iter().any(|reaper| reaper.as_bytes() == name);
         // The first of a container is 1 in its own count.
         let is_first = || read(pid, "status").is_some_and(|status| is_first_in_its_own(&status));
-        pid == 1 || (pid > 1 && (is_reaper(name().trim_ascii_end()) || is_first()))
+        pid == 1 || is_reaper(name().trim_ascii_end()) || is_first()
     }
 }
 
@@ -415,8 +415,42 @@ mod tests {
     #[test]
     fn what_was_written_down_before_the_machine_started_again_matches_nothing() {
         assert_ne!(mark(42, Some(b"first")), mark(42, Some(b"second")));
-        assert_ne!(mark(42, Some(b"first")), mark(43, Some(b"first")));
+        let later = [0, 1, 2, 42, 43, 1 << 20, (1 << 40) - 1].map(|at| mark(at, Some(b"first")));
+        assert!(later.is_sorted_by(|one, next| one < next), "later is more");
         assert_eq!(mark(42, None), mark(42, None));
+        let boots: std::collections::BTreeSet<_> =
+            (0..=u8::MAX).map(|boot| mark(42, Some(&[boot]))).collect();
+        assert_eq!(boots.len(), 256, "each start of the machine has its own");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_mark_is_of_the_start_of_this_machine() {
+        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
+        let own = System.started(std::process::id()).unwrap();
+        assert!(is_same_boot(own, mark(0, Some(&boot))));
+        assert!(!is_same_boot(own, mark(0, None)));
+    }
+
+    #[test]
+    fn the_first_of_a_container_is_1_in_its_own_count() {
+        assert!(is_first_in_its_own(b"Name:\tsh\nNSpid:\t4242\t1\nNSsid:\t7\n"));
+        for status in [&b"NSpid:\t4242\n"[..], b"NSpid:\t1\t7\n", b"NSpid:\n", b"Pid:\t1\n", b""] {
+            assert!(!is_first_in_its_own(status), "{status:?}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_tells_as_whom_another_process_runs() {
+        use std::os::unix::process::CommandExt as _;
+        let own = rustix::process::getuid();
+        // Only root may start a process as somebody else.
+        let uid = if own.is_root() { 65_534 } else { own.as_raw() };
+        let mut child = std::process::Command::new("sleep").arg("60").uid(uid).spawn().unwrap();
+        assert_eq!(System.owner(child.id()), Some(uid));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[cfg(target_os = "linux")]

@@ -429,3 +429,16 @@ impl FromRequestParts<App> for Remote {
         Ok(parts.extensions.get::<Self>().copied().unwrap_or_default())
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_of_the_servers_own_user_is_ours() {
+        let own = rustix::process::geteuid().as_raw();
+        let at = |uid| Peer { pid: 1, uid, started: None };
+        assert!(is_ours(at(own)));
+        assert!(!is_ours(at(own.wrapping_add(1))));
+    }
+}

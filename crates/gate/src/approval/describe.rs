@@ -186,6 +186,22 @@ mod tests {
         assert_eq!(line, "Download 47 files (235 MB)");
         assert_eq!(lines.len(), 21);
         assert_eq!(lines.last().unwrap(), "… and 27 more");
+        let unknown = r#"{"kind":"download","files":[{"url":"https://a/1.pdf"}]}"#;
+        let (line, lines) = describe(&serde_json::from_str(unknown).unwrap());
+        assert_eq!(
+            (line.as_str(), lines),
+            ("Download 1 files", vec!["https://a/1.pdf".to_owned()])
+        );
+    }
+
+    #[test]
+    fn an_action_by_name_is_told_by_its_name() {
+        let action = r#"{"kind":"named","name":"tidy_up","params":{"description":"only looks"}}"#;
+        let (line, lines) = describe(&serde_json::from_str(action).unwrap());
+        assert_eq!(
+            (line.as_str(), lines),
+            ("Do tidy_up", vec!["description: only looks".to_owned()])
+        );
     }
 
     #[test]

@@ -393,3 +393,62 @@ pub(crate) const OVER: &[&str] = &["rejected", "expired", "cancelled", "done", "
 
 /// The names of states in which something may still happen by itself.
 pub(crate) const OPEN: [&str; 2] = ["pending", "approved"];
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::RiskLevel;
+
+    use super::*;
+    use crate::approval::Quorum;
+    use crate::bytes::Hash;
+    use crate::id::WorkspaceId;
+    use crate::secret::{Secret, SecretKind};
+
+    /// A question that waits until 10.
+    fn request() -> Request {
+        Request {
+            id: ApprovalId::from_bytes([1; 16]),
+            user: UserId::from_bytes([2; 16]),
+            workspace: WorkspaceId::from_bytes([3; 16]),
+            session: None,
+            key: None,
+            action: "shell".to_owned(),
+            risk: RiskLevel::High,
+            created_at: Timestamp(0),
+            expires_at: Timestamp(10),
+            escalate_at: None,
+            quorum: Quorum::default(),
+            fingerprint: Hash([4; 32]),
+            commitment: Hash([5; 32]),
+            details: Hash([6; 32]),
+            token: Secret::from_bytes(SecretKind::Token, &[7; 32]).hash(),
+            attended: false,
+        }
+    }
+
+    #[test]
+    fn time_ends_a_state_when_its_moment_has_come_and_not_before() {
+        let (request, signature) = (request(), Sign([8; 64]));
+        let keyring = Keyring::from_seed(&[9; 32]);
+        let vote = Vote::sign(request.user.clone(), None, Timestamp(5), &signature, &keyring);
+        let word = Word {
+            say: Say::Approve,
+            vote: vote.clone(),
+            scope: Scope::Once,
+            feedback: None,
+            until: Timestamp(10),
+        };
+        let decision = Decision::sign(word, vec![vote], &signature, &keyring);
+        let until = Timestamp(10);
+        for (state, then) in [
+            (State::Pending { votes: Vec::new() }, "expired"),
+            (State::Approved { decision: decision.clone(), until }, "expired"),
+            (State::Started { decision, at: Timestamp(5), until }, "unknown"),
+        ] {
+            assert_eq!(state.clone().expire(&request, Timestamp(9)), Err(SettledError));
+            let over = state.expire(&request, until).unwrap();
+            assert_eq!(over.as_str(), then);
+            assert_eq!(over.expire(&request, Timestamp(99)), Err(SettledError));
+        }
+    }
+}

@@ -70,9 +70,83 @@ async fn walk(
 async fn past_the_end(store: &dyn Store, end: u64) -> Result<Option<Damage>, StoreError> {
     let last = RecordQuery { order: crate::store::Order::Newest, limit: 1, ..Default::default() };
     let last = store.records(&last).await?.first().map_or(0, |record| record.number);
-    if end == u64::MAX || last <= end {
+    if last <= end {
         return Ok(None);
     }
     let signed = store.chain().await?.end().number;
     Ok((last > signed).then_some(Damage::End { found: last, signed }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pollster::block_on;
+
+    use super::*;
+    use crate::audit::{Draft, Event, Subject, erase};
+    use crate::clock::{Fake, Timestamp};
+    use crate::id::UserId;
+    use crate::keyring::Keyring;
+    use crate::store::{Batch, Memory};
+
+    /// More records than are read at once, about one user.
+    const RECORDS: u64 = 1_100;
+
+    fn store(user: &UserId) -> (Memory, PublicKey) {
+        let keyring = Arc::new(Keyring::from_seed(&[7; 32]));
+        let key = keyring.public();
+        let store = Memory::new(keyring);
+        let subject = Subject { owner: Some(user.to_string()), ..Subject::default() };
+        let draft = |_| {
+            let (subject, payload) = (subject.clone(), "{}".to_owned());
+            Draft::new(Timestamp(1), Event::ActionPlanned, subject, payload, [1; 16])
+        };
+        let records = (0..RECORDS).map(draft).collect();
+        block_on(store.commit(Batch { records, ..Batch::default() })).unwrap();
+        (store, key)
+    }
+
+    #[test]
+    fn what_is_erased_while_somebody_checks_is_no_damage() {
+        let user = UserId::from_bytes([1; 16]);
+        let (store, key) = store(&user);
+        let mut first = true;
+        let mut erase_meanwhile = |_| {
+            if std::mem::take(&mut first) {
+                block_on(erase(&store, &Fake::at(Timestamp(2)), &user)).unwrap();
+            }
+        };
+        let report = block_on(check(&store, &key, &[], &mut erase_meanwhile)).unwrap();
+        assert_eq!((report.damage, report.erased), (Vec::new(), RECORDS));
+    }
+
+    #[test]
+    fn what_is_recorded_while_somebody_checks_is_no_damage() {
+        let user = UserId::from_bytes([1; 16]);
+        let (store, key) = store(&user);
+        let mut walks = 0;
+        let mut record_meanwhile = |number| {
+            // In every walk, as on a server that is busy.
+            if number == 1 {
+                walks += 1;
+                let subject = Subject::default();
+                let payload = "{}".to_owned();
+                let draft = Draft::new(Timestamp(2), Event::Halted, subject, payload, [2; 16]);
+                let batch = Batch { records: vec![draft], ..Batch::default() };
+                block_on(store.commit(batch)).unwrap();
+            }
+        };
+        let report = block_on(check(&store, &key, &[], &mut record_meanwhile)).unwrap();
+        assert_eq!((report.damage, report.end, walks), (Vec::new(), RECORDS, 1));
+    }
+
+    #[test]
+    fn a_chain_that_is_damaged_and_does_not_change_is_walked_once() {
+        let (store, key) = store(&UserId::from_bytes([1; 16]));
+        let mut walked = 0;
+        let mut count = |_| walked += 1;
+        let report = block_on(check(&store, &key, &[(5, [0; 32])], &mut count)).unwrap();
+        assert_eq!((report.damage, walked), (vec![Damage::NotAsNoted(5)], RECORDS));
+    }
 }

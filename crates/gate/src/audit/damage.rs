@@ -110,3 +110,22 @@ fn span(first: u64, last: u64) -> String {
         format!("records {first} to {last} are")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_told_with_its_numbers() {
+        let emptied = |first, last| Damage::Emptied { first, last }.to_string();
+        assert_eq!(emptied(3, 3), "record 3 is without content that no record says was erased");
+        assert_eq!(
+            emptied(3, 5),
+            "records 3 to 5 are without content that no record says was erased"
+        );
+        assert_eq!(
+            Damage::Gap { missing: 6, found: 9 }.to_string(),
+            "record 6 is missing: 9 comes in its place"
+        );
+    }
+}

@@ -29,3 +29,26 @@ pub fn export(record: &Record) -> Value {
         "hash": Hash(record.hash),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{Draft, Event, Head, Subject};
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn a_record_is_written_with_everything_it_holds_and_erased_content_as_null() {
+        let subject = Subject { owner: Some("usr_1".to_owned()), ..Subject::default() };
+        let payload = r#"{"kind":"shell"}"#.to_owned();
+        let draft = Draft::new(Timestamp(0), Event::ActionPlanned, subject, payload, [1; 16]);
+        let mut record = Head::genesis().link(draft);
+        let line = export(&record);
+        assert_eq!((&line["number"], &line["event"]), (&json!(1), &json!("action_planned")));
+        assert_eq!((&line["user"], &line["payload"]["kind"]), (&json!("usr_1"), &json!("shell")));
+        assert_eq!((&line["erased"], &line["hash"]), (&json!(false), &json!(Hash(record.hash))));
+        record.content = None;
+        let line = export(&record);
+        assert_eq!((&line["user"], &line["payload"]), (&Value::Null, &Value::Null));
+        assert_eq!((&line["erased"], &line["hash"]), (&json!(true), &json!(Hash(record.hash))));
+    }
+}

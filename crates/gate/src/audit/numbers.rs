@@ -148,6 +148,7 @@ mod tests {
         ) {
             let (left, right) = (numbers(&one), numbers(&other));
             prop_assert_eq!(&plain(&left), &one);
+            prop_assert_eq!(left.is_empty(), one.is_empty());
             prop_assert_eq!(plain(&left.without(&right)), &one - &other);
             prop_assert_eq!(plain(&left.common(&right)), &one & &other);
             prop_assert_eq!(Numbers::parse(&left.to_string()), Some(left));

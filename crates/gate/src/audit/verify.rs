@@ -290,6 +290,19 @@ mod tests {
         let report = verify(&records, &chain);
         assert_eq!(report.damage, []);
         assert_eq!((report.records, report.erased, report.checkpoints), (21, 5, 0));
+        assert!(report.begun_anew.is_empty());
+    }
+
+    #[test]
+    fn a_chain_that_was_begun_anew_says_where() {
+        let (mut records, _) = chain(3);
+        let (subject, payload) = (Subject::default(), "{}".to_owned());
+        let draft = Draft::new(Timestamp(9), Event::BegunAnew, subject, payload, [1; 16]);
+        let record = records.last().unwrap().head().link(draft);
+        let head = Some(record.head().sign(Purpose::Head, &keyring()));
+        records.push(record);
+        let report = verify(&records, &Chain { head, ..Chain::default() });
+        assert_eq!((report.damage, report.begun_anew), (Vec::new(), vec![4]));
     }
 
     /// Appends a record that names others as erased, and signs the new end.

@@ -70,9 +70,15 @@ impl Gate {
     /// The store failed.
     pub async fn has_console(&self, user: &UserId) -> Result<bool, StoreError> {
         let owner = Some(user.to_string());
-        let query = Query { owner, states: vec!["approved"], ..Query::of(Kind::Device) };
-        let devices = document::find::<Device>(&*self.store, &query).await?;
-        Ok(devices.iter().any(|held| held.value.is_console()))
+        let mut query = Query { owner, states: vec!["approved"], ..Query::of(Kind::Device) };
+        loop {
+            let devices: Vec<Held<Device>> = document::find(&*self.store, &query).await?;
+            if devices.iter().any(|held| held.value.is_console()) {
+                return Ok(true);
+            }
+            let Some(last) = devices.last() else { return Ok(false) };
+            query.after = Some(last.value.id.to_string());
+        }
     }
 
     /// Whether only the socket speaks for somebody who has a device to say yes on.
@@ -81,9 +87,10 @@ impl Gate {
         Ok(only_socket && self.has_console(&person.user().id).await?)
     }
 
-    /// Knows the agents of the sessions that go on after a restart.
+    /// Knows the agents of all sessions after a restart. Also of those that have ended: an agent
+    /// that completes its session is none the less an agent.
     pub(super) async fn note_agents(&self) -> Result<(), GateError> {
-        let mut query = Query { states: vec!["active", "paused"], ..Query::of(Kind::Session) };
+        let mut query = Query::of(Kind::Session);
         loop {
             let sessions: Vec<Held<Session>> = document::find(&*self.store, &query).await?;
             let Some(last) = sessions.last() else { return Ok(()) };

@@ -71,14 +71,8 @@ pub fn register(data: &Path, agent: Process, processes: &dyn Processes) -> io::R
         return Ok(());
     }
     let text = serde_json::to_vec(&processes.marks(agent.pid))?;
-    let mut file = match create(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_private(&folder)?;
-            create(&path)?
-        }
-        other => other?,
-    };
-    file.write_all(&text)
+    make_private(&folder)?;
+    create(&path)?.write_all(&text)
 }
 
 fn create(path: &Path) -> io::Result<File> {

@@ -3,12 +3,14 @@
 use countersign_core::Action;
 use countersign_gate::approval::{Cancel, Outcome, Receipt, Say, Scope, State};
 use countersign_gate::gate::{AnswerError, Answered, Reply};
+use countersign_gate::id::ApprovalId;
 use countersign_gate::proposal::{Script, Why};
 use countersign_gate::session::Plan;
-use countersign_gate::{Proposal, Submitted};
+use countersign_gate::user::Membership;
+use countersign_gate::{Config, Proposal, Submitted};
 use pollster::block_on;
 
-use crate::world::{HARD, RISKY, SAFE, Setup, keyring, shell, world};
+use crate::world::{HARD, RISKY, SAFE, Setup, World, keyring, shell, world};
 
 #[test]
 fn what_is_harmless_runs_and_what_is_catastrophic_never_does() {
@@ -208,4 +210,136 @@ fn a_receipt_for_a_script_holds_for_that_content() {
     verify(&proposal.scripts).unwrap();
     assert!(verify(&[Script::new("/work/deploy.sh", b"rm -rf /")]).is_err());
     assert!(verify(&[]).is_err());
+}
+
+#[test]
+fn who_comes_too_late_is_told_how_it_stands_and_changes_nothing() {
+    let world = world();
+    let replies = |approval: &ApprovalId| {
+        let plain = Reply::plain(approval.clone(), Say::Approve);
+        let edited = Some(shell("git push --force origin other").action);
+        [plain, Reply { edited, ..Reply::plain(approval.clone(), Say::Approve) }]
+    };
+    let agreed = world.ask(&shell(RISKY));
+    world.say(&agreed, Say::Approve);
+    // Longer than the question would have waited, not so long as the yes may be used.
+    world.pass(121);
+    for reply in replies(&agreed) {
+        let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
+        assert!(matches!(late, AnswerError::Settled("approved")), "{late}");
+    }
+    assert!(world.spend(&agreed, &shell(RISKY)).is_ok());
+    let silent = world.ask(&shell(RISKY));
+    world.pass(120);
+    for reply in replies(&silent) {
+        let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
+        assert!(matches!(late, AnswerError::Settled("expired")), "{late}");
+    }
+    assert_eq!(world.spend(&silent, &shell(RISKY)).unwrap_err(), "already expired");
+    assert_eq!(world.approvals("pending"), [silent]);
+}
+
+#[test]
+fn an_edit_to_another_kind_or_a_higher_risk_is_asked_about_anew() {
+    let world = world();
+    let critical = "terraform destroy -auto-approve";
+    let delete = Action::FileDelete { path: "/work/notes.txt".into() };
+    let edit = |from: &str, to: Action| {
+        let asked = world.ask(&shell(from));
+        let reply = Reply { edited: Some(to), ..Reply::plain(asked, Say::Approve) };
+        block_on(world.gate.answer(&world.owner, reply)).unwrap()
+    };
+    for to in [delete, shell(critical).action] {
+        let answered = edit(RISKY, to.clone());
+        let Answered::AskedAgain(again) = answered else { panic!("{to:?}: {answered:?}") };
+        assert_eq!(world.state(&again), "pending");
+    }
+    assert!(matches!(edit(critical, shell(RISKY).action), Answered::Settled(_)), "less risky");
+    let records = world.recorded("approval");
+    let edits = records.iter().filter(|record| record["response"] == "edit");
+    assert_eq!(edits.count(), 3, "each is on record");
+}
+
+#[test]
+fn an_edited_action_is_remembered_as_far_as_it_could_be_if_it_were_proposed() {
+    let world = world();
+    let always = |to: &str| {
+        let path = "/work/notes.txt".into();
+        let asked = world.ask(&shell("terraform destroy -auto-approve"));
+        // By way of another kind, so that it is asked about anew.
+        let delete = Some(Action::FileDelete { path });
+        let reply = Reply { edited: delete, ..Reply::plain(asked, Say::Approve) };
+        let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
+        let Answered::AskedAgain(asked) = answered else { panic!("{answered:?}") };
+        let reply = Reply { edited: Some(shell(to).action), ..Reply::plain(asked, Say::Approve) };
+        let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();
+        let Answered::AskedAgain(asked) = answered else { panic!("{answered:?}") };
+        let reply = Reply { scope: Scope::Always, ..Reply::plain(asked, Say::Approve) };
+        block_on(world.gate.answer(&world.owner, reply))
+    };
+    assert!(matches!(always(RISKY), Ok(Answered::Settled(_))));
+    let critical = always("terraform destroy -auto-approve");
+    assert!(matches!(critical, Err(AnswerError::NotForAlways)), "{critical:?}");
+}
+
+#[test]
+fn refusals_are_on_record_for_whom_they_concern_and_waiting_is_none() {
+    let world = world();
+    let asked = world.ask(&shell(RISKY));
+    assert!(world.spend(&asked, &shell(RISKY)).is_err());
+    assert!(world.recorded("spend_refused").is_empty(), "to wait is no attempt");
+    let stranger = world.person("Zoe", Membership::Member);
+    assert!(world.say_as(&stranger, &asked, Say::Approve).is_err());
+    let records = world.records();
+    let refused = records.iter().find(|record| record.event == "answer_refused").unwrap();
+    let subject = &refused.content.as_ref().unwrap().subject;
+    assert_eq!(subject.owner.as_deref(), Some(stranger.user().id.as_str()));
+}
+
+#[test]
+fn a_permit_says_what_it_is_for_and_who_agreed() {
+    let world = world();
+    let session = world.session(Plan::default());
+    let (asked, harmless) = (shell(RISKY).within(&session), shell(SAFE));
+    let approval = world.ask(&asked);
+    world.say(&approval, Say::Approve);
+    let permit = world.spend(&approval, &asked).unwrap();
+    let digest = countersign_core::digest::digest(&asked.action, &asked.context);
+    assert_eq!(permit.digest(), digest);
+    assert_eq!((permit.session(), permit.by().as_str()), (Some(&session), "person"));
+    let Submitted::Permitted(permit, _) = world.submit(&harmless) else { panic!() };
+    assert_eq!((permit.session(), permit.by().as_str()), (None, "rules"));
+}
+
+#[test]
+fn a_no_reaches_no_further_than_its_question() {
+    let world = world();
+    let asked = world.ask(&shell(RISKY));
+    let reply = Reply { scope: Scope::Always, ..Reply::plain(asked.clone(), Say::Reject) };
+    block_on(world.gate.answer(&world.owner, reply)).unwrap();
+    let receipt = block_on(world.gate.receipt(&world.owner, &asked)).unwrap();
+    assert_eq!(receipt.decision.scope, Scope::Once);
+}
+
+#[test]
+fn a_yes_holds_no_longer_than_it_was_given_for_whatever_is_configured_since() {
+    let within = |spend_within| Setup {
+        on_disk: true,
+        config: Config { spend_within, ..Config::default() },
+        ..Setup::default()
+    };
+    for (then, now, seconds, holds) in [
+        (300, 600, 299, true),
+        (300, 600, 300, false),
+        (600, 300, 299, true),
+        (600, 300, 300, false),
+    ] {
+        let world = World::new(within(then));
+        let asked = world.ask(&shell(RISKY));
+        world.say(&asked, Say::Approve);
+        let world = world.restart(within(now));
+        world.pass(seconds);
+        let spent = world.spend(&asked, &shell(RISKY));
+        assert_eq!(spent.is_ok(), holds, "{then} then, {now} now, after {seconds}: {spent:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::Action;
 use countersign_gate::approval::{Outcome, Say};
 use countersign_gate::audit::Record;
-use countersign_gate::gate::{ReadError, Reply};
+use countersign_gate::gate::{Consent, ReadError, Reply};
 use countersign_gate::id::WorkspaceId;
 use countersign_gate::key::Access;
 use countersign_gate::session::Plan;
@@ -208,6 +208,36 @@ fn erasure_takes_the_content_and_leaves_the_chain() {
     let last = after.last().unwrap().content.as_ref().unwrap();
     assert_eq!(last.subject.owner, None);
     assert!(!last.payload.contains(world.user().as_str()));
+}
+
+#[test]
+fn erasure_takes_what_is_over_of_that_user_and_nothing_else() {
+    let world = world();
+    let bob = world.person("Bob", Membership::Member);
+    let agent = world.key(&bob, Access::Agent, "*");
+    let started = |caller| {
+        let started = world.gate.start(caller, Plan::default(), Consent::Given, Vec::new());
+        block_on(started).unwrap().id
+    };
+    let assistants = [world.assistant(), bob.assistant(&world.workspace).unwrap()];
+    let [own, others] = assistants.each_ref().map(started);
+    for (assistant, session) in assistants.iter().zip([&own, &others]) {
+        block_on(world.gate.complete(assistant, session)).unwrap();
+    }
+    let theirs = match block_on(world.gate.submit(&agent, &shell(RISKY))).unwrap() {
+        Submitted::Waiting(waiting) => waiting.approval,
+        other => panic!("{other:?}"),
+    };
+    world.say_as(&bob, &theirs, Say::Reject).unwrap();
+    let settled = world.ask(&shell(RISKY));
+    world.say(&settled, Say::Reject);
+    let waits = world.ask(&shell("git push --force origin other"));
+    block_on(world.gate.erase(&world.owner, world.user())).unwrap();
+    assert_eq!(world.approvals("rejected"), [theirs], "of others nothing is gone");
+    assert_eq!(world.approvals("pending"), [waits], "what is not over goes on");
+    assert!(block_on(world.gate.session(&world.owner, &own)).is_err());
+    assert!(block_on(world.gate.session(&bob, &others)).is_ok());
+    world.verify();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use countersign_gate::approval::Say;
-use countersign_gate::gate::{Kept, Reply};
+use countersign_gate::gate::{Kept, Reply, SpendError};
 use countersign_gate::proposal::Why;
 use countersign_gate::{GateError, Submitted};
 use pollster::block_on;
@@ -81,6 +81,24 @@ fn whether_it_is_ready_changes_with_what_the_store_can_do() {
     assert!(block_on(world.gate.ready()).is_err(), "nothing was written since");
     world.sweep();
     block_on(world.gate.ready()).unwrap();
+}
+
+#[test]
+fn whoever_uses_a_yes_or_takes_a_question_back_is_told_that_nothing_was_written() {
+    let world = on_disk();
+    let [agreed, asked] = ["main", "other"].map(|branch| {
+        let proposal = shell(&format!("git push --force origin {branch}"));
+        (world.ask(&proposal), proposal)
+    });
+    world.say(&agreed.0, Say::Approve);
+    fill(&world);
+    let spent = block_on(world.gate.spend(&world.agent, &agreed.0, &agreed.1));
+    assert!(matches!(spent, Err(SpendError::Gate(GateError::Store(_)))), "{spent:?}");
+    let withdrawn = block_on(world.gate.withdraw(&world.agent, &asked.0));
+    assert!(matches!(withdrawn, Err(SpendError::Gate(GateError::Store(_)))), "{withdrawn:?}");
+    make_room(&world);
+    assert!(world.spend(&agreed.0, &agreed.1).is_ok(), "neither used nor lost");
+    assert_eq!(world.state(&asked.0), "pending");
 }
 
 /// Set in the process that may write no more than a few hundred kilobytes.

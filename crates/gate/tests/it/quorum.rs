@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_core::action::QUESTION;
-use countersign_core::policy::SkillChoices;
+use countersign_core::policy::{SkillChoices, Source, Sources};
 use countersign_core::{Action, Context, Policy, RiskLevel, Verdict, judge};
 use countersign_gate::approval::{QuorumRow, Say, Scope};
 use countersign_gate::gate::{AnswerError, Answered, Consent, Reach, Reply};
@@ -105,6 +105,56 @@ fn no_word_of_one_person_replaces_the_others() {
         takes_two_others(&world, &world.agent, &proposal, "autonomous mode");
     }
     assert!(matches!(world.submit(&shell("ls -la")), Submitted::Permitted(..)));
+}
+
+#[test]
+fn a_profile_that_one_person_chose_does_not_replace_the_others() {
+    // Blocked by the one, asked about by the other; run without a question by a coding agent.
+    for (own, action) in [
+        (
+            "computer-use",
+            json!({"kind": "tool", "server": "s", "tool": "execute_command",
+            "arguments": {"command": "ls"}}),
+        ),
+        ("browser-agent", json!({"kind": "skill", "skill": "shop.get_order", "params": {}})),
+    ] {
+        let text = format!("profile: {own}");
+        let user = Some(Source { name: "countersign.yaml".into(), text });
+        let policy = Policy::load(&Sources { user, ..Sources::default() }).unwrap();
+        let proposal = Proposal::of(serde_json::from_value(action).unwrap());
+        let relaxed = |setup| {
+            let world = World::new(setup);
+            let session = world.session(plan(false, Some("coding-agent")));
+            (world, proposal.clone().within(&session))
+        };
+        let (alone, within) = relaxed(Setup { policy: policy.clone(), ..Setup::default() });
+        let submitted = alone.submit(&within);
+        assert!(matches!(submitted, Submitted::Permitted(..)), "{own}: {submitted:?}");
+        let (world, within) = relaxed(Setup { policy, ..two_others() });
+        let submitted = world.submit(&within);
+        let Submitted::Waiting(waiting) = submitted else { panic!("{own}: {submitted:?}") };
+        assert_eq!(waiting.judgement.verdict, Verdict::Confirm, "asked about, not blocked");
+        takes_two_others(&world, &world.agent, &within, own);
+    }
+}
+
+#[test]
+fn a_row_is_for_the_rules_it_names_and_families_end_in_a_dot_and_a_star() {
+    let others_must_agree = |rule: &str| {
+        let rules = vec![rule.to_owned()];
+        let row = QuorumRow { risk: None, rules, need: Some(1), escalate_after: None };
+        let config = Config { quorum: vec![row], ..Config::default() };
+        let world = World::new(Setup { config, ..Setup::default() });
+        let asked = world.ask(&shell(RISKY));
+        let own = world.say_as(&world.owner, &asked, Say::Approve);
+        matches!(own, Err(AnswerError::OthersMustAgree))
+    };
+    for rule in ["shell.git.force-push", "shell.git.*", "shell.*"] {
+        assert!(others_must_agree(rule), "{rule}");
+    }
+    for rule in ["shell.git.force-pus", "shell.git", "shell.git*", "shell.disk.*", "*", ""] {
+        assert!(!others_must_agree(rule), "{rule}");
+    }
 }
 
 #[test]

@@ -71,6 +71,19 @@ const LOSSES: [Loss; 4] = [
     }),
 ];
 
+#[test]
+fn who_has_lost_a_right_is_told_which() {
+    for (lost, told) in [
+        (Lost::Key, "the key no longer works"),
+        (Lost::Device, "the device is no longer signed in"),
+        (Lost::User, "the person was disabled"),
+        (Lost::Workspace, "the person no longer belongs to the workspace"),
+    ] {
+        let error = GateError::Revoked(lost).to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
 fn lost(error: &GateError) -> Option<Lost> {
     match error {
         GateError::Revoked(lost) => Some(*lost),

@@ -252,6 +252,10 @@ fn open_gate(
         config: setup.config,
     }))
     .unwrap();
+    let gate = match folder {
+        Some(folder) => gate.knowing_agents_in(folder),
+        None => gate,
+    };
     match folder.filter(|_| keeps_files) {
         Some(folder) => gate.keeping_files_in(&folder.join("files")).unwrap(),
         None => gate,

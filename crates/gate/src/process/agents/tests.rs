@@ -93,6 +93,10 @@ fn where_nobody_tells_doubt_is_an_agents_once_there_is_one() {
         fake.start(Process { pid, started: 700 }, parent, 0);
     }
     assert_eq!(standing(&agents, &fake, 3_999), Standing::Unknown, "too deep");
+    // With 6 and 1 above it, 2021 is the last whose line is no longer than it may be.
+    assert_eq!(MOST_GENERATIONS, 1_024);
+    assert_eq!(standing(&agents, &fake, 2_021), Standing::Outside);
+    assert_eq!(standing(&agents, &fake, 2_022), Standing::Unknown);
     assert_eq!(standing(&Agents::default(), &fake, 99), Standing::Outside);
 }
 
@@ -102,6 +106,33 @@ fn an_agent_of_an_earlier_start_of_the_machine_says_nothing_about_what_is_younge
     let another = |ticks: u64| (1 << 50) | ticks;
     fake.start(Process { pid: 40, started: another(400) }, 1, 1_000);
     assert_eq!(standing(&agents, &fake, 40), Standing::Outside);
+}
+
+#[test]
+fn an_agent_of_an_earlier_start_of_the_machine_is_forgotten_with_the_next_sweep() {
+    let (fake, _) = machine();
+    fake.start(Process { pid: std::process::id(), started: 600 }, 1, 1_000);
+    let folder = Folder::new("boot");
+    let earlier = Process { pid: 10, started: (1 << 50) | 100 };
+    for agent in [earlier, Process { pid: 11, started: 110 }] {
+        register(&folder.0, agent, &fake).unwrap();
+    }
+    let agents = Agents::registered_in(&folder.0);
+    agents.sweep(NOW, &fake);
+    let left: Vec<_> = fs::read_dir(folder.0.join(FOLDER)).unwrap().collect();
+    assert_eq!(left.len(), 1, "the one that has ended since the machine was started");
+    assert_eq!(agents.known().keys().map(|agent| agent.pid).collect::<Vec<_>>(), [11]);
+}
+
+#[test]
+fn registrations_that_cannot_be_read_put_everybody_in_doubt() {
+    let (fake, _) = machine();
+    let folder = Folder::new("unreadable");
+    fs::create_dir_all(&folder.0).unwrap();
+    fs::write(folder.0.join(FOLDER), "not a folder").unwrap();
+    let agents = Agents::registered_in(&folder.0);
+    assert_eq!(standing(&agents, &fake, 6), Standing::Unknown);
+    assert!(register(&folder.0, AGENT, &fake).is_err());
 }
 
 struct Folder(PathBuf);
@@ -183,4 +214,32 @@ fn the_system_tells_what_a_process_inherits() {
     child.wait().unwrap();
     assert!(system.adopts(1) && !system.adopts(0));
     assert!(!system.adopts(std::process::id()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_known_to_adopt_orphans_is_told_by_its_name() {
+    use std::io::Read as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    let system = crate::process::System;
+    let folder = Folder::new("reaper");
+    fs::create_dir_all(&folder.0).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let mut cats = std::env::split_paths(&path).map(|folder| folder.join("cat"));
+    let cat = cats.find(|path| path.is_file()).unwrap();
+    for (name, adopts) in [("tini", true), ("tiny", false)] {
+        // A process is named by the path it was started from, not by its own first word.
+        let link = folder.0.join(name);
+        std::os::unix::fs::symlink(&cat, &link).unwrap();
+        let mut command = Command::new(link);
+        command.arg0("cat").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Once it has answered, it has its name.
+        child.stdin.as_mut().unwrap().write_all(b"!").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert_eq!(system.adopts(child.id()), adopts, "{name}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
