@@ -24,6 +24,8 @@ struct Entry {
     runs: Option<Runs>,
     /// Options whose value is a command line.
     executes: Vec<String>,
+    /// Options that name the code, or the folder of code, that it runs.
+    loads: Vec<String>,
     /// How it is told which processes to end.
     ends: Option<Ends>,
     /// `own`: this program's verbs are known, so the general ones do not apply.
@@ -131,12 +133,13 @@ fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
-         ends: {}, own_verbs: {} }}",
+         loads: {}, ends: {}, own_verbs: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
         entry.runs.as_ref().map_or_else(|| "None".to_owned(), runs),
         strs(&entry.executes),
+        strs(&entry.loads),
         entry.ends.as_ref().map_or_else(|| "None".to_owned(), ends),
         entry.verbs.as_deref() == Some("own"),
     )

@@ -11,6 +11,10 @@ use crate::fact::{Tag, Tags};
 mod glob;
 mod guard;
 mod marks;
+mod secret;
+mod work;
+
+pub(crate) use work::is_work;
 
 /// The surroundings a path is seen from.
 #[derive(Debug, Clone, Copy)]

@@ -29,8 +29,22 @@ const FILES: &[&str] = &[
     "~/.bash_history",
 ];
 
+/// Protected files that lie in any folder.
+const NAMES: &[&str] = &[
+    ".env",
+    ".env.local",
+    ".env.production",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    "id_rsa",
+    "id_ecdsa",
+    "id_ed25519",
+];
+
 /// The protected files that a pattern can stand for. A part that is nothing but a star stands for
-/// everything and says nothing.
+/// everything and says nothing, unless the folder before it was found by a telling pattern.
 pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = String> {
     let is_pattern = pattern.contains(['*', '?', '[']);
     let files =
@@ -38,17 +52,37 @@ pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = Strin
             Some(rest) => format!("{home}{rest}"),
             None => (*file).to_owned(),
         });
+    let (folder, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let (folder, last) = (folder.to_owned(), last.to_owned());
+    let names = NAMES.iter().filter(move |name| is_pattern && names_it(&last, name));
+    let named = names.map(move |name| format!("{folder}/{name}"));
     let pattern = pattern.to_owned();
-    files.filter(move |file| stands_for(&pattern, file))
+    files.filter(move |file| stands_for(&pattern, file)).chain(named)
+}
+
+/// Whether a pattern for one name stands for a protected one. A star in front matches no dot, and
+/// a single letter is too little to go by for a name without a dot.
+fn names_it(pattern: &str, name: &str) -> bool {
+    // What stands between brackets is a choice of letters, not a name.
+    let letters = pattern
+        .split('[')
+        .map(|part| part.rsplit(']').next().unwrap_or(part))
+        .flat_map(str::chars)
+        .filter(|char| char.is_alphanumeric())
+        .count();
+    let dotted = pattern.starts_with('.') || pattern.starts_with("[.]");
+    let can = if name.starts_with('.') { dotted } else { letters > 1 };
+    can && is_telling(pattern) && matches(pattern, name)
 }
 
 fn stands_for(pattern: &str, path: &str) -> bool {
     let (mut parts, mut names) = (pattern.split('/'), path.split('/'));
+    let mut told = false;
     loop {
         match (parts.next(), names.next()) {
             (None, None) => return true,
-            (Some(part), Some(name)) if part == name => {}
-            (Some(part), Some(name)) if is_telling(part) && matches(part, name) => {}
+            (Some(part), Some(name)) if part == name || (told && part == "*") => {}
+            (Some(part), Some(name)) if is_telling(part) && matches(part, name) => told = true,
             _ => return false,
         }
     }
@@ -64,10 +98,28 @@ mod tests {
 
     #[test]
     fn patterns_stand_for_protected_files() {
-        for pattern in ["/etc/sh*dow", "/etc/sha?ow", "/e*c/shadow", "/home/dev/.s*h/id_r*"] {
+        for pattern in [
+            "/etc/sh*dow",
+            "/etc/sha?ow",
+            "/e*c/shadow",
+            "/home/dev/.s*h/id_r*",
+            "/home/dev/.??h/*",
+            "/w/.e?v",
+            "/w/.[e]nv",
+            "/w/keys/id_*",
+        ] {
             assert!(protected(pattern, "/home/dev").next().is_some(), "{pattern}");
         }
-        for pattern in ["/etc/*", "/etc/*.conf", "src/*.rs", "/home/dev/*", "/etc/shadow"] {
+        for pattern in [
+            "/etc/*",
+            "/etc/*.conf",
+            "src/*.rs",
+            "/home/dev/*",
+            "/etc/shadow",
+            "/w/.*",
+            "/w/*.md",
+            "/w/i*",
+        ] {
             assert!(protected(pattern, "/home/dev").next().is_none(), "{pattern}");
         }
     }

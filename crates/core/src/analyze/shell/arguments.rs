@@ -157,6 +157,10 @@ fn takes_next(word: &str, values: &[&str]) -> bool {
         return values.contains(&word);
     }
     let Some(cluster) = word.strip_prefix('-') else { return false };
+    // The name of a signal is no cluster: `killall -STOP x`.
+    if matches!(cluster, "STOP" | "TSTP" | "HUP" | "SIGSTOP" | "SIGHUP") {
+        return false;
+    }
     values.iter().any(|value| {
         *value == word
             || (value.len() == 2

@@ -126,7 +126,8 @@ impl Walker<'_> {
 
     /// `hash -p FILE NAME`: the name means the file from now on.
     fn hash(&mut self, words: &[Arg], span: Option<Span>) {
-        if let [_, program, name, ..] = words {
+        let words = words.iter().skip_while(|word| word.text != "-p").collect::<Vec<_>>();
+        if let [_, program, name, ..] = words.as_slice() {
             self.state.aliases.insert(name.text.clone(), program.text.clone());
             self.replaces_ours(&name.text, span);
         }
@@ -154,13 +155,18 @@ impl Walker<'_> {
         {
             return self.nested_script(&text.clone(), span, Stream::caller());
         }
+        let tags = crate::place::locate(&file.text, &self.scene_now());
+        if tags.has(Tag::Secret) {
+            self.state.secrets_sourced = true;
+        }
         match super::interpreter::unseen(&content) {
             // A file that is simply there is the project's own script.
             Some(FactKind::UnknownCode) if !is_stream => {}
             Some(kind) => self.note(Fact::new(kind, "source").tagged(content.taint).at(span)),
             None => {}
         }
-        Stream::unknown(content.taint)
+        // Reading it prints nothing: what it holds is in variables now.
+        Stream::unknown(content.taint.without(Tag::Local).without(Tag::Secret))
     }
 
     fn trap(&mut self, words: &[Arg], span: Option<Span>) {
@@ -202,8 +208,16 @@ impl Walker<'_> {
             && let (Some(text), Some(variable)) = (&stdin.text, names.first())
         {
             let word = |text: &str| Arg { taint: stdin.taint, ..Arg::literal(text) };
-            let words = text.lines().next().unwrap_or_default().split_whitespace().map(word);
-            self.state.set(variable, words.collect());
+            let given = self.environment.iter().rev().find(|(name, _)| name == "IFS");
+            let between = given.and_then(|(_, value)| value.as_ref()).map(|value| &value.text);
+            let separates = |char: char| match between {
+                Some(between) => between.contains(char),
+                None => char.is_whitespace(),
+            };
+            let line = text.lines().next().unwrap_or_default();
+            let words = line.split(separates).filter(|word| !word.is_empty()).map(word);
+            let words = words.collect();
+            self.state.set(variable, words);
             return;
         }
         let line =

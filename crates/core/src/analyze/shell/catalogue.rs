@@ -16,6 +16,8 @@ pub(super) struct Program {
     pub(super) runs: Option<Runs>,
     /// Options whose value is a command line.
     pub(super) executes: &'static [&'static str],
+    /// Options that name the code, or the folder of code, that it runs.
+    pub(super) loads: &'static [&'static str],
     /// How it is told which processes to end.
     pub(super) ends: Option<Ends>,
     /// Its verbs are known, so the general ones do not apply.

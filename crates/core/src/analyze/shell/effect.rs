@@ -123,8 +123,31 @@ const IDENTITIES: &[&str] = &[
 ];
 
 /// Options that say where a result is written.
-const OUTPUTS: &[&str] =
-    &["-o", "-out", "--out", "--output", "--output-file", "-O", "--output-document", "-keyout"];
+pub(super) const OUTPUTS: &[&str] = &[
+    "-o",
+    "-out",
+    "--out",
+    "--output",
+    "--output-file",
+    "-O",
+    "--output-document",
+    "-keyout",
+    "--outfile",
+    "--outFile",
+    "--out-file",
+    "--outdir",
+    "--outDir",
+    "--out-dir",
+    "--output-dir",
+    "--output-path",
+    "--destination",
+    "--save-to",
+    "--log-file",
+    "--logfile",
+    "--dump-header",
+    "--cookie-jar",
+    "--trace-output",
+];
 
 /// Places where a result must not land unseen.
 const LANDS: Tags = Tags::of(&[
@@ -168,6 +191,7 @@ impl Walker<'_> {
         let Some(program) = program else {
             if !asks_help {
                 self.protected_among(name, args, self.analysis.facts.len(), span);
+                self.start_up_among(args);
             }
             return;
         };
@@ -239,7 +263,7 @@ impl Walker<'_> {
     ///
     /// `before` is how many facts were known before this command: what an earlier one did with the
     /// file says nothing about this one.
-    fn protected_among(
+    pub(super) fn protected_among(
         &mut self,
         name: &str,
         args: &Arguments<'_>,
@@ -247,7 +271,13 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         self.written_by_option(args, before);
-        if UNREAD.contains(&name) {
+        self.named_by_lists(name, args);
+        if name == "git" {
+            self.shown_by_git(args, span);
+        }
+        // Copying into a container or a pod takes the file away; the other verbs do not read it.
+        let copies = args.operand(0) == Some("cp");
+        if UNREAD.contains(&name) && !copies {
             return;
         }
         let is_named = |option: &str| IDENTITIES.contains(&option) || OUTPUTS.contains(&option);
@@ -268,6 +298,17 @@ impl Walker<'_> {
             if tags.any(PROTECTED) && !is_device && !self.is_noted(path, before) {
                 let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
                 self.note(fact.at(word.span.or(span)));
+            }
+        }
+    }
+
+    /// A start-up file that a program nobody here knows is given: it may change it.
+    fn start_up_among(&mut self, args: &Arguments<'_>) {
+        for word in args.operands() {
+            let tags = place::locate(&word.text, &self.scene_now());
+            let outside = !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown]));
+            if word.text.contains('/') && tags.has(Tag::Startup) && outside {
+                self.note_path(FactKind::Append, word, Tags::NONE);
             }
         }
     }
@@ -360,7 +401,7 @@ fn mode_tags(mode: &str) -> Tags {
     tags
 }
 
-fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
+pub(super) fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
     let operands = args.operands();
     effect.sub.len() <= operands.len()
         && effect
@@ -372,7 +413,7 @@ fn applies(effect: &Effect, args: &Arguments<'_>) -> bool {
         && !args.has_any(effect.unless)
 }
 
-fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
+pub(super) fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
     let operands = args.operands().get(effect.sub.len()..).unwrap_or_default();
     let chosen = match effect.on {
         Slot::Args => operands,

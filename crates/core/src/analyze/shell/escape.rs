@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::arguments::Arguments;
-use super::catalogue::Code;
+use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
@@ -64,6 +64,10 @@ const OPTION_VARIABLES: &[&str] = &[
     "PYTHONWARNINGS",
     "GIT_CONFIG_PARAMETERS",
 ];
+
+/// Parts of flags for build tools that make them run or load something.
+const FLAGS_THAT_RUN: &[&str] =
+    &["--eval", "-toolexec", "linker=", "-fplugin", "-specs", "-wrapper", "-f/", "--file=/"];
 
 /// Programs one would expect in such a variable.
 const EXPECTED: &[&str] = &[
@@ -154,16 +158,62 @@ impl Walker<'_> {
             let tags = place::locate(&value.text, &self.scene_now());
             !value.text.is_empty() && !tags.has(Tag::System) && value.text != "/dev/null"
         } else if OPTION_VARIABLES.contains(&name) {
-            ["-r ", "--require", "--import", "--loader", "-M", "-javaagent", "-agentpath", "-e"]
-                .iter()
-                .any(|option| value.text.contains(option))
+            [
+                "-r ",
+                "-r/",
+                "-r.",
+                "--require",
+                "--import",
+                "--loader",
+                "-M",
+                "-javaagent",
+                "-agentpath",
+                "-e",
+            ]
+            .iter()
+            .any(|option| value.text.contains(option))
+        } else if name == "PATH" {
+            self.finds_own_programs(&value.text) || names_temporary_file(&value.text)
+        } else if name.ends_with("FLAGS")
+            && FLAGS_THAT_RUN.iter().any(|flag| value.text.contains(flag))
+        {
+            true
+        } else if names_a_source(name) {
+            let local = ["http://localhost", "http://127."];
+            value.text.starts_with("http://")
+                && !local.iter().any(|start| value.text.starts_with(start))
+        } else if names_a_tool(name) {
+            let program = value.text.split_whitespace().next().unwrap_or_default();
+            let tags = place::locate(program, &self.scene_now());
+            program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System)
         } else {
             loads_by_its_name(name) && names_temporary_file(&value.text)
         };
+        if let Some(stream) = &value.stream {
+            let content = (**stream).clone();
+            if LOADING_VARIABLES.contains(&name) {
+                self.run_text(Code::Shell, &content, span, &Stream::caller());
+            }
+        }
         if runs {
             let subject = format!("{name}={}", place::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
+    }
+
+    /// Whether programs are searched in the working folder, or where this script has put some.
+    fn finds_own_programs(&self, path: &str) -> bool {
+        path.split(':').filter(|folder| !folder.is_empty()).any(|folder| {
+            let inside = format!("{}/", place::absolute(folder, &self.scene_now()));
+            // Scripts under the names of known programs, and programs under other names.
+            let shadows = self.state.files.iter().any(|(path, file)| {
+                path.strip_prefix(&inside).is_some_and(|name| catalogue::program(name).is_some())
+                    && file.content.text.is_some()
+            });
+            folder == "."
+                || shadows
+                || self.state.links.keys().any(|path| path.starts_with(&inside))
+        })
     }
 
     fn runs_unexpected(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
@@ -248,6 +298,36 @@ impl Walker<'_> {
     }
 }
 
+/// Whether a variable says where packages come from.
+fn names_a_source(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name == "GOPROXY" || name.ends_with("INDEX_URL") || name.ends_with("REGISTRY")
+}
+
+/// Whether a variable names the compiler, linker or other tool that a build runs.
+fn names_a_tool(name: &str) -> bool {
+    const TOOLS: &[&str] = &[
+        "CC",
+        "CXX",
+        "CPP",
+        "LD",
+        "AR",
+        "AS",
+        "NM",
+        "FC",
+        "RANLIB",
+        "OBJCOPY",
+        "STRIP",
+        "RUSTC",
+        "RUSTDOC",
+        "CARGO_BUILD_RUSTC",
+        "HOSTCC",
+        "CCACHE_PREFIX",
+    ];
+    const ENDINGS: &[&str] = &["_WRAPPER", "_RUNNER", "_LINKER", "_LAUNCHER"];
+    TOOLS.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// Whether a variable's name says that programs load code or settings from its value.
 fn loads_by_its_name(name: &str) -> bool {
     const ENDINGS: &[&str] = &[
@@ -275,18 +355,23 @@ fn loads_by_its_name(name: &str) -> bool {
         "CMD",
         "SHELL",
         "LOADER",
+        "MAKEFILES",
+        "GEMFILE",
         "MODULES",
     ];
     let name = name.to_ascii_uppercase();
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let is_home = name.ends_with("_HOME") && !name.starts_with("XDG_");
+    is_home || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Whether a text names a file that anybody may have put there.
 fn names_temporary_file(text: &str) -> bool {
-    ["/tmp/", "/var/tmp/", "/dev/shm/"].iter().any(|folder| {
+    ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| {
         text.match_indices(folder).any(|(at, _)| {
             let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let after = text.get(at + folder.len()..).and_then(|after| after.chars().next());
             before.is_none_or(|char| "=:, ".contains(char))
+                && after.is_none_or(|char| "/: ".contains(char))
         })
     })
 }

@@ -119,7 +119,11 @@ impl Walker<'_> {
         }
         self.floor_of_streams(args);
         if only_reads(name) {
+            self.floor_of_options(args);
             return;
+        }
+        if catalogue::program(name).is_none() {
+            self.floor_of_tails(args);
         }
         let mut is_prose = false;
         for word in args.words() {
@@ -144,6 +148,56 @@ impl Walker<'_> {
             && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
         {
             self.floor_of(text, super::run::whole_span(args.words()));
+        }
+    }
+
+    /// Looks through the words behind a program nobody knows as a command: `launcher /bin/rm x`.
+    fn floor_of_tails(&mut self, args: &Arguments<'_>) {
+        let words = args.words();
+        let begins = |word: &Arg| {
+            let first = word.text.split(' ').next().unwrap_or_default();
+            let name = crate::place::base_name(first);
+            TRIGGERS.contains(&name) || name.starts_with("mkfs.")
+        };
+        if let Some(at) = words.iter().position(begins) {
+            let tail = words.get(at..).unwrap_or_default();
+            let line = tail.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            self.floor_of(&line, super::run::whole_span(tail));
+        }
+    }
+
+    /// Looks through the values of options that are commands by their names: `--pager`, `--filter`.
+    fn floor_of_options(&mut self, args: &Arguments<'_>) {
+        const RUNS: &[&str] = &[
+            "pager",
+            "editor",
+            "browser",
+            "shell",
+            "command",
+            "cmd",
+            "exec",
+            "execute",
+            "run",
+            "hook",
+            "filter",
+            "program",
+            "pre",
+            "opener",
+            "rsh",
+            "preprocessor",
+        ];
+        let runs = |option: &str| {
+            option
+                .strip_prefix("--")
+                .is_some_and(|name| name.split('-').any(|part| RUNS.contains(&part)))
+        };
+        let mut before = "";
+        for word in args.words() {
+            let (option, value) = word.text.split_once('=').unwrap_or((before, &word.text));
+            if runs(option) {
+                self.floor_of(value, word.span);
+            }
+            before = &word.text;
         }
     }
 

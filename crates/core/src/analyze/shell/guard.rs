@@ -42,6 +42,34 @@ impl Walker<'_> {
         }
     }
 
+    /// Notes our program run in surroundings that are not the real ones.
+    pub(super) fn deceives_ours(&mut self, wrapper: &str, command: &[Arg]) {
+        const DECEIVES: &[&str] = &[
+            "faketime",
+            "bwrap",
+            "firejail",
+            "unshare",
+            "chroot",
+            "fakeroot",
+            "proot",
+            "nsenter",
+            "strace",
+            "ltrace",
+            "proxychains",
+            "torsocks",
+            "systemd-run",
+            "prlimit",
+            "cgexec",
+        ];
+        if let Some(first) = command.first()
+            && place::base_name(&first.text) == OWN
+            && DECEIVES.contains(&wrapper)
+        {
+            let subject = format!("{wrapper} {OWN}");
+            self.note(Fact::new(FactKind::GuardCommand, subject).at(first.span));
+        }
+    }
+
     /// Notes what a program does to Countersign, to its processes or to a host that it guards.
     /// Also when only help seems to be asked for: not every program knows the word.
     pub(super) fn about_the_guard(
@@ -63,6 +91,45 @@ impl Walker<'_> {
         }
         self.host(name, args, span);
         self.own_data(name, args, span);
+        self.own_package(name, args, span);
+    }
+
+    /// Our package uninstalled, our processes handed to a program, or a request to our server that
+    /// decides.
+    fn own_package(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        const REMOVES: &[&str] =
+            &["uninstall", "remove", "erase", "purge", "deinstall", "rm", "delete"];
+        const DECIDES: &[&str] =
+            &["/api/approvals", "/api/halt", "/api/settings", "/api/keys", "/api/devices"];
+        if MENTIONS.contains(&name) || name == OWN {
+            return;
+        }
+        let words = || args.words().iter().map(|word| word.text.as_str());
+        let ours =
+            words().any(|word| word == OWN || word.rsplit(['.', '/', '@']).next() == Some(OWN));
+        let removes = words().any(|word| {
+            word.trim_start_matches('-').split('-').any(|part| REMOVES.contains(&part))
+        });
+        let local = |word: &str| {
+            ["://127.", "://localhost", "://[::1]", "://0.0.0.0"].iter().any(|at| word.contains(at))
+        };
+        let decides = words()
+            .any(|word| local(word) && DECIDES.iter().any(|path| word.contains(path)))
+            && args.has_any(&[
+                "-X",
+                "--request",
+                "-d",
+                "--data",
+                "--json",
+                "--post-data",
+                "--method",
+            ]);
+        let traces = matches!(name, "strace" | "ltrace" | "gdb" | "renice" | "gcore" | "reptyr")
+            && args.words().iter().any(|word| word.taint.has(Tag::Guard));
+        if (ours && removes) || decides || traces {
+            let subject = format!("{name} {}", words().take(3).collect::<Vec<_>>().join(" "));
+            self.note(Fact::new(FactKind::GuardCommand, subject).at(span));
+        }
     }
 
     /// Our own commands: looking is fine, deciding or changing is not.

@@ -65,6 +65,10 @@ impl Walker<'_> {
         }
         if matches!(name, "ed" | "red" | "ex") && !stdin.from_caller && stdin.text.is_some() {
             self.run_text(Code::Other, stdin, span, &Stream::empty());
+            if let Some(file) = args.operands().first() {
+                // What is typed into it ends up in the file.
+                self.wrote(file, stdin.clone(), FactKind::Append);
+            }
         }
         let verb = args.operand(0)?;
         if name == "go" && verb == "run" {

@@ -153,6 +153,10 @@ impl Walker<'_> {
             let content = (**stream).clone();
             return self.run_text(language, &content, file.span, stdin);
         }
+        // `node a` runs `a.js`.
+        let ending = if language == Code::Javascript { ".js" } else { "" };
+        let named = file.saying(format!("{}{ending}", file.text));
+        let file = if self.made_here(&named.text) { &named } else { file };
         let content = self.content_of(file);
         let known_here = self.made_here(&file.text) || content.text.is_some();
         if known_here || content.taint.has(Tag::Fetched) {

@@ -2,15 +2,65 @@
 
 use super::Walker;
 use super::arguments::Arguments;
-use super::catalogue::Code;
+use super::catalogue::{Code, Program};
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
 use crate::verdict::Span;
 
 /// Modules of Python that run the source, or the file, that they are given.
 const RUN_SOURCE: &[&str] = &["timeit"];
 const RUN_FILE: &[&str] =
     &["cProfile", "profile", "pdb", "trace", "runpy", "coverage", "pyinstrument"];
+
+/// Endings of files that hold code.
+const CODE: &[&str] = &[
+    ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node",
+    ".cmake", ".gradle", ".mk", ".spec", ".specs",
+];
+
+/// Options, and ends of settings, that name code to run.
+const LOADS: &[&str] = &[
+    "-specs",
+    "-B",
+    "-wrapper",
+    "-fplugin",
+    "linker",
+    "wrapper",
+    "runner",
+    "--run_under",
+    "--test_wrapper",
+    "-toolexec",
+    "-exec",
+    "-javaagent",
+    "-agentpath",
+    "-processorpath",
+    "--plugin",
+    "--load",
+    "-load",
+    "--load-extension",
+    "-P",
+    "--init-script",
+    "--rsh-command",
+    "--script",
+    "--script-shell",
+    "--filter",
+    "@",
+    "-I",
+    "--require",
+    "--template",
+    "--toolchain",
+    "--native-file",
+    "--cross-file",
+    "--build-file",
+    "--gruntfile",
+    "--rulesdir",
+    "-xcconfig",
+    "prefix_command",
+    "COMPILER",
+    "LAUNCHER",
+    "TOOLCHAIN_FILE",
+];
 
 impl Walker<'_> {
     /// Notes source that does not stand in the usual place.
@@ -44,6 +94,7 @@ impl Walker<'_> {
                 }
             }
             "make" | "gmake" | "bmake" => self.makefile(args, stdin, span),
+            "java" => self.remote_script(name, args, span),
             _ => {}
         }
     }
@@ -100,6 +151,12 @@ impl Walker<'_> {
                 None => self.content_of(&file),
             });
         }
+        for word in args.operands() {
+            if let Some((name, value)) = word.text.split_once('=') {
+                let name = name.trim_end_matches([':', '?', '+']);
+                self.variable_that_runs(name, Some(&word.saying(value)), word.span.or(span));
+            }
+        }
         let given = args.values(&["-E", "--eval"]);
         texts.extend(given.into_iter().map(|text| Stream::known(text.text, text.taint)));
         for text in texts.into_iter().filter_map(|stream| stream.text) {
@@ -107,7 +164,7 @@ impl Walker<'_> {
         }
     }
 
-    fn recipes(&mut self, text: &str, span: Option<Span>) {
+    pub(super) fn recipes(&mut self, text: &str, span: Option<Span>) {
         let lines = text.lines().filter_map(|line| {
             line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, line)| line))
         });
@@ -120,6 +177,79 @@ impl Walker<'_> {
         }
         if !script.is_empty() {
             self.child_script(&script, span, Stream::caller());
+        }
+    }
+
+    /// Notes libraries, plug-ins, scripts and sets of options that an option has the program run:
+    /// from a temporary folder, or native code from anywhere but the system.
+    pub(super) fn loads_code(
+        &mut self,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
+        for value in args.values(program.map_or(&[][..], |program| program.loads)) {
+            let tags = place::locate(&value.text, &self.scene_now());
+            let unseen = tags.has(Tag::Temp) && value.is_known() && !self.made_here(&value.text);
+            if unseen {
+                self.note(Fact::new(FactKind::TempProgram, value.text.clone()).at(value.span));
+            }
+        }
+        let mut previous = "";
+        for word in args.words() {
+            if word.text == "-wrapper"
+                || self.is_native_code(previous, &word.text)
+                || self.is_own_tool(&word.text)
+            {
+                let fact = Fact::new(FactKind::ShellEscape, place::shown(&word.text));
+                self.note(fact.at(word.span.or(span)));
+            }
+            self.loads_from_temp(previous, word);
+            previous = &word.text;
+        }
+    }
+
+    /// `-fplugin=./x.so`, `--load-module ./x.so`: a library that an option for code names.
+    fn is_native_code(&self, previous: &str, word: &str) -> bool {
+        const NATIVE: &[&str] = &["so", "dylib", "dll", "node", "ko"];
+        const NAMES: &[&str] =
+            &["plugin", "load", "agent", "preload", "module", "extension", "engine"];
+        let (option, value) = match word.split_once(['=', ':']) {
+            Some((option, value)) if option.starts_with('-') => (option, value),
+            _ => (previous, word),
+        };
+        option.starts_with('-')
+            && NAMES.iter().any(|name| option.to_ascii_lowercase().contains(name))
+            && NATIVE.iter().any(|ending| super::source::ends_in(value, ending))
+            && value.contains('/')
+            && !place::locate(value, &self.scene_now()).has(Tag::System)
+    }
+
+    /// `-C linker=./x`, `--config 'build.rustc-wrapper="./x"'`: a tool that is not the system's.
+    fn is_own_tool(&self, word: &str) -> bool {
+        let Some((setting, tool)) = word.split_once('=') else { return false };
+        let setting = setting.trim();
+        let tool = tool.trim().trim_matches(['"', '\'']);
+        ["linker", "wrapper", "runner"].iter().any(|end| setting.ends_with(end))
+            && tool.contains('/')
+            && !place::locate(tool, &self.scene_now()).has(Tag::System)
+    }
+
+    fn loads_from_temp(&mut self, previous: &str, word: &Arg) {
+        let Some((before, path)) =
+            word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
+        else {
+            return;
+        };
+        let option = before.trim_end_matches(['=', ':', '"', '\'', ',']);
+        let loads = LOADS
+            .iter()
+            .any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
+        let is_code =
+            CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
+        let named = word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');
+        if loads || (is_code && named) {
+            self.note(Fact::new(FactKind::TempProgram, path).at(word.span));
         }
     }
 }

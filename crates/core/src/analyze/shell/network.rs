@@ -232,11 +232,15 @@ impl Walker<'_> {
                 .any(|word| word.text.starts_with("--delete") || word.text == "--del")
         {
             self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
+        } else if name == "rclone" && args.operand(0) == Some("sync") && !sources.is_empty() {
+            self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
         } else if name == "rsync" {
             for source in sources {
                 self.note_path(FactKind::Read, source, Tags::NONE);
             }
-            self.note_path(FactKind::Write, target, Tags::NONE);
+            let whole = args.has_any(&["-a", "--archive", "-r", "--recursive"]);
+            let tags = if whole { Tags::of(&[Tag::Recursive]) } else { Tags::NONE };
+            self.note_path(FactKind::Write, target, tags);
             if args.has("--remove-source-files") {
                 for source in sources {
                     self.note_path(FactKind::Move, source, Tags::of(&[Tag::Many]));
@@ -368,6 +372,19 @@ impl Walker<'_> {
 
     /// A folder that a program serves to others.
     pub(super) fn serves(&mut self, name: &str, args: &Arguments<'_>) {
+        const ROOTS: &[&str] =
+            &["--root", "-r", "--path", "--base-path", "-h", "--dir", "--directory", "-d"];
+        let named = ["httpd", "http-server", "webfsd", "miniserve", "dufs", "ftpd", "file-server"];
+        let first = args.operand(0).unwrap_or_default();
+        let is_server = named.iter().any(|part| name.contains(part) || first == *part)
+            || matches!((name, first), ("serve" | "twistd", _) | ("git", "daemon") | (_, "serve"));
+        if is_server {
+            let mut folders = args.values(ROOTS);
+            folders.extend(args.operands().iter().map(|word| (*word).clone()));
+            for folder in folders.iter().filter(|word| word.text.starts_with(['/', '~'])) {
+                self.note_path(FactKind::Serve, folder, Tags::NONE);
+            }
+        }
         let serves = match name {
             "php" => args.has("-S"),
             _ => args.values(&["-m"]).iter().any(|module| module.text == "http.server"),

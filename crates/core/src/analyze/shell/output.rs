@@ -5,7 +5,7 @@ use super::expand::taint_of;
 use super::value::{Arg, Stream};
 use super::{Walker, network};
 use crate::analyze::UNKNOWN;
-use crate::fact::{Tag, Tags};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 
 /// One text after the other.
@@ -43,7 +43,14 @@ impl Walker<'_> {
             "base64" | "base32" | "xxd" | "openssl" | "uudecode" | "basenc" | "gunzip" | "zcat"
             | "gzip" | "bzip2" | "xz" | "zstd" | "rev" | "tr" | "hex" | "uncompress"
             | "ascii2uni" | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => {
-                decode(name, args, stdin)
+                let file = args.operands().first().filter(|file| {
+                    file.text != "-"
+                        && matches!(name, "base64" | "base32" | "basenc" | "xxd" | "rev")
+                });
+                match file {
+                    Some(file) => decode(name, args, &self.content_of(file)),
+                    None => decode(name, args, stdin),
+                }
             }
             "pwd" => self.cwd().map_or_else(
                 || Stream::unknown(Tags::NONE),
@@ -74,7 +81,18 @@ impl Walker<'_> {
                 || Stream::unknown(Tags::NONE),
                 |workspace| Stream::known(workspace.to_owned(), Tags::NONE),
             ),
+            "printenv"
+                if args
+                    .operands()
+                    .iter()
+                    .any(|name| super::parameter::names_a_secret(&name.text)) =>
+            {
+                Stream::unknown(Tags::of(&[Tag::Secret]))
+            }
             "env" | "printenv" | "set" | "export" if args.operands().is_empty() => {
+                if self.state.secrets_sourced {
+                    self.note(Fact::new(FactKind::SecretShow, "variables read from a file"));
+                }
                 Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret]))
             }
             "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp"

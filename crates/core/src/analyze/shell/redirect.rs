@@ -43,7 +43,7 @@ impl Walker<'_> {
                 }
             }
         }
-        for target in &targets {
+        for target in targets.iter().filter(|target| target.kind != FactKind::Fetch) {
             self.note_path(target.kind, &target.path, Tags::NONE);
         }
         let out = run(self, stdin);
@@ -52,6 +52,10 @@ impl Walker<'_> {
             if target.takes_output
                 && let Some(out) = left.take()
             {
+                if target.kind == FactKind::Fetch {
+                    self.sends_stream(&out, target.path.span);
+                    continue;
+                }
                 self.empties(&target.path, target.kind, &out);
                 self.wrote(&target.path, out, target.kind);
             }
@@ -62,19 +66,11 @@ impl Walker<'_> {
     /// Notes a file that is overwritten with nothing, if it is of a kind that people work on and the
     /// script has not made it.
     pub(super) fn empties(&mut self, path: &Arg, kind: FactKind, out: &Stream) {
-        const WORK: &[&str] = &[
-            "rs", "py", "js", "ts", "tsx", "jsx", "go", "c", "h", "cc", "cpp", "hpp", "java", "kt",
-            "rb", "php", "pl", "sh", "swift", "scala", "cs", "ex", "hs", "ml", "lua", "r", "sql",
-            "tex", "doc", "docx", "odt", "xls", "xlsx", "ods", "ppt", "pptx", "odp", "pdf", "html",
-            "css", "vue", "ipynb", "db", "sqlite", "psd", "svg", "jpg", "jpeg", "png", "mp3",
-            "mp4", "mov", "wav", "kdbx", "toml", "yaml", "yml",
-        ];
         let text = &path.text;
         let name = crate::place::base_name(text);
-        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         let tags = crate::place::locate(text, &self.scene_now());
         let holds_work = path.glob
-            || (ending.is_some_and(|ending| WORK.contains(&ending))
+            || (crate::place::is_work(name)
                 && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
         let is_empty = out.text.as_deref() == Some("") && kind == FactKind::Write;
@@ -124,6 +120,9 @@ impl Walker<'_> {
                 FactKind::ReverseShell
             };
             self.note(Fact::new(kind, address).at(arg.span));
+            if kind == FactKind::Fetch {
+                targets.push(Target { path: arg, kind, takes_output: true });
+            }
             return None;
         }
         let takes_output = redirect.fd.is_none_or(|fd| fd == 1);

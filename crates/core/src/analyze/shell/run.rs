@@ -229,8 +229,13 @@ impl Walker<'_> {
             };
             let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
             self.floor(&name, &words, &Stream::caller());
+            self.protected_among(&name, &words, self.analysis.facts.len(), whole_span(&args));
+            let all = Arguments::new(args.get(1..).unwrap_or_default(), program);
+            self.named_by_lists(&name, &all);
+            self.covered_by_sandbox(&name, args.get(1..).unwrap_or_default());
             match inner {
                 Inner::Command { args, tags, stdin } => {
+                    self.deceives_ours(&name, &args);
                     self.wrapped += 1;
                     let out = self.with_tags(tags, |walker| walker.run(args, stdin));
                     self.wrapped -= 1;
@@ -363,6 +368,10 @@ impl Walker<'_> {
         let carried = self.carried(&name, &arguments, stdin);
         self.effects(&name, program, &arguments, asks_help, span);
         self.put_down(carried);
+        if !asks_help {
+            self.loses(&name, program, &arguments, stdin, span);
+            self.runs_project_files(&name, &arguments, span);
+        }
         self.about_the_guard(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
         // No program has such a name: some wrapper takes a whole command in one word.
@@ -377,8 +386,9 @@ impl Walker<'_> {
         }
         self.sends_input(&name, &arguments, stdin, span);
         if !arguments.words().is_empty() {
-            self.whatever_the_program(&name, &arguments, span);
+            self.whatever_the_program(&name, program, &arguments, span);
         }
+        self.sends_words(&name, program, &arguments, stdin, span);
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
@@ -388,11 +398,17 @@ impl Walker<'_> {
     }
 
     /// Notes what words mean for every program.
-    fn whatever_the_program(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+    fn whatever_the_program(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
         self.sends_to_address(name, args);
         self.sends_in_names(name, args);
         self.serves(name, args);
-        self.loads_from_temp(args);
+        self.loads_code(program, args, span);
         self.secret_verbs(name, args, span);
     }
 
@@ -404,6 +420,9 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Stream {
+        if let Some(out) = self.stands_in(name, program, arguments, stdin, span) {
+            return out;
+        }
         if let Some(out) = self.special(name, arguments, stdin, span) {
             return out;
         }
@@ -422,59 +441,6 @@ impl Walker<'_> {
             && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
         {
             self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
-        }
-    }
-
-    /// A library, plug-in, script or set of options that an option names in a temporary folder.
-    fn loads_from_temp(&mut self, args: &Arguments<'_>) {
-        const CODE: &[&str] = &[
-            ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm",
-            ".node", ".cmake", ".gradle", ".mk", ".spec", ".specs",
-        ];
-        const LOADS: &[&str] = &[
-            "-specs",
-            "-B",
-            "-wrapper",
-            "-fplugin",
-            "linker",
-            "rustc-wrapper",
-            "--run_under",
-            "-toolexec",
-            "-exec",
-            "-javaagent",
-            "-agentpath",
-            "--plugin",
-            "--load",
-            "-load",
-            "-P",
-            "--init-script",
-            "--rsh-command",
-            "--script",
-            "--filter",
-            "@",
-            "-I",
-            "--require",
-        ];
-        let words = args.words();
-        for (at, word) in words.iter().enumerate() {
-            let Some((before, path)) =
-                word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
-            else {
-                continue;
-            };
-            let previous = at.checked_sub(1).and_then(|at| words.get(at));
-            let previous = previous.map_or("", |word| word.text.as_str());
-            let option = before.trim_end_matches(['=', ':', '"', '\'', ',']);
-            let loads = LOADS
-                .iter()
-                .any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
-            let is_code =
-                CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
-            let named =
-                word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');
-            if loads || (is_code && named) {
-                self.note(Fact::new(FactKind::TempProgram, path).at(word.span));
-            }
         }
     }
 
@@ -508,7 +474,7 @@ impl Walker<'_> {
                 self.permissions(name, args);
                 None
             }
-            "crontab" => {
+            "crontab" | "incrontab" | "fcrontab" | "dcrontab" => {
                 self.crontab(args, stdin, span);
                 None
             }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) links: BTreeMap<String, String>,
     /// What open descriptors are read from.
     pub(super) descriptors: BTreeMap<i32, Stream>,
+    /// Whether a file of secrets has been read into variables.
+    pub(super) secrets_sourced: bool,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }

@@ -260,7 +260,14 @@ impl Walker<'_> {
             }
             command = with_placed(&command, &mark, &first.cloned().unwrap_or_default());
         } else {
-            let inputs = given.unwrap_or_else(|| words_of(stdin));
+            let by_zero = options.iter().take(own).any(|option| {
+                matches!(option.text.as_str(), "-0" | "--null" | "-d" | "--delimiter")
+                    || (option.text.starts_with('-') && option.text.ends_with('0'))
+            });
+            let inputs = given.unwrap_or_else(|| match by_zero {
+                true => lines_of(stdin),
+                false => words_of(stdin),
+            });
             if stdin.text.is_none() {
                 // There may be nothing to add: then the command runs as it stands.
                 let plain = command.clone();

@@ -8,6 +8,7 @@ use crate::action::Language;
 use crate::analyze::code::script::api::Effect;
 use crate::analyze::code::script::value::{Marks, Shape, Storage, Thing, Value};
 use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
 use crate::verdict::Span;
 
 mod value;
@@ -26,6 +27,24 @@ impl Runner<'_> {
             .or_else(|| self.on_network(effect, args, span))
             .or_else(|| self.on_values(effect, args))
             .unwrap_or_else(|| self.on_others(effect, name, args, span))
+    }
+
+    /// Notes files of work that are left without their content.
+    pub(super) fn emptied(&mut self, path: &Value, span: Option<Span>) {
+        for choice in path.choices() {
+            let (Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text))) =
+                &choice.shape
+            else {
+                continue;
+            };
+            let tags = self.located(text);
+            let is_own = tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
+                && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp]));
+            let is_work = place::is_work(place::base_name(text)) || choice.has(Marks::WALKED);
+            if is_own && is_work && !self.written.contains_key(text.as_str()) {
+                self.fact(FactKind::Empty, &place::shown(text), tags, span);
+            }
+        }
     }
 
     fn on_files(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
@@ -51,6 +70,10 @@ impl Runner<'_> {
                 return Some(content);
             }
             Effect::Write => {
+                // `truncate(path, 0)` in all its spellings.
+                if matches!(args.at(1).shape, Shape::Number(0)) || args.count() == 1 {
+                    self.emptied(&args.at(0), span);
+                }
                 self.write(FactKind::Write, &args.at(0), &args.at(1), span);
                 self.call_back(args, &Value::unknown());
                 return Some(Self::handle_of(&args.at(0)));

@@ -115,6 +115,9 @@ impl Runner<'_> {
         span: Option<Span>,
     ) {
         self.touch(kind, path, Tags::NONE, span);
+        if kind == FactKind::Write && content.known_text().is_some_and(|text| text.is_empty()) {
+            self.emptied(path, span);
+        }
         self.remember(path, content);
     }
 

@@ -1,0 +1,263 @@
+//! Files that lose their content without being deleted: overwritten with nothing, emptied by an
+//! editor, hidden under a mount.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::Program;
+use super::value::{Arg, Stream};
+use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
+use crate::verdict::Span;
+
+/// Files that hold nothing, or nothing of use.
+const NOTHING: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
+
+/// Commands of editors that leave no line, written without blanks.
+const DELETES_ALL: &[&str] = &[
+    "%d",
+    "%delete",
+    "%d_",
+    "1,$d",
+    "1,$delete",
+    "0,$d",
+    ",d",
+    "g/./d",
+    "g/^/d",
+    "g/.*/d",
+    "%s/.*//",
+    "%s/.*//g",
+    "normggdG",
+    "normalggdG",
+    "norm!ggdG",
+    "normal!ggdG",
+];
+
+/// Statements for every line that leave nothing of it, written without blanks.
+const ERASES_LINES: &[&str] = &[
+    "",
+    "s/.*//",
+    "s/.*//s",
+    "s/.*//g",
+    "s/.*//gs",
+    "s/.*//sg",
+    "s/.+//",
+    "s/.+//s",
+    "s/^.*$//",
+    "s/^.*$//s",
+    "$_=''",
+    "$_=\"\"",
+    "undef$_",
+    "$_=undef",
+    "{}",
+    "0",
+    "NR<0",
+    "d",
+    "BEGIN{}",
+];
+
+const EDITORS: &[&str] =
+    &["vim", "vi", "nvim", "ex", "gvim", "rvim", "ed", "red", "vim.tiny", "vim.basic"];
+
+/// Places whose content a mount must not hide.
+const COVERED: Tags = Tags::of(&[
+    Tag::Guard,
+    Tag::AboveGuard,
+    Tag::OwnData,
+    Tag::AboveOwnData,
+    Tag::HomeRoot,
+    Tag::WorkspaceRoot,
+]);
+
+impl Walker<'_> {
+    /// Notes files that a program leaves without what was in them.
+    pub(super) fn loses(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        self.overwritten_with_nothing(name, program, args, stdin);
+        self.emptied_in_place(name, args, stdin, span);
+        self.covered(name, args);
+    }
+
+    /// `sort -o FILE /dev/null`, `uniq /dev/null FILE`, `mv FILE /dev/null`.
+    fn overwritten_with_nothing(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+    ) {
+        let is_nothing = |word: &&Arg| {
+            NOTHING.contains(&word.text.strip_prefix("file://").unwrap_or(&word.text))
+        };
+        let operands = args.operands();
+        if matches!(name, "mv" | "gmv" | "mmv" | "rename")
+            && let Some((last, sources)) = operands.split_last()
+            && is_nothing(last)
+        {
+            for source in sources {
+                self.note_path(FactKind::Delete, source, Tags::NONE);
+            }
+        }
+        let empty_input = !stdin.from_caller && stdin.text.as_deref() == Some("");
+        if !empty_input && !operands.iter().any(|word| is_nothing(word)) {
+            return;
+        }
+        let mut targets = args.values(super::effect::OUTPUTS);
+        for effect in program.map_or(&[][..], |program| program.does) {
+            if effect.fact == FactKind::Write && super::effect::applies(effect, args) {
+                targets.extend(super::effect::targets(effect, args));
+            }
+        }
+        for target in targets.iter().filter(|target| !is_nothing(target)) {
+            self.empties(target, FactKind::Write, &Stream::empty());
+        }
+    }
+
+    /// `ex -sc '%d|x' FILE`, `perl -i -ne '' FILE`, `awk -i inplace '{}' FILE`.
+    fn emptied_in_place(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        let erases = if EDITORS.contains(&name) {
+            let mut commands: Vec<String> =
+                args.values(&["-c", "--cmd"]).into_iter().map(|word| word.text).collect();
+            let plus = args.words().iter().filter_map(|word| word.text.strip_prefix('+'));
+            commands.extend(plus.map(str::to_owned));
+            // `-sc COMMAND`: the letter that takes the command ends the cluster.
+            commands.extend(args.operands().first().map(|word| word.text.clone()));
+            commands.extend(stdin.text.clone().filter(|_| !stdin.from_caller));
+            commands.iter().any(|command| deletes_all(command))
+        } else if matches!(name, "perl" | "ruby") {
+            let text = args.values(&["-e", "-E", "-pe", "-ne", "-pie", "-nie", "-lpe"]);
+            edits_in_place(args) && text.iter().any(|text| erases_lines(&text.text))
+        } else if matches!(name, "awk" | "gawk") {
+            args.values(&["-i"]).iter().any(|library| library.text == "inplace")
+                && args.operands().first().is_some_and(|text| erases_lines(&text.text))
+        } else {
+            false
+        };
+        if !erases {
+            return;
+        }
+        for file in args.operands() {
+            let tags = place::locate(&file.text, &self.scene_now());
+            let is_file = file.glob || place::is_work(place::base_name(&file.text));
+            if is_file && !tags.has(Tag::Temp) && !self.made_here(&file.text) {
+                let shown = place::shown(&file.text);
+                self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(file.span.or(span)));
+            }
+        }
+    }
+
+    /// A mount hides what is in the folder it is put on.
+    fn covered(&mut self, name: &str, args: &Arguments<'_>) {
+        let mounts = matches!(name, "mount" | "bindfs" | "fuse-overlayfs" | "unionfs" | "mergerfs")
+            || name.starts_with("mount.");
+        let targets = match args.operands() {
+            [.., target] if mounts => vec![(*target).clone()],
+            _ => Vec::new(),
+        };
+        let replaces = args.has_any(&["--bind", "--rbind", "-B", "--move", "-M"])
+            || args.values(&["-t", "--types", "-o", "--options"]).iter().any(|value| {
+                value.text.split(',').any(|part| {
+                    matches!(part, "tmpfs" | "ramfs" | "overlay" | "bind" | "rbind" | "loop")
+                })
+            });
+        for target in targets {
+            let tags = place::locate(&target.text, &self.scene_now());
+            if tags.any(COVERED) {
+                self.note_path(FactKind::Move, &target, Tags::NONE);
+            } else if replaces && tags.any(Tags::of(&[Tag::Home, Tag::Workspace])) {
+                let shown = place::shown(&target.text);
+                self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(target.span));
+            }
+        }
+    }
+
+    /// The words of a sandbox that put something else over the guard: `bwrap --tmpfs ~/.claude`.
+    pub(super) fn covered_by_sandbox(&mut self, name: &str, words: &[Arg]) {
+        if !matches!(name, "bwrap" | "firejail" | "unshare" | "systemd-nspawn" | "proot") {
+            return;
+        }
+        for word in words {
+            let path = word.text.rsplit(['=', ':', ',']).next().unwrap_or_default();
+            let tags = place::locate(path, &self.scene_now());
+            let guard = Tags::of(&[Tag::Guard, Tag::AboveGuard, Tag::OwnData]);
+            if path.contains(['/', '~']) && tags.any(guard) && !tags.has(Tag::Root) {
+                self.note_path(FactKind::Move, &word.saying(path), Tags::NONE);
+            }
+        }
+    }
+}
+
+/// Whether an option says that files are changed where they are.
+fn edits_in_place(args: &Arguments<'_>) -> bool {
+    args.has("-i") || args.words().iter().any(|word| word.text.starts_with("-i."))
+}
+
+fn deletes_all(command: &str) -> bool {
+    command.split(['|', '\n']).any(|part| {
+        let part: String = part.chars().filter(|char| !char.is_whitespace()).collect();
+        DELETES_ALL.contains(&part.trim_start_matches(':').trim_end_matches('!'))
+    })
+}
+
+fn erases_lines(text: &str) -> bool {
+    let text: String = text.chars().filter(|char| !char.is_whitespace()).collect();
+    ERASES_LINES.contains(&text.trim_end_matches(';'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Action, Context, Policy, Verdict, judge};
+
+    fn verdict(command: &str) -> Verdict {
+        let context = Context {
+            home: Some("/home/dev".into()),
+            workspace: Some("/home/dev/project".into()),
+            cwd: Some("/home/dev/project".into()),
+            ..Context::default()
+        };
+        let action = Action::Shell { command: command.into(), cwd: None };
+        judge(&action, &Policy::default(), &context).verdict
+    }
+
+    #[test]
+    fn content_is_lost_in_many_ways() {
+        for command in [
+            "sort -o lib/util.rs /dev/null",
+            "sort -o lib/util.rs < /dev/null",
+            "uniq /dev/null lib/util.rs",
+            "mv lib /dev/null",
+            "ex -s -c '%d' -c x lib/util.rs",
+            "ex -sc '1,$d|wq' lib/util.rs",
+            "nvim --headless +%d +wq lib/util.rs",
+            "perl -i -ne '' lib/util.rs",
+            "perl -0777 -pi -e 's/.*//s' lib/*.rs",
+            "awk -i inplace '{}' lib/util.rs",
+            "mount --bind /var/empty lib",
+            "mount -t tmpfs none ~/.claude",
+            "bwrap --bind / / --tmpfs ~/.claude claude",
+        ] {
+            assert!(verdict(command) >= Verdict::Confirm, "{command}");
+        }
+        for command in [
+            "sort -o out.txt in.txt",
+            "grep -n x lib/util.rs /dev/null",
+            "diff /dev/null lib/util.rs",
+            "vim -c 'set nu' lib/util.rs",
+            "awk -i inplace 'NR>1' data.csv",
+        ] {
+            assert_eq!(verdict(command), Verdict::Allow, "{command}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Programs that do the work of another one: `cmake -E rm`, `ruby -run -e rm`, `python -m pip`.
+
+use super::Walker;
+use super::arguments::Arguments;
+use super::catalogue::{self, Code, Program};
+use super::value::{Arg, Stream};
+use crate::fact::{FactKind, Tag, Tags};
+use crate::verdict::Span;
+
+/// Verbs of `cmake -E` and the commands they stand for.
+const CMAKE: &[(&str, &[&str])] = &[
+    ("rm", &["rm"]),
+    ("remove", &["rm"]),
+    ("remove_directory", &["rm", "-r"]),
+    ("copy", &["cp"]),
+    ("copy_directory", &["cp", "-r"]),
+    ("copy_if_different", &["cp"]),
+    ("rename", &["mv"]),
+    ("create_symlink", &["ln", "-s"]),
+    ("create_hardlink", &["ln"]),
+    ("tar", &["tar"]),
+    ("cat", &["cat"]),
+    ("touch", &["touch"]),
+    ("env", &["env"]),
+    ("time", &["time"]),
+    ("chdir", &["env", "-C"]),
+];
+
+/// Functions of Perl's `ExtUtils::Command` and the commands they stand for.
+const EXT_UTILS: &[(&str, &[&str])] = &[
+    ("rm_rf", &["rm", "-rf"]),
+    ("rm_f", &["rm", "-f"]),
+    ("mv", &["mv"]),
+    ("cp", &["cp"]),
+    ("cat", &["cat"]),
+    ("touch", &["touch"]),
+    ("chmod", &["chmod"]),
+];
+
+/// Functions of Ruby's `un`, which are named like their commands.
+const UN: &[&str] = &["rm", "rmdir", "mv", "cp", "ln", "chmod", "install", "touch", "mkdir"];
+
+/// Modules of Python that are programs of their own.
+const MODULES: &[&str] =
+    &["pip", "pytest", "virtualenv", "ansible", "twine", "poetry", "uv", "flask", "django"];
+
+impl Walker<'_> {
+    /// Follows the command that a program stands for; nothing when it stands for none.
+    pub(super) fn stands_in(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Option<Stream> {
+        let words = args.words();
+        match name {
+            "cmake" => self.run_as(CMAKE, after(words, "-E")?, stdin),
+            "perl" if words.iter().any(|word| word.text.contains("ExtUtils::Command")) => {
+                self.run_as(EXT_UTILS, after(words, "-e")?, stdin)
+            }
+            "ruby" if words.iter().any(|word| word.text == "-run" || word.text == "-rune") => {
+                let script = after(words, "-e").or_else(|| after(words, "-rune"))?;
+                self.un(script, stdin)
+            }
+            "python" | "python2" | "python3" | "pypy" | "pypy3" => {
+                self.python_program(args, stdin, span)
+            }
+            "mvn" | "mvnw" => {
+                let value = |option| args.value(&[option]).map(|value| value.text);
+                let program = value("-Dexec.executable")?;
+                let line = format!("{program} {}", value("-Dexec.args").unwrap_or_default());
+                Some(self.child_script(&line, span, stdin.clone()))
+            }
+            "npm" | "pnpm" | "yarn" => self.set_scripts(args, span),
+            "git" | "grep" | "rg" | "ag" | "find" | "ls" | "echo" | "printf" | "test" => None,
+            _ if program.is_none_or(|program| program.runs.is_none()) => {
+                self.after_dashes(words, stdin)
+            }
+            _ => None,
+        }
+    }
+
+    /// `npm pkg set scripts.test='…'`: a command that is kept to be run.
+    fn set_scripts(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Option<Stream> {
+        let scripts = args.operands().iter().filter(|word| word.text.starts_with("scripts."));
+        let lines: Vec<_> =
+            scripts.filter_map(|word| word.text.split_once('=')).map(|(_, line)| line).collect();
+        if args.operand(0) == Some("pkg") {
+            for line in lines {
+                self.child_script(line, span, Stream::caller());
+            }
+        }
+        None
+    }
+
+    /// Runs the command that the first of these words stands for.
+    fn run_as(
+        &mut self,
+        verbs: &[(&str, &[&str])],
+        words: &[Arg],
+        stdin: &Stream,
+    ) -> Option<Stream> {
+        let (verb, rest) = words.split_first()?;
+        let (_, command) = verbs.iter().find(|(known, _)| *known == verb.text)?;
+        let mut line: Vec<_> = command.iter().map(|word| verb.saying((*word).to_owned())).collect();
+        line.extend(rest.iter().cloned());
+        Some(self.run(line, stdin.clone()))
+    }
+
+    /// `ruby -run -e rm -- -rf x`, `ruby -run -e httpd folder`.
+    fn un(&mut self, words: &[Arg], stdin: &Stream) -> Option<Stream> {
+        let (verb, rest) = words.split_first()?;
+        let rest = match rest {
+            [dashes, rest @ ..] if dashes.text == "--" => rest,
+            rest => rest,
+        };
+        if verb.text == "httpd" {
+            for folder in rest.iter().filter(|word| !word.text.starts_with('-')) {
+                self.note_path(FactKind::Serve, folder, Tags::NONE);
+            }
+            return Some(Stream::empty());
+        }
+        UN.contains(&verb.text.as_str()).then(|| {
+            let mut line = vec![verb.clone()];
+            line.extend(rest.iter().cloned());
+            self.run(line, stdin.clone())
+        })
+    }
+
+    /// `python -m MODULE …` where the module is a program of its own.
+    fn python_program(
+        &mut self,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Option<Stream> {
+        let asks = |source: &Arg| {
+            ["breakpoint(", "interact(", "input(", "stdin", "set_trace("]
+                .iter()
+                .any(|call| source.text.contains(call))
+        };
+        if let Some(text) = stdin.text.clone().filter(|_| !stdin.from_caller)
+            && args.values(&["-c"]).iter().any(asks)
+        {
+            self.floor_of(&text, span);
+        }
+        let module = args.value(&["-m"])?;
+        let words = after(args.words(), "-m")?;
+        let rest = words.get(1..).unwrap_or_default();
+        let inner = Arguments::new(rest, None);
+        match module.text.as_str() {
+            known if MODULES.contains(&known) => Some(self.run(words.to_vec(), stdin.clone())),
+            "zipfile" | "tarfile" => {
+                self.python_archive(&inner);
+                Some(Stream::empty())
+            }
+            "venv" if inner.has("--clear") => {
+                for folder in inner.operands() {
+                    self.note_path(FactKind::Delete, folder, Tags::of(&[Tag::Recursive]));
+                }
+                Some(Stream::empty())
+            }
+            "json.tool" => {
+                if let [_, .., target] = inner.operands() {
+                    self.note_path(FactKind::Write, target, Tags::NONE);
+                }
+                None
+            }
+            "sqlite3" => {
+                let statement = inner.operands().get(1)?;
+                let content = Stream::known(statement.text.clone(), statement.taint);
+                Some(self.run_text(Code::Sql, &content, statement.span.or(span), stdin))
+            }
+            "code" | "asyncio" | "idlelib" | "IPython" | "pdb" if !stdin.from_caller => {
+                Some(self.run_text(Code::Python, stdin, span, &Stream::empty()))
+            }
+            "pyftpdlib" | "uploadserver" | "RangeHTTPServer" | "wsgidav" => {
+                for folder in inner.values(&["-d", "--directory", "-r", "--root"]) {
+                    self.note_path(FactKind::Serve, &folder, Tags::NONE);
+                }
+                None
+            }
+            own => self.own_module(own, stdin, span),
+        }
+    }
+
+    /// `python -m zipfile -e ARCHIVE FOLDER`, `python -m tarfile -c ARCHIVE FILE…`.
+    fn python_archive(&mut self, args: &Arguments<'_>) {
+        let creates = args.has_any(&["-c", "--create"]);
+        let unpacks = args.has_any(&["-e", "--extract"]);
+        let Some((archive, rest)) = args.operands().split_first() else { return };
+        if creates {
+            self.note_path(FactKind::Write, archive, Tags::NONE);
+        }
+        for path in rest {
+            if unpacks {
+                self.note_path(FactKind::Write, path, Tags::of(&[Tag::Recursive]));
+            } else if creates {
+                self.note_path(FactKind::Read, path, Tags::of(&[Tag::Recursive]));
+            }
+        }
+    }
+
+    /// A module that this very script has written.
+    pub(super) fn own_module(
+        &mut self,
+        module: &str,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) -> Option<Stream> {
+        let file = Arg { span, ..Arg::literal(format!("{}.py", module.replace('.', "/"))) };
+        if !self.made_here(&file.text) {
+            return None;
+        }
+        let content = self.content_of(&file);
+        Some(self.run_text(Code::Python, &content, span, stdin))
+    }
+
+    /// `sometool --option -- rm x`: what stands behind the dashes is a command when it begins with
+    /// a program that does something.
+    fn after_dashes(&mut self, words: &[Arg], stdin: &Stream) -> Option<Stream> {
+        let command = after(words, "--")?;
+        let first = command.first()?;
+        let program = catalogue::program(&first.text)?;
+        let acts = program.wraps.is_some()
+            || program.runs.is_some()
+            || program.does.iter().any(|effect| effect.fact != FactKind::Read);
+        acts.then(|| self.run(command.to_vec(), stdin.clone()))
+    }
+}
+
+/// The words behind this one.
+fn after<'w>(words: &'w [Arg], mark: &str) -> Option<&'w [Arg]> {
+    let at = words.iter().position(|word| word.text == mark)?;
+    words.get(at + 1..).filter(|rest| !rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Action, Context, Policy, Verdict, judge};
+
+    fn verdict(command: &str) -> Verdict {
+        let context = Context {
+            home: Some("/home/dev".into()),
+            workspace: Some("/home/dev/project".into()),
+            cwd: Some("/home/dev/project".into()),
+            ..Context::default()
+        };
+        let action = Action::Shell { command: command.into(), cwd: None };
+        judge(&action, &Policy::default(), &context).verdict
+    }
+
+    #[test]
+    fn the_command_that_is_stood_for_is_judged() {
+        for command in [
+            "cmake -E rm -rf /",
+            "cmake -E env rm -rf /",
+            "ruby -run -e rm -- -rf /",
+            "perl -MExtUtils::Command -e rm_rf /",
+        ] {
+            assert_eq!(verdict(command), Verdict::Block, "{command}");
+        }
+        for command in [
+            "cmake -E remove_directory lib",
+            "python3 -m pip install git+https://example.com/x.git",
+            "python3 -m tarfile -e x.tar ~",
+            "python3 -m zipfile -c x.zip ~/.ssh",
+            "python3 -m sqlite3 app.db 'drop table users'",
+            "ruby -run -e httpd ~",
+            "sometool -j4 -- rm -rf lib",
+        ] {
+            assert!(verdict(command) >= Verdict::Confirm, "{command}");
+        }
+        for command in [
+            "cmake -E make_directory out",
+            "cmake -E copy a b",
+            "python3 -m json.tool a.json",
+            "python3 -m venv .venv",
+            "python3 -m pip install requests",
+            "sometool -- ls",
+        ] {
+            assert!(verdict(command) < Verdict::Confirm, "{command}");
+        }
+    }
+}
