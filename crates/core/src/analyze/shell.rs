@@ -25,13 +25,16 @@ mod inline;
 mod interpreter;
 mod loader;
 mod network;
+mod origin;
 mod output;
 mod parameter;
 mod plain;
 mod powershell;
 mod process;
+pub(crate) mod reach;
 mod redirect;
 mod remote;
+pub(crate) mod role;
 mod run;
 mod sed;
 mod source;
@@ -115,6 +118,8 @@ struct Walker<'a> {
     is_floor: bool,
     /// Texts that were read so.
     floor_reads: usize,
+    /// Conditions, matches and events that what is seen depends on.
+    conditions: u32,
 }
 
 impl<'a> Walker<'a> {
@@ -135,6 +140,7 @@ impl<'a> Walker<'a> {
             wrapped: 0,
             is_floor: false,
             floor_reads: 0,
+            conditions: 0,
         }
     }
 
@@ -257,6 +263,7 @@ impl<'a> Walker<'a> {
     fn note(&mut self, fact: Fact) {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
+        let fact = Fact { origin: self.origin(), ..fact };
         let facts = &mut self.analysis.facts;
         // Past the bound only what may be a hard block is still news: it must not drown.
         let grave = fact.kind == FactKind::ForkBomb || fact.tags.any(GRAVE);
@@ -276,7 +283,8 @@ impl<'a> Walker<'a> {
             && kind != FactKind::Link
         {
             let tags = tags.and(place::locate(&real, &self.scene_now()));
-            self.note(Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span));
+            let fact = Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span);
+            self.perhaps(|walker| walker.note(fact));
         }
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
         // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.

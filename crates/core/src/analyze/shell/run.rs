@@ -229,10 +229,15 @@ impl Walker<'_> {
             };
             let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
             self.floor(&name, &words, &Stream::caller());
+            self.written_by_option(&words, self.analysis.facts.len());
             match inner {
                 Inner::Command { args, tags, stdin } => {
                     self.wrapped += 1;
-                    let out = self.with_tags(tags, |walker| walker.run(args, stdin));
+                    let appends = wrap.appends;
+                    let out = self.with_tags(tags, |walker| match appends {
+                        true => walker.perhaps(|walker| walker.run(args, stdin)),
+                        false => walker.run(args, stdin),
+                    });
                     self.wrapped -= 1;
                     return out;
                 }
@@ -383,7 +388,8 @@ impl Walker<'_> {
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
         let words = args.into_iter().skip(1).map(|arg| arg.text).collect();
-        self.analysis.commands.push(Invocation { program: name, words, operands, span });
+        let origin = self.origin();
+        self.analysis.commands.push(Invocation { program: name, words, operands, span, origin });
         out
     }
 
