@@ -1,4 +1,4 @@
-//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon` and `profiles` into static tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles` and `reach` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -25,6 +25,8 @@ mod lexicon;
 mod lookup;
 #[path = "build/profiles.rs"]
 mod profiles;
+#[path = "build/reach.rs"]
+mod reach;
 #[path = "src/row.rs"]
 pub mod row;
 #[path = "build/rules.rs"]
@@ -36,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=catalogue");
     println!("cargo::rerun-if-changed=guarded");
     println!("cargo::rerun-if-changed=lexicon");
+    println!("cargo::rerun-if-changed=reach");
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
@@ -47,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(out.join("catalogue.rs"), catalogue::generate(Path::new("catalogue"))?)?;
     fs::write(out.join("guarded.rs"), guarded::generate(Path::new("guarded"))?)?;
     fs::write(out.join("lexicon.rs"), lexicon::generate(Path::new("lexicon"))?)?;
+    fs::write(out.join("reach.rs"), reach::generate(Path::new("reach"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
     Ok(())
 }

@@ -6,7 +6,10 @@
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 
-use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
+use countersign_core::{
+    Action, Context, Effects, Judgement, JudgementWithEffects, Policy, Verdict, effects, judge,
+    judge_with_effects,
+};
 
 use crate::facts::{self, Touched};
 use crate::show::one_line;
@@ -33,6 +36,30 @@ pub(crate) fn judge_plainly(
     context: &Context,
 ) -> Result<Judgement, Panicked> {
     guarded(|| judge(action, policy, context))
+}
+
+/// The same, and what the action would touch.
+///
+/// # Errors
+/// Judging panicked.
+pub(crate) fn judge_and_tell(
+    action: &Action,
+    policy: &Policy,
+    context: &Context,
+) -> Result<JudgementWithEffects, Panicked> {
+    guarded(|| judge_with_effects(action, policy, context))
+}
+
+/// Says what an action would touch, for those who are shown it.
+///
+/// # Errors
+/// Looking at it panicked.
+pub(crate) fn effects_of(
+    action: &Action,
+    policy: &Policy,
+    context: &Context,
+) -> Result<Effects, Panicked> {
+    guarded(|| effects(action, policy, context))
 }
 
 /// Looks at the paths an action touches, adds what it finds to the context, and judges.

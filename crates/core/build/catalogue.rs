@@ -69,6 +69,9 @@ struct Effect {
     recursive: OneOrMany,
     forced: OneOrMany,
     tags: Vec<String>,
+    /// The thing's name, where it is made of the word: `{}` is the word, `{stem}` the word without its
+    /// ending.
+    named: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -167,7 +170,7 @@ fn effect(effect: &Effect) -> String {
     };
     format!(
         "Effect {{ fact: FactKind::{}, on: {slot}, sub: {}, when: {}, unless: {}, recursive: {}, \
-         forced: {}, tags: {} }}",
+         forced: {}, tags: {}, named: {:?} }}",
         camel(&effect.fact),
         strs(&effect.sub),
         strs(&effect.when),
@@ -175,6 +178,7 @@ fn effect(effect: &Effect) -> String {
         strs(effect.recursive.words()),
         strs(effect.forced.words()),
         tags(&effect.tags),
+        effect.named,
     )
 }
 

@@ -2,7 +2,9 @@
 //!
 //! An analyzer never decides and never fails: what it cannot understand is a fact of its own.
 
-use crate::fact::Fact;
+use std::sync::Arc;
+
+use crate::fact::{Fact, Origin};
 use crate::verdict::Span;
 
 pub mod applescript;
@@ -39,6 +41,8 @@ pub struct Invocation {
     pub operands: Vec<usize>,
     /// Where in the action's text.
     pub span: Option<Span>,
+    /// Under which circumstances; known only where effects are shown.
+    pub origin: Option<Arc<Origin>>,
 }
 
 /// Stands for the part of a word that could not be worked out.

@@ -1,173 +1,344 @@
-//! What an action would touch: which files, which hosts, whom. For a person who decides.
+//! What an action would touch: files, programs, other machines, processes. For a person or a
+//! program that wants to know more than the verdict.
+//!
+//! Nothing here decides anything. Effects are gathered from the facts, from the action itself and
+//! from the words of its commands; what could not be followed is told beside them.
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use url::Url;
 
 use crate::action::Action;
+use crate::analyze::{Analysis, UNKNOWN, shell};
 use crate::context::Context;
-use crate::fact::{Fact, FactKind};
-use crate::judge::facts;
-use crate::place::Scene;
+use crate::fact::Fact;
+use crate::judge::analysis;
+use crate::place::{Detail, Scene, UNKNOWN_HOME};
 use crate::policy::Policy;
+use crate::redact::redact;
 
-/// One way in which an action would touch things, and which things.
+pub(crate) mod direct;
+pub(crate) mod from_fact;
+
+/// A way of touching something, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EffectKind {
+    /// It is gone afterwards.
+    Delete,
+    /// It is somewhere else afterwards.
+    Move,
+    /// It is made or changed; also its rights and owner.
+    Write,
+    /// Data leave the machine.
+    Send,
+    /// Another machine is spoken to.
+    Connect,
+    /// A program is run.
+    Execute,
+    /// A process, a service or a job is told to end or to do something else.
+    Signal,
+    /// Its content is looked at.
+    Read,
+}
+
+impl EffectKind {
+    /// Every one, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::Delete,
+        Self::Move,
+        Self::Write,
+        Self::Send,
+        Self::Connect,
+        Self::Execute,
+        Self::Signal,
+        Self::Read,
+    ];
+
+    /// The word used in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Move => "move",
+            Self::Write => "write",
+            Self::Send => "send",
+            Self::Connect => "connect",
+            Self::Execute => "execute",
+            Self::Signal => "signal",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// How sure an effect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// It depends on a condition, on what a pattern finds, or on a program nobody described.
+    Possible,
+    /// It happens when the action runs to its end.
+    Certain,
+}
+
+/// One thing that an action would touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
-    /// A kind of fact, such as `delete`; or `host`, or `recipient`.
-    pub what: String,
-    /// The things, as they are written in the action.
-    pub things: Vec<String>,
-    /// How many there are beyond those.
-    pub more: usize,
+    /// What happens to it.
+    pub effect: EffectKind,
+    /// The path, host, program or process, with secrets masked.
+    pub target: String,
+    /// How sure that is.
+    pub certainty: Certainty,
 }
 
-/// Nobody reads more, and the whole action stands beside it.
-const MOST_THINGS: usize = 50;
+impl Effect {
+    pub(crate) fn new(effect: EffectKind, target: impl Into<String>, certainty: Certainty) -> Self {
+        Self { effect, target: target.into(), certainty }
+    }
 
-/// The kinds of facts that say what is touched; the others say how, which is the findings' part.
-const TOUCHING: &[FactKind] = &[
-    FactKind::Delete,
-    FactKind::Write,
-    FactKind::Append,
-    FactKind::Create,
-    FactKind::Move,
-    FactKind::Link,
-    FactKind::Chmod,
-    FactKind::Chown,
-    FactKind::Read,
-    FactKind::Send,
-    FactKind::Fetch,
-    FactKind::RemoteDelete,
-    FactKind::Schedule,
-    FactKind::Account,
-    FactKind::Kill,
-    FactKind::SqlDrop,
-    FactKind::SqlTruncate,
-    FactKind::SqlEveryRow,
-    FactKind::SqlDelete,
-    FactKind::SqlWrite,
-];
+    pub(crate) fn certain(effect: EffectKind, target: impl Into<String>) -> Self {
+        Self::new(effect, target, Certainty::Certain)
+    }
 
-/// Parameters that name whom something goes to.
-const RECIPIENTS: &[&str] =
-    &["to", "cc", "bcc", "recipient", "recipients", "attendees", "invitees", "assignee", "channel"];
+    pub(crate) fn possible(effect: EffectKind, target: impl Into<String>) -> Self {
+        Self::new(effect, target, Certainty::Possible)
+    }
+}
+
+/// Everything that an action would touch, as far as it can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Effects {
+    /// What happens to what, the gravest first; each thing once for each way.
+    pub effects: Vec<Effect>,
+    /// What could not be followed; empty when everything could.
+    pub opaque: Vec<String>,
+    /// How many more effects there are than the list holds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_effects: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// Things of one kind. Nobody reads more, and the whole action stands beside them.
+const MOST_OF_A_KIND: usize = 50;
+/// Letters of one thing.
+const MOST_LETTERS: usize = 300;
+/// Texts about what could not be followed.
+const MOST_OPAQUE: usize = 20;
 
 /// Says what an action would touch.
 #[must_use]
-pub fn effects(action: &Action, policy: &Policy, context: &Context) -> Vec<Effect> {
-    let facts = facts(action, policy, context);
-    let of_kind = |kind: &FactKind| {
-        let things = facts.iter().filter(|fact| fact.kind == *kind);
-        effect(kind.name(), things.map(|fact| thing(fact, context)))
+pub fn effects(action: &Action, policy: &Policy, context: &Context) -> Effects {
+    Effects::of(action, &analysis(action, policy, context, Detail::Circumstances), context)
+}
+
+impl Effects {
+    /// What was seen of an action, as effects.
+    pub(crate) fn of(action: &Action, analysis: &Analysis, context: &Context) -> Self {
+        let mut gathered = Gathered::default();
+        for effect in direct::effects(action) {
+            gathered.add(effect);
+        }
+        for fact in &analysis.facts {
+            from_fact::effects(fact).into_iter().for_each(|effect| gathered.add(effect));
+            gathered.opaque(from_fact::opaque(fact));
+        }
+        let written = |path: &str| is_written(&analysis.facts, path);
+        let named: HashMap<&str, ()> =
+            analysis.facts.iter().map(|fact| (fact.subject.as_str(), ())).collect();
+        for command in &analysis.commands {
+            let is_known = |path: &str| named.contains_key(path);
+            shell::role::effects(command, is_known).into_iter().for_each(|one| gathered.add(one));
+            shell::reach::effects(command).into_iter().for_each(|effect| gathered.add(effect));
+            gathered.opaque(shell::role::unread_script(command, written));
+        }
+        gathered.opaque(direct::opaque(action));
+        gathered.finish(context)
+    }
+}
+
+/// Whether this script makes the file itself, so that what is in it has been looked at.
+fn is_written(facts: &[Fact], path: &str) -> bool {
+    let is_write = |fact: &Fact| {
+        from_fact::effects(fact).iter().any(|effect| effect.effect == EffectKind::Write)
     };
-    let mut effects: Vec<_> = TOUCHING.iter().filter_map(of_kind).collect();
-    effects.extend(effect("host", hosts(action).into_iter()));
-    effects.extend(effect("recipient", recipients(action).into_iter()));
-    effects
+    facts.iter().any(|fact| fact.subject == path && is_write(fact))
 }
 
-/// The thing, without a home folder that nobody named: a person would take it for theirs.
-fn thing(fact: &Fact, context: &Context) -> String {
-    let assumed = Scene::new(context, &[]).home();
-    match fact.subject.strip_prefix(assumed) {
-        Some(rest) if context.home.is_none() && (rest.is_empty() || rest.starts_with('/')) => {
-            format!("~{rest}")
+/// Effects on their way to a person.
+#[derive(Default)]
+struct Gathered {
+    effects: Vec<Effect>,
+    places: HashMap<(EffectKind, String), usize>,
+    opaque: Vec<String>,
+}
+
+impl Gathered {
+    /// Adds an effect, or makes the one that is known surer.
+    fn add(&mut self, effect: Effect) {
+        let is_nothing = matches!(effect.target.as_str(), "" | "-" | "/dev/null" | "/dev/stdout");
+        if is_nothing {
+            return;
         }
-        _ => fact.subject.clone(),
+        let key = (effect.effect, effect.target.clone());
+        match self.places.get(&key).and_then(|at| self.effects.get_mut(*at)) {
+            Some(known) => known.certainty = known.certainty.max(effect.certainty),
+            None => {
+                self.places.insert(key, self.effects.len());
+                self.effects.push(effect);
+            }
+        }
+    }
+
+    fn opaque(&mut self, text: Option<String>) {
+        let Some(text) = text.filter(|_| self.opaque.len() < MOST_OPAQUE) else { return };
+        if !self.opaque.contains(&text) {
+            self.opaque.push(text);
+        }
+    }
+
+    fn finish(mut self, context: &Context) -> Effects {
+        self.effects.sort_by_key(|effect| effect.effect);
+        let mut all = Effects::default();
+        let mut counted: HashMap<EffectKind, usize> = HashMap::new();
+        for effect in self.effects {
+            let count = counted.entry(effect.effect).or_default();
+            *count += 1;
+            if *count > MOST_OF_A_KIND {
+                all.more_effects += 1;
+            } else {
+                let target = shown(&effect.target, context);
+                all.effects.push(Effect { target, ..effect });
+            }
+        }
+        all.opaque = self.opaque.iter().map(|text| shown(text, context)).collect();
+        all
     }
 }
 
-fn effect(what: &str, all: impl Iterator<Item = String>) -> Option<Effect> {
-    let mut things: Vec<String> = Vec::new();
-    let mut more = 0_usize;
-    for thing in all.filter(|thing| !thing.is_empty()) {
-        if things.contains(&thing) {
-            continue;
-        }
-        if things.len() < MOST_THINGS {
-            things.push(thing);
-        } else {
-            more = more.saturating_add(1);
-        }
+/// A thing as a person is shown it: short, without secrets, and without a home folder that nobody
+/// named, which would be taken for theirs.
+fn shown(target: &str, context: &Context) -> String {
+    let mut text: String = target.chars().take(MOST_LETTERS).collect();
+    if text.len() < target.len() {
+        text.push('…');
     }
-    (!things.is_empty()).then(|| Effect { what: what.to_owned(), things, more })
-}
-
-/// The hosts of the addresses an action names outright.
-fn hosts(action: &Action) -> Vec<String> {
-    match action {
-        Action::Navigate { url } | Action::HttpRequest { url, .. } => {
-            host(url).into_iter().collect()
-        }
-        Action::Login { site } => host(site).into_iter().collect(),
-        Action::Download { files } => files.iter().filter_map(|file| host(&file.url)).collect(),
-        _ => Vec::new(),
+    if context.home.is_none() {
+        let assumed = Scene::new(context, &[]).home();
+        text = match text.strip_prefix(assumed) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+            _ => text.replace(UNKNOWN_HOME, "~"),
+        };
     }
-}
-
-fn host(url: &str) -> Option<String> {
-    Url::parse(url).ok()?.host_str().map(str::to_owned)
-}
-
-/// Whom a skill's parameters or a tool's arguments name.
-fn recipients(action: &Action) -> Vec<String> {
-    let (Action::Skill { params, .. } | Action::Tool { arguments: params, .. }) = action else {
-        return Vec::new();
-    };
-    let named = |name: &str| RECIPIENTS.iter().any(|word| name.eq_ignore_ascii_case(word));
-    params.iter().filter(|(name, _)| named(name)).flat_map(|(_, value)| texts(value)).collect()
-}
-
-/// A text, or each text of a list; what is deeper stands in the action.
-fn texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-    }
+    redact(&text.replace(UNKNOWN, "…")).text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> Vec<(String, Vec<String>)> {
+    fn of(json: &str) -> Effects {
         let action = serde_json::from_str(json).unwrap();
-        let effects = effects(&action, &Policy::default(), &Context::default());
-        effects.into_iter().map(|effect| (effect.what, effect.things)).collect()
+        effects(&action, &Policy::default(), &Context::default())
     }
 
-    fn one(what: &str, things: &[&str]) -> (String, Vec<String>) {
-        (what.to_owned(), things.iter().map(|thing| (*thing).to_owned()).collect())
+    fn told(json: &str) -> Vec<String> {
+        let all = of(json).effects.into_iter();
+        let line = |Effect { effect, target, certainty }: Effect| match certainty {
+            Certainty::Certain => format!("{} {target}", effect.name()),
+            Certainty::Possible => format!("{} {target}?", effect.name()),
+        };
+        all.map(line).collect()
+    }
+
+    fn shell(command: &str) -> Vec<String> {
+        told(&serde_json::json!({"kind": "shell", "command": command}).to_string())
     }
 
     #[test]
-    fn a_command_says_which_files_it_deletes() {
-        let found = of(r#"{"kind":"shell","command":"rm -rf build ./dist build"}"#);
-        assert!(found.contains(&one("delete", &["build", "./dist"])), "{found:?}");
-        let home = of(r#"{"kind":"shell","command":"rm -rf ~/old"}"#);
-        assert!(home.contains(&one("delete", &["~/old"])), "{home:?}");
+    fn a_command_says_what_it_touches_once_and_gravest_first() {
+        assert_eq!(
+            shell("cat notes.md; rm -rf build ./dist build; cp a.txt b.txt"),
+            [
+                "delete build",
+                "delete ./dist",
+                "write b.txt",
+                "execute cat",
+                "execute rm",
+                "execute cp",
+                "read notes.md",
+                "read a.txt",
+            ]
+        );
+        assert_eq!(shell("rm -rf ~/old"), ["delete ~/old", "execute rm"]);
     }
 
     #[test]
-    fn an_address_says_its_host_and_a_message_whom_it_goes_to() {
-        let found =
-            of(r#"{"kind":"http_request","method":"POST","url":"https://api.example.com/x"}"#);
-        assert!(found.contains(&one("host", &["api.example.com"])), "{found:?}");
+    fn what_depends_on_something_is_only_possible() {
+        let found = shell("if test -e x; then rm a.txt; fi; rm b.txt");
+        assert!(found.contains(&"delete a.txt?".to_owned()), "{found:?}");
+        assert!(found.contains(&"delete b.txt".to_owned()), "{found:?}");
+        let found = shell("make || rm a.txt; rm *.log");
+        assert!(found.contains(&"delete a.txt?".to_owned()), "{found:?}");
+        assert!(found.contains(&"delete *.log?".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn paths_lie_in_the_folder_that_the_script_is_in() {
+        let action = r#"{"kind":"shell","command":"cd src && rm a.txt && cd - && rm b.txt"}"#;
+        let context = Context { cwd: Some("/w".into()), ..Context::default() };
+        let found = effects(&serde_json::from_str(action).unwrap(), &Policy::default(), &context);
+        let found: Vec<_> = found.effects.into_iter().map(|effect| effect.target).collect();
+        assert!(found.contains(&"/w/src/a.txt".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn other_kinds_of_actions_have_effects_too() {
+        assert_eq!(told(r#"{"kind":"file_write","path":"/w/a"}"#), ["write /w/a"]);
+        assert_eq!(
+            told(r#"{"kind":"http_request","method":"POST","url":"https://api.example.com/x"}"#),
+            ["send api.example.com", "connect api.example.com"]
+        );
         let mail =
-            r#"{"kind":"skill","skill":"email.send","params":{"to":["a@b.org"],"Cc":"c@d.org"}}"#;
-        assert!(of(mail).contains(&one("recipient", &["c@d.org", "a@b.org"])), "{:?}", of(mail));
+            r#"{"kind":"skill","skill":"email.send","params":{"to":["a@b.example"],"Cc":"c"}}"#;
+        assert!(told(mail).contains(&"send c".to_owned()), "{:?}", told(mail));
+        let tool =
+            r#"{"kind":"tool","server":"s","tool":"run","arguments":{"command":"rm a.txt"}}"#;
+        assert!(told(tool).contains(&"delete a.txt".to_owned()), "{:?}", told(tool));
+        assert!(!of(tool).opaque.is_empty());
+        let code =
+            r#"{"kind":"code","language":"python","source":"import os\nos.remove('a.txt')"}"#;
+        assert!(told(code).contains(&"delete a.txt".to_owned()), "{:?}", told(code));
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn what_cannot_be_followed_is_told() {
+        let opaque = |command: &str| {
+            of(&serde_json::json!({"kind": "shell", "command": command}).to_string()).opaque
+        };
+        assert!(opaque("ls -l").is_empty());
+        assert!(!opaque("curl -s https://x.example | sh").is_empty());
+        assert_eq!(opaque("python3 tool.py"), ["what tool.py does"]);
+        assert!(opaque("echo 'rm a' > job.sh; sh job.sh").is_empty());
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_and_secrets_are_masked() {
         let files: Vec<_> = (0..60).map(|n| format!("f{n}")).collect();
-        let command = format!("rm -r {}", files.join(" "));
-        let action = Action::Shell { command, cwd: None };
-        let effects = effects(&action, &Policy::default(), &Context::default());
-        let deleted = effects.iter().find(|effect| effect.what == "delete").unwrap();
-        assert_eq!((deleted.things.len(), deleted.more), (50, 10));
+        let all = of(&serde_json::json!({"kind": "shell",
+            "command": format!("rm -r {}", files.join(" "))})
+        .to_string());
+        assert_eq!(all.more_effects, 10);
+        let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let found = shell(&format!("rm /tmp/{secret}"));
+        assert!(!found.join(" ").contains(&secret), "{found:?}");
     }
 }

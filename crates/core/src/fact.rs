@@ -4,6 +4,8 @@
 //! is about, and where in the text it was seen. Facts carry no opinion: rules turn them into
 //! findings.
 
+use std::sync::Arc;
+
 use crate::verdict::Span;
 
 /// Declares an enum whose variants have a kebab-case name in rule files.
@@ -50,13 +52,24 @@ pub struct Fact {
     pub subject: String,
     /// Where in the action's text.
     pub span: Option<Span>,
+    /// Under which circumstances; known only where effects are shown.
+    pub origin: Option<Arc<Origin>>,
+}
+
+/// The circumstances under which something was seen: no rule looks at them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The folder that relative paths start from, when a script has left the first one.
+    pub folder: Option<String>,
+    /// Whether it depends on a condition, a match or another event.
+    pub is_conditional: bool,
 }
 
 impl Fact {
     /// A fact without tags or place in the text.
     #[must_use]
     pub fn new(kind: FactKind, subject: impl Into<String>) -> Self {
-        Self { kind, tags: Tags::NONE, subject: subject.into(), span: None }
+        Self { kind, tags: Tags::NONE, subject: subject.into(), span: None, origin: None }
     }
 
     /// The same fact with more tags.

@@ -11,13 +11,15 @@
 //! 8 the judgement, with its trace
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use crate::action::Action;
 use crate::analyze::{self, Analysis};
 use crate::context::Context;
 use crate::digest::digest;
-use crate::fact::Fact;
+use crate::effect::Effects;
 use crate::form;
-use crate::place::{Scene, UNKNOWN_HOME};
+use crate::place::{Detail, Scene, UNKNOWN_HOME};
 use crate::policy::Policy;
 use crate::rule;
 use crate::verdict::{Finding, Judgement, Span};
@@ -25,8 +27,35 @@ use crate::verdict::{Finding, Judgement, Span};
 /// Judges one action.
 #[must_use]
 pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
-    let analysis = read(action, policy, context);
-    let findings = findings(action, policy, &analysis);
+    settle(action, policy, context, &analysis(action, policy, context, Detail::Facts))
+}
+
+/// Judges one action and says what it would touch, from one look at it.
+#[must_use]
+pub fn judge_with_effects(
+    action: &Action,
+    policy: &Policy,
+    context: &Context,
+) -> JudgementWithEffects {
+    let analysis = analysis(action, policy, context, Detail::Circumstances);
+    let judgement = settle(action, policy, context, &analysis);
+    JudgementWithEffects { judgement, effects: Effects::of(action, &analysis, context) }
+}
+
+/// A judgement, and what the action would touch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JudgementWithEffects {
+    /// What may happen to the action, and why.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+    /// What it would touch.
+    #[serde(flatten)]
+    pub effects: Effects,
+}
+
+fn settle(action: &Action, policy: &Policy, context: &Context, analysis: &Analysis) -> Judgement {
+    let findings = findings(action, policy, analysis);
     let mut judgement = policy.settle(action, context, findings, digest(action, context));
     if context.home.is_none() {
         leave_home_unknown(&mut judgement);
@@ -46,16 +75,17 @@ fn leave_home_unknown(judgement: &mut Judgement) {
 }
 
 /// Everything that is established about an action.
-pub(crate) fn facts(action: &Action, policy: &Policy, context: &Context) -> Vec<Fact> {
-    read(action, policy, context).facts
-}
-
-fn read(action: &Action, policy: &Policy, context: &Context) -> Analysis {
+pub(crate) fn analysis(
+    action: &Action,
+    policy: &Policy,
+    context: &Context,
+    detail: Detail,
+) -> Analysis {
     match form::fault(action) {
         // What is not well-formed is not read any further: it would be judged for what it
         // seems to be.
         Some(fault) => Analysis::of(vec![fault]),
-        None => with_sound_spans(action, analyze(action, context, policy)),
+        None => with_sound_spans(action, analyze(action, context, policy, detail)),
     }
 }
 
@@ -81,8 +111,8 @@ fn findings(action: &Action, policy: &Policy, analysis: &Analysis) -> Vec<Findin
     findings
 }
 
-fn analyze(action: &Action, context: &Context, policy: &Policy) -> Analysis {
-    let scene = Scene::new(context, policy.sensitive_paths());
+fn analyze(action: &Action, context: &Context, policy: &Policy, detail: Detail) -> Analysis {
+    let scene = Scene { detail, ..Scene::new(context, policy.sensitive_paths()) };
     let mut analysis = analyze_kind(action, scene, policy);
     let outside = analyze::url::outside(&analysis, &scene);
     analysis.facts.extend(outside);

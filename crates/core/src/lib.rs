@@ -36,8 +36,8 @@ pub mod visible;
 
 pub use action::Action;
 pub use context::Context;
-pub use effect::{Effect, effects};
+pub use effect::{Certainty, Effect, EffectKind, Effects, effects};
 pub use guarded::moved_settings;
-pub use judge::judge;
+pub use judge::{JudgementWithEffects, judge, judge_with_effects};
 pub use policy::Policy;
 pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};

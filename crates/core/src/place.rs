@@ -27,6 +27,18 @@ pub struct Scene<'a> {
     pub sensitive: &'a [String],
     /// How many languages deep: a script in a string in a script.
     pub depth: u8,
+    /// How much is told about what is seen.
+    pub detail: Detail,
+}
+
+/// How much an analyzer tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// What rules need.
+    #[default]
+    Facts,
+    /// Also the circumstances, for those who are shown the effects.
+    Circumstances,
 }
 
 /// Beyond this many languages in one another, text is not followed any further.
@@ -41,7 +53,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(context: &'a Context, sensitive: &'a [String]) -> Self {
         let cwd = context.cwd.as_deref().or(context.workspace.as_deref());
-        Self { context, cwd, sensitive, depth: 0 }
+        Self { context, cwd, sensitive, depth: 0, detail: Detail::Facts }
     }
 
     /// The same surroundings, one language deeper.

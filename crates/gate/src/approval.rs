@@ -14,7 +14,7 @@
 //! What the action was stands in the sealed [`Details`], redacted; the request holds only a
 //! fingerprint and a commitment of it, which say nothing without the server's key.
 
-use countersign_core::{Action, Context, Effect, Finding, Judgement, Policy, RiskLevel, effects};
+use countersign_core::{Action, Context, Effects, Finding, Judgement, Policy, RiskLevel, effects};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -114,9 +114,9 @@ pub struct Details {
     /// What the rules found, marked in the text that is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// What would be touched.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub effects: Vec<Effect>,
+    /// What would be touched, and what could not be followed.
+    #[serde(default)]
+    pub touched: Effects,
     /// Whether a yes may be remembered for good.
     pub may_remember: bool,
     /// Where it would run.
@@ -161,7 +161,7 @@ pub(crate) struct Shown {
     pub(crate) reason: String,
     pub(crate) instead: Option<String>,
     pub(crate) findings: Vec<Finding>,
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Effects,
     pub(crate) may_remember: bool,
     pub(crate) context: Context,
     pub(crate) reasoning: Option<String>,
@@ -330,7 +330,7 @@ impl Details {
             action: redacted::shown_action(question.action),
             rules: findings.iter().map(|finding| finding.rule.clone()).collect(),
             findings: redacted::shown_findings(question.action, &findings),
-            effects: redacted::shown_effects(effects),
+            touched: redacted::shown_effects(effects),
             may_remember,
             context,
             reasoning: reasoning.as_deref().map(redacted::shown),

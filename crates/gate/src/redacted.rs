@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 use countersign_core::redact::{Found, mask as masked, redact, scan};
-use countersign_core::{Action, Effect, Finding, Judgement, Span};
+use countersign_core::{Action, Effect, Effects, Finding, Judgement, Span};
 use serde_json::Value;
 
 mod code;
@@ -39,12 +39,13 @@ pub(crate) fn shown_findings(action: &Action, findings: &[Finding]) -> Vec<Findi
     findings.iter().map(of).collect()
 }
 
-pub(crate) fn shown_effects(effects: Vec<Effect>) -> Vec<Effect> {
-    let of = |effect: Effect| {
-        let things = effect.things.iter().map(|thing| shown(thing)).collect();
-        Effect { things, ..effect }
-    };
-    effects.into_iter().map(of).collect()
+pub(crate) fn shown_effects(effects: Effects) -> Effects {
+    let of = |effect: Effect| Effect { target: shown(&effect.target), ..effect };
+    Effects {
+        effects: effects.effects.into_iter().map(of).collect(),
+        opaque: effects.opaque.iter().map(|text| shown(text)).collect(),
+        ..effects
+    }
 }
 
 /// Where a part of a text stands in what is shown of it; nowhere, if it is hidden itself.

@@ -2,7 +2,7 @@
 
 use countersign_core::action::QUESTION;
 use countersign_core::policy::profile::Limits;
-use countersign_core::{Action, Effect, Finding, Judgement, RiskLevel};
+use countersign_core::{Action, Effects, Finding, Judgement, RiskLevel};
 use countersign_gate::Permit;
 use countersign_gate::approval::{Cancel, State};
 use countersign_gate::clock::Timestamp;
@@ -41,8 +41,9 @@ pub(crate) struct ApprovalView {
     pub(crate) rules: Vec<String>,
     /// What they found, marked in the text of the action as it is shown.
     pub(crate) findings: Vec<Finding>,
-    /// What would be touched: which files, which hosts, whom.
-    pub(crate) effects: Vec<Effect>,
+    /// What would be touched, and what could not be followed.
+    #[serde(flatten)]
+    pub(crate) effects: Effects,
     /// Whether a yes may be remembered for good.
     pub(crate) may_remember: bool,
     pub(crate) created_at: String,

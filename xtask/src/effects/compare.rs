@@ -13,12 +13,16 @@ use super::thing::{Class, is_under};
 pub(crate) struct Score {
     /// Predicted, and happened.
     pub(crate) hits: usize,
+    /// Those among them that were only called possible.
+    pub(crate) possible: usize,
     /// Happened, and was not predicted.
     pub(crate) missed: Vec<String>,
     /// Happened, and was not predicted, where the core said that it does not know everything.
     pub(crate) opaque: usize,
-    /// Predicted, and did not happen although the script succeeded.
+    /// Predicted for certain, and did not happen although the script succeeded.
     pub(crate) noise: Vec<String>,
+    /// Called possible, and did not happen although the script succeeded.
+    pub(crate) unfulfilled: usize,
 }
 
 impl Score {
@@ -34,6 +38,8 @@ impl Score {
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.hits += other.hits;
+        self.possible += other.possible;
+        self.unfulfilled += other.unfulfilled;
         self.opaque += other.opaque;
         self.missed.extend(other.missed.iter().cloned());
         self.noise.extend(other.noise.iter().cloned());
@@ -90,21 +96,35 @@ fn compare_class(
     let expected = |pattern: &&&String| {
         ending == Ending::Success && !said.opaque && could_happen(class, pattern, planted)
     };
+    let is_possible = |pattern: &String| said.is_possible(class, pattern);
+    let (unfulfilled, noise): (Vec<&&String>, Vec<&&String>) =
+        quiet.iter().filter(expected).partition(|pattern| is_possible(pattern));
     Score {
         hits: happened.len(),
+        possible: happened.iter().filter(|pattern| is_possible(pattern)).count(),
         opaque: if said.opaque { missed.len() } else { 0 },
         missed: if said.opaque { Vec::new() } else { missed },
-        noise: quiet.iter().filter(expected).map(|pattern| (**pattern).clone()).collect(),
+        noise: noise.into_iter().map(|pattern| (**pattern).clone()).collect(),
+        unfulfilled: unfulfilled.len(),
     }
 }
 
-/// Whether who knows that a file is written also knows this: it is read, replaced, or gets a mode.
+/// Whether another effect that was predicted holds this one: a file that is written is also read and
+/// replaced, one that is moved is gone from its place, and a script that is run is read.
 fn is_implied(class: Class, thing: &str, said: &Prediction) -> bool {
-    let written = || said.things.get(&Class::Write).into_iter().flatten();
+    let all = |class| said.things.get(&class).into_iter().flatten();
     match class {
-        Class::Read => written().any(|pattern| pattern == thing),
-        Class::Delete | Class::Mode => written().any(|pattern| covers(class, pattern, thing)),
-        Class::Write | Class::Move | Class::Execute | Class::Connect | Class::Signal => false,
+        Class::Read => {
+            let name = thing.rsplit('/').next().unwrap_or_default();
+            all(Class::Write).any(|pattern| pattern == thing)
+                || all(Class::Execute).any(|program| program == name)
+        }
+        Class::Delete => {
+            let mut gone = all(Class::Write).chain(all(Class::Move));
+            gone.any(|pattern| covers(class, pattern, thing))
+        }
+        Class::Execute => OF_THE_SHELL.contains(&thing),
+        Class::Write | Class::Move | Class::Connect | Class::Signal => false,
     }
 }
 
@@ -178,7 +198,7 @@ fn could_happen(class: Class, pattern: &str, planted: &[String]) -> bool {
     match class {
         Class::Write | Class::Connect | Class::Signal => true,
         Class::Execute => known && is_installed(pattern),
-        Class::Read | Class::Delete | Class::Move | Class::Mode => {
+        Class::Read | Class::Delete | Class::Move => {
             let there = plant::SECRETS.contains(&pattern)
                 || planted.iter().any(|path| path.trim_end_matches('/') == pattern);
             known && there
@@ -186,16 +206,18 @@ fn could_happen(class: Class, pattern: &str, planted: &[String]) -> bool {
     }
 }
 
+/// Words of the shell itself; nobody is told of them, also where a program of that name is run.
+const OF_THE_SHELL: &[&str] = &[
+    ".", "[", "alias", "bg", "break", "builtin", "cd", "command", "compgen", "complete",
+    "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export",
+    "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local",
+    "mapfile", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift",
+    "shopt", "source", "test", "time", "times", "trap", "true", "type", "ulimit", "umask",
+    "unalias", "unset", "wait",
+];
+
 /// Whether a program can be run that the shell does not have itself.
 fn is_installed(name: &str) -> bool {
-    const OF_THE_SHELL: &[&str] = &[
-        ".", "[", "alias", "bg", "break", "builtin", "cd", "command", "compgen", "complete",
-        "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit",
-        "export", "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let",
-        "local", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set",
-        "shift", "shopt", "source", "test", "time", "times", "trap", "true", "type", "ulimit",
-        "umask", "unalias", "unset", "wait",
-    ];
     let folders = ["/usr/local/bin", "/usr/bin", "/usr/sbin", "/usr/local/sbin"];
     !OF_THE_SHELL.contains(&name)
         && folders.iter().any(|folder| Path::new(folder).join(name).is_file())
@@ -219,7 +241,7 @@ mod tests {
     }
 
     fn said(all: &[(Class, &str)], opaque: bool) -> Prediction {
-        Prediction { things: things(all), opaque, program: "x".into() }
+        Prediction { things: things(all), opaque, program: "x".into(), ..Prediction::default() }
     }
 
     #[test]
@@ -263,7 +285,7 @@ mod tests {
     #[test]
     fn what_is_written_is_also_read_and_replaced() {
         let prediction = said(&[(Class::Write, "/w/a")], false);
-        let all = [Class::Read, Class::Write, Class::Delete, Class::Mode].map(|c| (c, "/w/a"));
+        let all = [Class::Read, Class::Write, Class::Delete].map(|c| (c, "/w/a"));
         let scores = compare(&prediction, &done(&all), Ending::Success, &[]);
         assert!(scores.values().all(|score| score.missed.is_empty()), "{scores:?}");
         let moved = compare(&prediction, &done(&[(Class::Move, "/w/a")]), Ending::Success, &[]);
@@ -280,5 +302,18 @@ mod tests {
         assert_eq!(noise(Ending::Failure, &["/w/a".to_owned()]), 0);
         assert_eq!(noise(Ending::Success, &[]), 1);
         assert_eq!(noise(Ending::Success, &["/w/a".to_owned()]), 2);
+        let mut doubtful = said(&[(Class::Write, "/w/b")], false);
+        doubtful.possible.entry(Class::Write).or_default().insert("/w/b".to_owned());
+        let scores = compare(&doubtful, &done(&[]), Ending::Success, &[]);
+        let score = scores.get(&Class::Write).unwrap();
+        assert_eq!((score.noise.len(), score.unfulfilled), (0, 1));
+    }
+
+    #[test]
+    fn what_is_moved_is_gone_and_what_is_run_is_read() {
+        let prediction = said(&[(Class::Move, "/w/a"), (Class::Execute, "run.sh")], false);
+        let all = [(Class::Delete, "/w/a"), (Class::Read, "/w/run.sh")];
+        let scores = compare(&prediction, &done(&all), Ending::Success, &[]);
+        assert!(scores.values().all(|score| score.missed.is_empty()), "{scores:?}");
     }
 }

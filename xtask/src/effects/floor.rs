@@ -12,7 +12,6 @@ const FLOORS: &[(Class, f64, f64)] = &[
     (Class::Write, 0.72, 0.87),
     (Class::Delete, 0.95, 0.94),
     (Class::Move, 0.93, 0.97),
-    (Class::Mode, 0.95, 0.95),
     (Class::Execute, 0.98, 0.95),
 ];
 

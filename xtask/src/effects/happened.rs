@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::named;
+use super::plant::HOME;
 use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 use super::trace::{Call, End, calls};
 
@@ -51,6 +53,8 @@ struct Watcher<'a> {
     folders: BTreeMap<u32, String>,
     /// Names that a program made up, and the file that it gave one to, if it was there before.
     temporary: BTreeMap<String, Option<String>>,
+    /// Files under names that nobody knows, which were made on the way.
+    own: BTreeSet<String>,
     /// How many programs were started.
     started: usize,
 }
@@ -83,12 +87,16 @@ impl Watcher<'_> {
             "truncate" | "mknod" | "mkdir" => self.write(self.here(call, 0)),
             "mknodat" | "mkdirat" => self.write(at(call, 0, 1)),
             "chmod" | "chown" | "lchown" | "setxattr" | "lsetxattr" => {
-                self.note(Class::Mode, self.here(call, 0));
+                self.change(self.here(call, 0));
             }
-            "fchmodat" | "fchownat" => self.note(Class::Mode, at(call, 0, 1)),
+            "fchmodat" | "fchownat" => self.change(at(call, 0, 1)),
             "execve" | "execveat" => self.execute(call),
             "connect" if call.raw(1).contains("AF_INET") => self.some(Class::Connect),
             "sendto" if call.raw(4).contains("AF_INET") => self.some(Class::Connect),
+            // Whoever may not even have a socket would have connected.
+            "socket" if call.raw(0).contains("AF_INET") && call.end != End::Done => {
+                self.some(Class::Connect);
+            }
             "kill" => self.signal(call),
             "chdir" => {
                 let folder = self.here(call, 0);
@@ -114,6 +122,9 @@ impl Watcher<'_> {
         if flags.contains("O_EXCL") && !self.names(&path) {
             self.temporary.insert(path, None);
         } else if writes.iter().any(|flag| flags.contains(flag)) {
+            if flags.contains("O_CREAT") && !self.names(&path) {
+                self.own.insert(path.clone());
+            }
             self.write(Some(path));
         } else if !flags.contains("O_DIRECTORY") {
             self.read(path);
@@ -122,7 +133,7 @@ impl Watcher<'_> {
 
     fn read(&mut self, path: String) {
         let system = path.starts_with("/usr/") || path.starts_with("/lib");
-        if self.secrets.contains(&path.as_str()) || (!system && self.names(&path)) {
+        if self.secrets.contains(&path.as_str()) || (!system && self.speaks_of(&path)) {
             self.note(Class::Read, Some(path));
         } else {
             self.done.read_besides.insert(path);
@@ -131,14 +142,15 @@ impl Watcher<'_> {
 
     /// Whether the script holds the last part of the path, as a word.
     fn names(&self, path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let letter = |char: Option<char>| char.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        !name.is_empty()
-            && self.script.match_indices(name).any(|(at, found)| {
-                let (before, rest) = self.script.split_at(at);
-                let after = rest.strip_prefix(found).and_then(|rest| rest.chars().next());
-                !letter(before.chars().next_back()) && !letter(after)
-            })
+        named::occurrences(self.script, path).next().is_some()
+    }
+
+    /// Whether the script speaks of this very file, and not of another one that ends alike.
+    fn speaks_of(&self, path: &str) -> bool {
+        let own_state = path.contains("/.git/") && !self.script.contains(".git/");
+        !own_state
+            && named::occurrences(self.script, path)
+                .any(|word| named::leads_to(word, path, self.script))
     }
 
     /// Whether it is a program's own affair: its state, or a file under a name that it made up.
@@ -147,8 +159,17 @@ impl Watcher<'_> {
             &["/.git/", "/.npm", "/.cache", "/.cpan", "/__pycache__", "/.gnupg", "/.viminfo"];
         let passing = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
         let state = STATE.iter().find(|state| path.contains(*state));
-        state.is_some_and(|state| !self.script.contains(state.trim_matches('/')))
+        state.is_some_and(|state| !self.names(state.trim_end_matches('/')))
             || (passing && !self.names(path) && !self.names_folder(path))
+    }
+
+    /// Whether it lies in a hidden folder of the home that the script does not name: what a program
+    /// keeps for itself. Places of secrets are nobody's own affair.
+    fn is_own_settings(&self, path: &str) -> bool {
+        const WATCHED: &[&str] = &[".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc"];
+        let rest = path.strip_prefix(HOME).and_then(|rest| rest.strip_prefix('/'));
+        let first = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        first.starts_with('.') && !WATCHED.contains(&first) && !self.names(first)
     }
 
     /// Whether the script holds the folder that the path lies in.
@@ -162,6 +183,11 @@ impl Watcher<'_> {
         self.note(Class::Write, path);
     }
 
+    /// Rights and owners are part of a file, but not of one under a name that a program made up.
+    fn change(&mut self, path: Option<String>) {
+        self.write(path.filter(|path| !self.temporary.contains_key(path)));
+    }
+
     fn link(&mut self, path: Option<String>) {
         match path {
             Some(path) if !self.names(&path) => drop(self.temporary.insert(path, None)),
@@ -170,15 +196,28 @@ impl Watcher<'_> {
     }
 
     fn delete(&mut self, path: Option<String>) {
-        let Some(path) = path else { return };
+        let Some(path) = path.filter(|path| !self.is_taken_back(path)) else { return };
         match self.temporary.remove(&path) {
             Some(origin) => self.note(Class::Delete, origin),
             None => self.note(Class::Delete, Some(path)),
         }
     }
 
+    /// Whether a file that goes was made by the same script under a name that it made up: then
+    /// nothing has happened to anybody.
+    fn is_taken_back(&mut self, path: &str) -> bool {
+        let is_own = self.own.remove(path);
+        if is_own && let Some(written) = self.done.things.get_mut(&Class::Write) {
+            written.remove(path);
+        }
+        is_own
+    }
+
     fn rename(&mut self, from: Option<String>, to: Option<String>) {
         let (Some(from), Some(to)) = (from, to) else { return };
+        if self.is_taken_back(&from) {
+            return self.write(Some(to));
+        }
         let origin = self.temporary.remove(&from).unwrap_or(Some(from));
         if !self.names(&to) && origin.is_some() {
             // Until it is gone, or comes back under a name that means something.
@@ -223,10 +262,9 @@ impl Watcher<'_> {
 
     fn note(&mut self, class: Class, path: Option<String>) {
         let Some(path) = path else { return };
-        let made_up = class == Class::Mode && self.temporary.contains_key(&path);
         if !is_uninteresting(&path)
-            && !made_up
             && (class == Class::Read || !self.is_internal(&path))
+            && (class != Class::Write || !self.is_own_settings(&path))
         {
             self.done.things.entry(class).or_default().insert(path);
         }
@@ -300,6 +338,18 @@ mod tests {
         );
         let read = ["/home/dev/.netrc", "/w/notes.md"].map(|path| (Class::Read, path.to_owned()));
         assert_eq!(found, read);
+    }
+
+    #[test]
+    fn a_file_that_only_ends_like_a_word_is_not_named() {
+        let open = |path| format!("openat(AT_FDCWD</home/dev/project>, \"{path}\", O_RDONLY) = 3");
+        assert_eq!(of("cat /etc/pam.d/passwd", &[&open("/etc/passwd")]), []);
+        assert_eq!(of("getent hosts x", &[&open("/etc/hosts")]), []);
+        assert_eq!(of("git config a.b c", &[&open(".git/config")]), []);
+        assert_eq!(of("cd /etc && cat hosts", &[&open("/etc/hosts")]).len(), 1);
+        assert_eq!(of("cat ~/a/b.txt", &[&open("/home/dev/a/b.txt")]).len(), 1);
+        assert_eq!(of("cat ../b.txt", &[&open("/home/dev/b.txt")]).len(), 1);
+        assert_eq!(of("node ./x/b.js", &[&open("/home/dev/project/x/b.js")]).len(), 1);
     }
 
     #[test]

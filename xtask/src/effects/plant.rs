@@ -48,6 +48,8 @@ const FILES: &[(&str, &str)] = &[
     ("/home/dev/project/package.json", "{\"name\": \"project\"}"),
     ("/home/dev/project/Makefile", "all:\n\techo built"),
     ("/home/dev/project/src/main.py", "print(\"hello\")"),
+    ("/home/dev/project/src/one.c", "int one(void) { return 1; }"),
+    ("/home/dev/project/src/sum.awk", "{ print $1 }"),
     ("/home/dev/project/src/lib.rs", "pub fn one() -> u8 { 1 }"),
     ("/home/dev/project/build/out.o", "x"),
     ("/home/dev/project/logs/app.log", "ERROR one\nINFO two"),

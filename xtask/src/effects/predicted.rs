@@ -1,11 +1,6 @@
 //! What the core says a script would touch.
 
-use std::collections::BTreeSet;
-
-use countersign_core::analyze::{Invocation, UNKNOWN, shell};
-use countersign_core::fact::FactKind;
-use countersign_core::place::Scene;
-use countersign_core::{Action, Context, Policy, effects};
+use countersign_core::{Action, Certainty, Context, EffectKind, Policy, effects};
 
 use super::plant;
 use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
@@ -15,6 +10,8 @@ use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 pub(crate) struct Prediction {
     /// Absolute paths, perhaps with `*` in them, and names of programs.
     pub(crate) things: Things,
+    /// Those among them that are only possible.
+    pub(crate) possible: Things,
     /// Whether the core says that it does not know everything.
     pub(crate) opaque: bool,
     /// The first program, by which scripts are grouped.
@@ -22,9 +19,24 @@ pub(crate) struct Prediction {
 }
 
 impl Prediction {
+    /// Whether a thing was only called possible.
+    pub(crate) fn is_possible(&self, class: Class, thing: &str) -> bool {
+        self.possible.get(&class).is_some_and(|things| things.contains(thing))
+    }
+
+    fn add(&mut self, class: Class, thing: String, certainty: Certainty) {
+        let is_new = self.things.entry(class).or_default().insert(thing.clone());
+        let possible = self.possible.entry(class).or_default();
+        match certainty {
+            Certainty::Possible if is_new => drop(possible.insert(thing)),
+            Certainty::Possible => {}
+            Certainty::Certain => drop(possible.remove(&thing)),
+        }
+    }
+
     /// The paths that must be there for it to come true.
     pub(crate) fn touched(&self) -> Vec<String> {
-        self.paths(&[Class::Read, Class::Delete, Class::Move, Class::Mode])
+        self.paths(&[Class::Read, Class::Delete, Class::Move])
     }
 
     /// The paths that are written.
@@ -38,19 +50,6 @@ impl Prediction {
     }
 }
 
-/// Facts that say: there may be more.
-const OPAQUE: &[FactKind] = &[
-    FactKind::UnknownCode,
-    FactKind::UnknownCommand,
-    FactKind::RemoteCode,
-    FactKind::DecodedCode,
-    FactKind::ReverseShell,
-    FactKind::Unparsed,
-    FactKind::Bound,
-    FactKind::Malformed,
-    FactKind::ForkBomb,
-];
-
 /// Asks the core what a script would touch where [`plant`] puts it.
 pub(crate) fn predict(script: &str) -> Prediction {
     let context = Context {
@@ -60,43 +59,41 @@ pub(crate) fn predict(script: &str) -> Prediction {
         ..Context::default()
     };
     let action = Action::Shell { command: script.to_owned(), cwd: None };
-    let mut things = Things::new();
-    for effect in effects(&action, &Policy::default(), &context) {
-        let Some(class) = class(&effect.what) else { continue };
-        let paths = effect.things.iter().map(|thing| pattern(class, thing));
-        let paths = paths.filter(|path| !is_uninteresting(path));
-        things.entry(class).or_default().extend(paths);
+    let said = effects(&action, &Policy::default(), &context);
+    let mut prediction = Prediction { opaque: !said.opaque.is_empty(), ..Prediction::default() };
+    for effect in &said.effects {
+        for class in classes(effect.effect) {
+            let thing = pattern(*class, &effect.target);
+            if *class == Class::Execute || !is_uninteresting(&thing) {
+                prediction.add(*class, thing, effect.certainty);
+            }
+        }
     }
-    let analysis = shell::analyze(script, &Scene::new(&context, &[]));
-    let opaque = analysis.facts.iter().any(|fact| OPAQUE.contains(&fact.kind));
-    let programs: BTreeSet<_> = analysis.commands.iter().map(program).collect();
-    things.insert(Class::Execute, programs);
-    let program = analysis.commands.first().map(program).unwrap_or_default();
-    Prediction { things, opaque, program }
+    let first = said.effects.iter().find(|effect| effect.effect == EffectKind::Execute);
+    prediction.program = first.map_or_else(String::new, |effect| effect.target.clone());
+    prediction
 }
 
-fn program(invocation: &Invocation) -> String {
-    invocation.program.replace(UNKNOWN, "*")
-}
-
-/// The class that a kind of effect belongs to; nothing for those that cannot be seen here.
-fn class(what: &str) -> Option<Class> {
-    Some(match what {
-        "delete" => Class::Delete,
-        "write" | "append" | "create" | "link" => Class::Write,
-        "move" => Class::Move,
-        "chmod" | "chown" => Class::Mode,
-        "read" => Class::Read,
-        "send" | "fetch" | "remote-delete" => Class::Connect,
-        "kill" => Class::Signal,
-        _ => return None,
-    })
+/// The classes in which an effect can be seen: a file that is sent is read, too.
+fn classes(effect: EffectKind) -> &'static [Class] {
+    match effect {
+        EffectKind::Delete => &[Class::Delete],
+        EffectKind::Move => &[Class::Move],
+        EffectKind::Write => &[Class::Write],
+        EffectKind::Send => &[Class::Connect, Class::Read],
+        EffectKind::Connect => &[Class::Connect],
+        EffectKind::Execute => &[Class::Execute],
+        EffectKind::Signal => &[Class::Signal],
+        EffectKind::Read => &[Class::Read],
+    }
 }
 
 /// The thing as a path from the root, with `*` for what the core does not know.
 fn pattern(class: Class, thing: &str) -> String {
-    if matches!(class, Class::Connect | Class::Signal) {
-        return SOMETHING.to_owned();
+    match class {
+        Class::Connect | Class::Signal => return SOMETHING.to_owned(),
+        Class::Execute => return thing.replace('…', "*"),
+        Class::Read | Class::Write | Class::Delete | Class::Move => {}
     }
     let thing = match thing.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", plant::HOME),

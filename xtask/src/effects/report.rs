@@ -42,10 +42,16 @@ pub(crate) fn page(outcomes: &[Outcome]) -> String {
          same text. The numbers depend on the programs of the machine they were taken on.\n\n\
          * **missed**: it happened and was not predicted; **opaque** if the core said that it does \
          not know everything.\n\
-         * **noise**: it was predicted and did not happen although the script succeeded and the \
-         thing was there.\n\
-         * Reading counts for planted secrets and for files that the script names; executing for \
-         programs that it names; of connections and signals only whether there were any.\n\n\
+         * **noise**: it was called certain and did not happen although the script succeeded and \
+         the thing was there. What was called possible and did not happen is **unfulfilled**: it \
+         stood in a branch, behind a pattern that found nothing, or beside a program that nobody \
+         described.\n\
+         * Recall counts both, precision only what was called certain.\n\
+         * Reading counts for planted secrets and for files that the script names, not for what \
+         programs read by themselves (libraries, locales, their own state); executing for programs \
+         that it names. Rights and owners count as writing.\n\
+         * There is no network: a connection counts where one was tried, also to a resolver. Of \
+         connections and signals only whether there were any is compared.\n\n\
          {}\n{}\n## Programs\n\n\
          Scripts are counted by their first program. One could run where the shell found what it \
          was to run.\n\n{}\n## Files\n\n{}",
@@ -73,18 +79,21 @@ fn is_killed(outcome: &Outcome) -> bool {
 
 fn classes(outcomes: &[Outcome]) -> String {
     let mut text =
-        "| effect | predicted and real | missed | opaque | noise | recall | precision |\n\
-                    |---|---:|---:|---:|---:|---:|---:|\n"
+        "| effect | predicted and real | of these possible | missed | opaque | noise | unfulfilled \
+         | recall | precision |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
             .to_owned();
     for (class, score) in totals(outcomes.iter()) {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             class.name(),
             score.hits,
+            score.possible,
             score.missed.len(),
             score.opaque,
             score.noise.len(),
+            score.unfulfilled,
             percent(score.recall()),
             percent(score.precision()),
         );
@@ -149,7 +158,7 @@ fn table<'a>(what: &str, groups: impl Iterator<Item = &'a Group>) -> String {
     );
     for Group { name, scripts, ran, sum } in groups {
         let name = if name.is_empty() { "(none)" } else { name };
-        let Score { hits, missed, opaque, noise } = sum;
+        let Score { hits, missed, opaque, noise, .. } = sum;
         let (missed, noise) = (missed.len(), noise.len());
         let _ = writeln!(
             text,

@@ -14,7 +14,7 @@ use crate::Result;
 /// Calls that touch something, and those that say where a process is.
 const TRACED: &str = "trace=open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,renameat,\
                       renameat2,link,linkat,symlink,symlinkat,truncate,chmod,fchmodat,chown,lchown,\
-                      fchownat,mkdir,mkdirat,mknod,mknodat,execve,execveat,connect,sendto,kill,\
+                      fchownat,mkdir,mkdirat,mknod,mknodat,execve,execveat,socket,connect,sendto,kill,\
                       setxattr,lsetxattr,mount,chdir,fchdir";
 
 /// Wall time of one script, in seconds.

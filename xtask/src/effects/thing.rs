@@ -9,19 +9,17 @@ pub(crate) enum Class {
     Write,
     Delete,
     Move,
-    Mode,
     Execute,
     Connect,
     Signal,
 }
 
 impl Class {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Read,
         Self::Write,
         Self::Delete,
         Self::Move,
-        Self::Mode,
         Self::Execute,
         Self::Connect,
         Self::Signal,
@@ -33,7 +31,6 @@ impl Class {
             Self::Write => "write",
             Self::Delete => "delete",
             Self::Move => "move",
-            Self::Mode => "mode",
             Self::Execute => "execute",
             Self::Connect => "connect",
             Self::Signal => "signal",

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use countersign_core::{Action, Context, Judgement, Policy, Verdict};
+use countersign_core::{Action, Context, JudgementWithEffects, Policy, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::around::{self, Around};
@@ -15,7 +15,8 @@ use crate::{batch, case, settings};
 
 /// Judge an action without running it
 ///
-/// Prints the verdict, the reason, each finding and what to do instead.
+/// Prints the verdict, the reason, each finding and what to do instead; as JSON also what the action
+/// would touch (`effects`) and what could not be followed (`opaque`).
 ///
 /// With --batch every line of standard input is an action, or {"action":…,"context":…}; every
 /// line of output is its judgement, in the same order. What a line's context does not say comes
@@ -52,12 +53,14 @@ impl Check {
         let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &judgement)?;
+            let verdict = judgement.verdict;
+            let effects = case::effects_of(&action, &policy, &context)?;
+            serde_json::to_writer(&mut out, &JudgementWithEffects { judgement, effects })?;
             writeln!(out)?;
-        } else {
-            let paint = Paint::on(&out);
-            show::judgement(&mut out, &judgement, paint)?;
+            return Ok(verdict.into());
         }
+        let paint = Paint::on(&out);
+        show::judgement(&mut out, &judgement, paint)?;
         Ok(judgement.verdict.into())
     }
 }
@@ -88,10 +91,10 @@ fn judge_lines(policy: &Policy, host: &Context) -> Result<Exit> {
     )
 }
 
-fn judge_line(line: &str, policy: &Policy, host: &Context) -> Result<Judgement> {
+fn judge_line(line: &str, policy: &Policy, host: &Context) -> Result<JudgementWithEffects> {
     let Line { action, context } = read(line)?;
     let context = around::fill(context, host);
-    Ok(case::judge_plainly(&action, policy, &context)?)
+    Ok(case::judge_and_tell(&action, policy, &context)?)
 }
 
 /// Reads either shape of a line. Each is read by its own type, so that an unknown or doubled

@@ -8,7 +8,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anyhow::Result;
 use clap::Args;
 use countersign_core::rule::Rule;
-use countersign_core::{Action, Finding, Judgement, Policy, Step, Verdict, rule};
+use countersign_core::{
+    Action, Certainty, Effects, Finding, Judgement, Policy, Step, Verdict, rule,
+};
 use serde::Serialize;
 
 use crate::around::Around;
@@ -47,16 +49,17 @@ impl Explain {
         let policy = settings::policy(&context)?;
         let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
         let changes = change::changes(&action, &policy, &context, &judgement)?;
+        let effects = case::effects_of(&action, &policy, &context)?;
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(
                 &mut out,
-                &Explanation { judgement: &judgement, changes: &changes },
+                &Explanation { judgement: &judgement, effects: &effects, changes: &changes },
             )?;
             writeln!(out)?;
         } else {
             let page = Page { action: &action, policy: &policy, paint: Paint::on(&out) };
-            out.write_all(page.text(&judgement, &changes).as_bytes())?;
+            out.write_all(page.text(&judgement, &effects, &changes).as_bytes())?;
         }
         Ok(judgement.verdict.into())
     }
@@ -67,14 +70,17 @@ pub(crate) fn text(
     action: &Action,
     policy: &Policy,
     judgement: &Judgement,
+    effects: &Effects,
     changes: &[String],
 ) -> String {
-    Page { action, policy, paint: Paint::Plain }.text(judgement, changes)
+    Page { action, policy, paint: Paint::Plain }.text(judgement, effects, changes)
 }
 
 #[derive(Serialize)]
 struct Explanation<'a> {
     judgement: &'a Judgement,
+    #[serde(flatten)]
+    effects: &'a Effects,
     changes: &'a [String],
 }
 
@@ -85,7 +91,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn text(&self, judgement: &Judgement, changes: &[String]) -> String {
+    fn text(&self, judgement: &Judgement, effects: &Effects, changes: &[String]) -> String {
         let verdict = self.paint.verdict(judgement.verdict);
         let mut page = format!("{verdict}: {}\n", one_line(&judgement.reason));
         if !judgement.findings.iter().any(|finding| self.underlined(finding).is_some()) {
@@ -97,6 +103,7 @@ impl Page<'_> {
         if let Some(more @ 1..) = judgement.findings.len().checked_sub(MOST_FINDINGS) {
             let _ = write!(page, "\n…and {more} more findings; --json has them all\n");
         }
+        touched(&mut page, effects);
         risk(&mut page, judgement);
         layers(&mut page, &judgement.trace);
         page.push_str("\nWhat would change it\n");
@@ -179,6 +186,29 @@ pub(crate) fn find<'a>(id: &str, policy: &'a Policy) -> Option<&'a Rule> {
 pub(crate) fn word(category: countersign_core::Category) -> String {
     let word = serde_json::to_value(category).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")
+}
+
+/// What the action would touch, and what could not be followed.
+fn touched(page: &mut String, effects: &Effects) {
+    if effects.effects.is_empty() && effects.opaque.is_empty() {
+        return;
+    }
+    page.push_str("\nWhat it would touch\n");
+    for effect in effects.effects.iter().take(MOST_FINDINGS) {
+        let possible = match effect.certainty {
+            Certainty::Certain => "",
+            Certainty::Possible => " (possible)",
+        };
+        let target = cut(&one_line(&effect.target), MOST_COLUMNS).to_string();
+        let _ = writeln!(page, "  {:8} {target}{possible}", effect.effect.name());
+    }
+    let more = effects.effects.len().saturating_sub(MOST_FINDINGS) + effects.more_effects;
+    if more > 0 {
+        let _ = writeln!(page, "  …and {more} more");
+    }
+    for text in &effects.opaque {
+        let _ = writeln!(page, "  opaque   {}", one_line(text));
+    }
 }
 
 fn risk(page: &mut String, judgement: &Judgement) {

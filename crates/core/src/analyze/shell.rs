@@ -25,6 +25,7 @@ mod inline;
 mod interpreter;
 mod loader;
 mod network;
+mod origin;
 mod output;
 mod overwrite;
 mod parameter;
@@ -32,8 +33,10 @@ mod plain;
 mod powershell;
 mod process;
 mod project;
+pub(crate) mod reach;
 mod redirect;
 mod remote;
+pub(crate) mod role;
 mod run;
 mod sed;
 mod send;
@@ -120,6 +123,8 @@ struct Walker<'a> {
     is_floor: bool,
     /// Texts that were read so.
     floor_reads: usize,
+    /// Conditions, matches and events that what is seen depends on.
+    conditions: u32,
 }
 
 impl<'a> Walker<'a> {
@@ -140,6 +145,7 @@ impl<'a> Walker<'a> {
             wrapped: 0,
             is_floor: false,
             floor_reads: 0,
+            conditions: 0,
         }
     }
 
@@ -262,6 +268,7 @@ impl<'a> Walker<'a> {
     fn note(&mut self, fact: Fact) {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
+        let fact = Fact { origin: self.origin(), ..fact };
         let facts = &mut self.analysis.facts;
         // Past the bound only what may be a hard block is still news: it must not drown.
         let grave = fact.kind == FactKind::ForkBomb || fact.tags.any(GRAVE);
@@ -281,7 +288,8 @@ impl<'a> Walker<'a> {
             && kind != FactKind::Link
         {
             let tags = tags.and(place::locate(&real, &self.scene_now()));
-            self.note(Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span));
+            let fact = Fact::new(kind, place::shown(&real)).tagged(tags).at(path.span);
+            self.perhaps(|walker| walker.note(fact));
         }
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
         // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.

@@ -146,6 +146,7 @@ mod tests {
             words: vec!["--force".into()],
             operands: Vec::new(),
             span: None,
+            origin: None,
         };
         assert_eq!(patterns.find("her''oku --force", &[command]), [("heroku.*--force", None)]);
     }

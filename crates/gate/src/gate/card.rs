@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use countersign_core::{Effect, Finding, RiskLevel};
+use countersign_core::{Effects, Finding, RiskLevel};
 use serde_json::Value;
 
 use crate::approval::{Approval, Details, Receipt, Requester, Say, State};
@@ -60,7 +60,7 @@ pub struct Card {
     /// What they found, marked in the text of the action as it is shown.
     pub findings: Vec<Finding>,
     /// What would be touched.
-    pub effects: Vec<Effect>,
+    pub effects: Effects,
     /// Whether a yes may be remembered for good.
     pub may_remember: bool,
     /// When it was asked, as the system's clock shows it.
@@ -310,7 +310,7 @@ impl Gate {
             instead: details.instead,
             rules: details.rules,
             findings: details.findings,
-            effects: details.effects,
+            effects: details.touched,
             may_remember: details.may_remember,
             created_at: self.shown(request.created_at),
             expires_at: self.shown(request.expires_at),

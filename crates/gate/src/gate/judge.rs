@@ -1,6 +1,8 @@
 //! Judging without holding up others.
 
-use countersign_core::{Action, Context, Judgement, Policy, judge};
+use countersign_core::{
+    Action, Context, Judgement, JudgementWithEffects, Policy, judge, judge_with_effects,
+};
 
 use crate::caller::{Caller, Person};
 use crate::gate::Gate;
@@ -19,6 +21,20 @@ impl Gate {
         context: &Context,
     ) -> Result<Judgement, NotJudged> {
         self.apart(lane, action, policy, context, judge).await
+    }
+
+    /// The same, and what the action would touch.
+    ///
+    /// # Errors
+    /// As [`Gate::judge`].
+    pub async fn judge_with_effects(
+        &self,
+        lane: &Lane,
+        action: &Action,
+        policy: &Policy,
+        context: &Context,
+    ) -> Result<JudgementWithEffects, NotJudged> {
+        self.apart(lane, action, policy, context, judge_with_effects).await
     }
 
     /// Works on an action: here if it is small, else where large ones are judged.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use countersign_core::{Action, Context, Judgement};
+use countersign_core::{Action, Context, JudgementWithEffects};
 use countersign_gate::GateError;
 use countersign_gate::judging::Lane;
 use schemars::JsonSchema;
@@ -27,9 +27,9 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         post("/api/check", "check")
             .by(Who::Either)
-            .says("Judges an action by the policy in force, and does nothing else.")
+            .says("Judges an action by the policy in force, says what it would touch, and does nothing else.")
             .takes::<Check>()
-            .gives::<Judgement>(200)
+            .gives::<JudgementWithEffects>(200)
             .to(check),
     ]
 }
@@ -38,11 +38,11 @@ async fn check(
     State(app): State<App>,
     identity: Identity,
     body::Json(Check { action, context }): body::Json<Check>,
-) -> Result<Json<Judgement>, Problem> {
+) -> Result<Json<JudgementWithEffects>, Problem> {
     let lane = match &identity {
         Identity::Caller(caller) => Lane::of_caller(caller),
         Identity::Person(person) => Lane::of_person(person),
     };
-    let judged = app.gate.judge(&lane, &action, &app.gate.policy(), &context).await;
+    let judged = app.gate.judge_with_effects(&lane, &action, &app.gate.policy(), &context).await;
     Ok(Json(judged.map_err(GateError::from)?))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use countersign_core::visible::is_invisible;
+use countersign_core::{Certainty, Effect, EffectKind, Effects};
 use countersign_gate::Person;
 use countersign_gate::approval::State;
 use countersign_gate::clock::Timestamp;
@@ -41,6 +42,10 @@ pub(crate) struct CardView {
     pub(crate) why: Vec<Piece>,
     pub(crate) findings: Vec<FindingView>,
     pub(crate) effects: Vec<EffectView>,
+    /// How many more effects there are.
+    pub(crate) more_effects: usize,
+    /// What could not be followed.
+    pub(crate) opaque: Vec<Vec<Piece>>,
     /// Why the agent wants it, in its own words.
     pub(crate) reasoning: Option<Vec<Piece>>,
     pub(crate) asker: String,
@@ -81,8 +86,8 @@ pub(crate) struct FindingView {
 /// What would be touched in one way.
 pub(crate) struct EffectView {
     pub(crate) what: String,
-    pub(crate) things: Vec<Vec<Piece>>,
-    pub(crate) more: usize,
+    /// Each thing, and whether it is only possible.
+    pub(crate) things: Vec<(Vec<Piece>, bool)>,
 }
 
 /// What can be changed about an action.
@@ -174,6 +179,16 @@ impl Names {
         self.view(card, fields)
     }
 
+    /// What would be touched in one way.
+    fn effect(&self, kind: EffectKind, all: &Effects) -> Option<EffectView> {
+        let of_kind = all.effects.iter().filter(|effect| effect.effect == kind);
+        let shown =
+            |effect: &Effect| (plain(&effect.target), effect.certainty == Certainty::Possible);
+        let things: Vec<_> = of_kind.map(shown).collect();
+        let what = self.t.word("effect", kind.name());
+        (!things.is_empty()).then_some(EffectView { what, things })
+    }
+
     fn view(&self, card: Card, mut fields: Vec<Field>) -> CardView {
         for field in &mut fields {
             field.pieces = pieces(&field.text, &field.marks);
@@ -190,11 +205,7 @@ impl Names {
             }),
             instead: finding.instead.clone(),
         });
-        let effects = card.effects.iter().map(|effect| EffectView {
-            what: self.t.word("effect", &effect.what),
-            things: effect.things.iter().map(|thing| plain(thing)).collect(),
-            more: effect.more,
-        });
+        let effects = EffectKind::ALL.iter().filter_map(|kind| self.effect(*kind, &card.effects));
         let rev = format!("{}-{}-{}", card.state.as_str(), card.have, card.escalated);
         let decided = card.state.decision().and_then(|decision| decision.feedback.as_deref());
         CardView {
@@ -209,6 +220,8 @@ impl Names {
             why: plain(&card.reason),
             findings: findings.collect(),
             effects: effects.collect(),
+            more_effects: card.effects.more_effects,
+            opaque: card.effects.opaque.iter().map(|text| plain(text)).collect(),
             reasoning: card.reasoning.as_deref().map(plain),
             asker: self.asker(&card),
             asked: ago(self.t, card.created_at, self.now),

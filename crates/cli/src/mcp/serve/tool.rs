@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Action, Context, Judgement, Policy};
+use countersign_core::{Action, Context, Judgement, JudgementWithEffects, Policy};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -110,13 +110,16 @@ fn looked(given: Value) -> Result<Looked> {
 }
 
 fn check(given: Value) -> Result<Said> {
-    Ok(Said::structured(serde_json::to_value(looked(given)?.judgement)?))
+    let Looked { action, policy, context, judgement } = looked(given)?;
+    let effects = case::effects_of(&action, &policy, &context)?;
+    Ok(Said::structured(serde_json::to_value(JudgementWithEffects { judgement, effects })?))
 }
 
 fn explain_action(given: Value) -> Result<Said> {
     let Looked { action, policy, context, judgement } = looked(given)?;
     let changes = change::changes(&action, &policy, &context, &judgement)?;
-    Ok(Said::plain(explain::text(&action, &policy, &judgement, &changes)))
+    let effects = case::effects_of(&action, &policy, &context)?;
+    Ok(Said::plain(explain::text(&action, &policy, &judgement, &effects, &changes)))
 }
 
 async fn request_confirmation(given: Value, asking: &Asking) -> Said {

@@ -74,6 +74,7 @@ impl<'a> Arguments<'a> {
             words: self.words.iter().map(|arg| arg.text.clone()).collect(),
             operands: self.places.clone(),
             span,
+            origin: None,
         }
     }
 

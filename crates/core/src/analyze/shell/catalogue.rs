@@ -65,6 +65,8 @@ pub(super) struct Effect {
     pub(super) forced: &'static [&'static str],
     /// Always so.
     pub(super) tags: Tags,
+    /// The thing's name, where it is made of the word.
+    pub(super) named: &'static str,
 }
 
 /// Which words of a command.

@@ -21,7 +21,11 @@ impl Walker<'_> {
         let mut out = Stream::empty();
         for (op, stmt) in links {
             let before = op.map(|_| self.state.clone());
-            let printed = self.stmt(src, stmt, stdin.clone());
+            let printed = if op == Some(BinaryOp::Or) {
+                self.perhaps(|walker| walker.stmt(src, stmt, stdin.clone()))
+            } else {
+                self.stmt(src, stmt, stdin.clone())
+            };
             out = super::output::concat(out, printed);
             let Some(before) = before.filter(|before| !self.state.is_same(before)) else {
                 continue;

@@ -42,10 +42,10 @@ impl Walker<'_> {
             }
             CompoundCommand::While(command) => {
                 self.endless(src, &command.condition, &command.body);
-                self.repeat(src, &[&command.condition, &command.body], &stdin)
+                self.repeat_if(src, &command.condition, &command.body, &stdin)
             }
             CompoundCommand::Until(command) => {
-                self.repeat(src, &[&command.condition, &command.body], &stdin)
+                self.repeat_if(src, &command.condition, &command.body, &stdin)
             }
             CompoundCommand::Case(command) => self.case(src, command, &stdin),
             CompoundCommand::Subshell(body) => {
@@ -108,7 +108,8 @@ impl Walker<'_> {
         let mut taint = Tags::NONE;
         for body in bodies {
             self.state = before.clone();
-            taint = taint.and(self.seq(src, body, stdin.clone()).taint);
+            let out = self.perhaps(|walker| walker.seq(src, body, stdin.clone()));
+            taint = taint.and(out.taint);
             after.join(&self.state);
         }
         self.state = after;
@@ -157,6 +158,17 @@ impl Walker<'_> {
         }
         self.loops -= 1;
         Stream::unknown(taint)
+    }
+
+    /// A loop whose body may never run.
+    fn repeat_if(
+        &mut self,
+        src: &str,
+        condition: &StmtSeq,
+        body: &StmtSeq,
+        stdin: &Stream,
+    ) -> Stream {
+        self.perhaps(|walker| walker.repeat(src, &[condition, body], stdin))
     }
 
     /// Notes a loop that never ends and starts something beside itself in every round.
@@ -259,7 +271,8 @@ impl Walker<'_> {
             self.state.positional = None;
             let Some(function) = self.state.functions.get(&name).cloned() else { continue };
             self.calls.push(name);
-            self.nested_script(&function.body, None, Stream::unknown(Tags::of(&[Tag::Unknown])));
+            let input = Stream::unknown(Tags::of(&[Tag::Unknown]));
+            self.perhaps(|walker| walker.nested_script(&function.body, None, input));
             self.calls.pop();
         }
     }

@@ -122,33 +122,6 @@ const IDENTITIES: &[&str] = &[
     "-passin",
 ];
 
-/// Options that say where a result is written.
-pub(super) const OUTPUTS: &[&str] = &[
-    "-o",
-    "-out",
-    "--out",
-    "--output",
-    "--output-file",
-    "-O",
-    "--output-document",
-    "-keyout",
-    "--outfile",
-    "--outFile",
-    "--out-file",
-    "--outdir",
-    "--outDir",
-    "--out-dir",
-    "--output-dir",
-    "--output-path",
-    "--destination",
-    "--save-to",
-    "--log-file",
-    "--logfile",
-    "--dump-header",
-    "--cookie-jar",
-    "--trace-output",
-];
-
 /// Places where a result must not land unseen.
 const LANDS: Tags = Tags::of(&[
     Tag::System,
@@ -158,6 +131,7 @@ const LANDS: Tags = Tags::of(&[
     Tag::Accounts,
     Tag::Blocked,
     Tag::Guard,
+    Tag::Top,
 ]);
 
 /// Files that nobody reads in passing.
@@ -190,7 +164,9 @@ impl Walker<'_> {
     ) {
         let Some(program) = program else {
             if !asks_help {
-                self.protected_among(name, args, self.analysis.facts.len(), span);
+                let before = self.analysis.facts.len();
+                self.written_last(name, None, args, before);
+                self.protected_among(name, args, before, span);
                 self.start_up_among(args);
             }
             return;
@@ -221,6 +197,7 @@ impl Walker<'_> {
             }
         }
         if !asks_help {
+            self.written_last(name, Some(program), args, before);
             self.protected_among(name, args, before, span);
         }
         for command in args.values(program.executes) {
@@ -246,7 +223,8 @@ impl Walker<'_> {
                 return;
             }
         }
-        if kind == FactKind::Read && target.stream.is_some() {
+        let is_stream = target.text == "-" || target.stream.is_some();
+        if kind == FactKind::Read && is_stream {
             return;
         }
         self.note_path(kind, target, tags);
@@ -275,12 +253,10 @@ impl Walker<'_> {
         if name == "git" {
             self.shown_by_git(args, span);
         }
-        // Copying into a container or a pod takes the file away; the other verbs do not read it.
-        let copies = args.operand(0) == Some("cp");
-        if UNREAD.contains(&name) && !copies {
+        if UNREAD.contains(&name) && !copies(args) {
             return;
         }
-        let is_named = |option: &str| IDENTITIES.contains(&option) || OUTPUTS.contains(&option);
+        let is_named = |option: &str| IDENTITIES.contains(&option) || is_result(option);
         let mut identity = false;
         for word in args.words() {
             let named = std::mem::replace(&mut identity, is_named(&word.text));
@@ -314,14 +290,8 @@ impl Walker<'_> {
     }
 
     /// A result that an option puts somewhere, whatever the program.
-    fn written_by_option(&mut self, args: &Arguments<'_>, before: usize) {
-        let mut values = args.values(OUTPUTS);
-        let attached = args.words().iter().filter_map(|word| {
-            let value = word.text.strip_prefix("-o").filter(|value| value.starts_with(['/', '~']));
-            value.map(|value| word.saying(value))
-        });
-        values.extend(attached);
-        for value in values {
+    pub(super) fn written_by_option(&mut self, args: &Arguments<'_>, before: usize) {
+        for value in results(args.words()) {
             let is_path = value.text.contains(['/', '~']) && !value.text.contains("://");
             let tags = place::locate(&value.text, &self.scene_now());
             if is_path
@@ -331,6 +301,28 @@ impl Walker<'_> {
             {
                 self.note_path(FactKind::Write, &value, Tags::NONE);
             }
+        }
+    }
+
+    /// The last of several words, where nobody says what the program does with it: a copy that lands
+    /// there may let somebody in.
+    fn written_last(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        before: usize,
+    ) {
+        let is_described = program.is_some_and(|program| !program.does.is_empty());
+        let only_names = UNREAD.contains(&name) && !copies(args);
+        let [_, .., last] = args.operands() else { return };
+        if is_described || only_names || !last.text.contains(['/', '~']) {
+            return;
+        }
+        let tags = place::locate(&last.text, &self.scene_now());
+        let lets_in = tags.has(Tag::SignIn) && !tags.has(Tag::Blocked);
+        if lets_in && !place::is_remote(&last.text) && !self.is_noted(&last.text, before) {
+            self.note_path(FactKind::Write, last, Tags::NONE);
         }
     }
 
@@ -374,6 +366,47 @@ impl Walker<'_> {
             self.note_path(kind, file, tags);
         }
     }
+}
+
+/// Whether a program that is mostly given names copies a file, or is told which one to write.
+fn copies(args: &Arguments<'_>) -> bool {
+    match (args.operand(0), args.operand(1)) {
+        (Some("cp"), _) | (Some("bundle"), Some("create")) => true,
+        (Some("config"), _) => args.has("--file") || args.has("-f"),
+        _ => false,
+    }
+}
+
+/// Values of options that say where a result goes.
+pub(super) fn results(words: &[Arg]) -> Vec<Arg> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text.as_str();
+        if !text.starts_with('-') {
+            continue;
+        }
+        if let Some((option, value)) = text.split_once('=') {
+            if is_result(option) {
+                found.push(word.saying(value));
+            }
+        } else if let Some(value) = text.strip_prefix("-o").filter(|v| v.starts_with(['/', '~'])) {
+            found.push(word.saying(value));
+        } else if is_result(text) {
+            found.extend(words.get(at + 1).cloned());
+        }
+    }
+    found
+}
+
+/// Whether an option says where a result goes, by the words in its name.
+pub(super) fn is_result(option: &str) -> bool {
+    const WORDS: &[&str] = &["out", "output", "outfile", "outdir", "dest", "destination", "save"];
+    const NAMES: &[&str] =
+        &["keyout", "report", "report-file", "log-file", "logfile", "junitxml", "pidfile"];
+    let name = option.trim_start_matches('-').to_ascii_lowercase();
+    matches!(option, "-o" | "-O")
+        || NAMES.contains(&name.as_str())
+        || name.split(['-', '_', '.']).any(|part| WORDS.contains(&part))
 }
 
 fn mode_tags(mode: &str) -> Tags {
@@ -422,14 +455,38 @@ pub(super) fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
         Slot::Last => operands.get(operands.len() - 1..).unwrap_or_default(),
         Slot::Sources => operands.split_last().map_or(&[][..], |(_, rest)| rest),
         Slot::Rest => operands.get(1..).unwrap_or_default(),
-        Slot::Option(option) => return args.values(&[option]),
+        Slot::Option(option) => {
+            let values = args.values(&[option]).into_iter();
+            return values.map(|arg| named(effect.named, arg)).collect();
+        }
     };
-    chosen.iter().map(|arg| (*arg).clone()).collect()
+    chosen.iter().map(|arg| named(effect.named, (*arg).clone())).collect()
+}
+
+/// The thing that a word leads to: itself, or the result that is called after it.
+fn named(pattern: &str, word: Arg) -> Arg {
+    if pattern.is_empty() || word.text.is_empty() || word.text == "-" {
+        return word;
+    }
+    let name = place::base_name(&word.text);
+    let ending = name.rfind('.').filter(|at| *at > 0).map_or(0, |at| name.len() - at);
+    let stem = word.text.len().checked_sub(ending).and_then(|end| word.text.get(..end));
+    let text = pattern.replace("{stem}", stem.unwrap_or(&word.text)).replace("{}", &word.text);
+    word.saying(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_is_called_after_its_source() {
+        let of = |pattern, word| named(pattern, Arg::literal(word)).text;
+        assert_eq!(of("{}.gz", "a/b.txt"), "a/b.txt.gz");
+        assert_eq!(of("{stem}", "a.d/b.tar.gz"), "a.d/b.tar");
+        assert_eq!(of("{stem}", "a.d/.env"), "a.d/.env");
+        assert_eq!(of("", "a"), "a");
+    }
 
     #[test]
     fn modes_are_read_in_both_notations() {

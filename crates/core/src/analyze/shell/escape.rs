@@ -220,11 +220,11 @@ impl Walker<'_> {
         let content = Stream::known(value.text.clone(), value.taint);
         let program = value.text.split_whitespace().next().map_or("", place::base_name);
         if EXPECTED.contains(&program) && name != "PROMPT_COMMAND" {
-            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
             return value.text.contains([';', '|', '&', '`']) || value.text.contains("$(");
         }
         if !value.text.starts_with(UNKNOWN) {
-            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
         }
         true
     }
@@ -293,7 +293,7 @@ impl Walker<'_> {
         self.note(Fact::new(FactKind::EnvExecutes, subject).tagged(Tags::NONE).at(span));
         let content = Stream::known(value.text.trim_start_matches('!').to_owned(), value.taint);
         if key != "core.hookspath" {
-            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
         }
     }
 }

@@ -94,7 +94,7 @@ impl Walker<'_> {
                     for target in found {
                         let args = command.iter().map(|word| put(word, target)).collect();
                         self.wrapped += 1;
-                        self.run(args, Stream::caller());
+                        self.perhaps(|walker| walker.run(args, Stream::caller()));
                         self.wrapped -= 1;
                     }
                 }

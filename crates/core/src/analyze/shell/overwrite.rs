@@ -107,7 +107,7 @@ impl Walker<'_> {
         if !empty_input && !operands.iter().any(|word| is_nothing(word)) {
             return;
         }
-        let mut targets = args.values(super::effect::OUTPUTS);
+        let mut targets = super::effect::results(args.words());
         for effect in program.map_or(&[][..], |program| program.does) {
             if effect.fact == FactKind::Write && super::effect::applies(effect, args) {
                 targets.extend(super::effect::targets(effect, args));

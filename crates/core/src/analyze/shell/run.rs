@@ -237,7 +237,11 @@ impl Walker<'_> {
                 Inner::Command { args, tags, stdin } => {
                     self.deceives_ours(&name, &args);
                     self.wrapped += 1;
-                    let out = self.with_tags(tags, |walker| walker.run(args, stdin));
+                    let appends = wrap.appends;
+                    let out = self.with_tags(tags, |walker| match appends {
+                        true => walker.perhaps(|walker| walker.run(args, stdin)),
+                        false => walker.run(args, stdin),
+                    });
                     self.wrapped -= 1;
                     return out;
                 }
@@ -393,7 +397,8 @@ impl Walker<'_> {
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
         let words = args.into_iter().skip(1).map(|arg| arg.text).collect();
-        self.analysis.commands.push(Invocation { program: name, words, operands, span });
+        let origin = self.origin();
+        self.analysis.commands.push(Invocation { program: name, words, operands, span, origin });
         out
     }
 
