@@ -162,10 +162,19 @@ async fn a_form_is_believed_only_with_the_token_of_its_own_page() {
 #[tokio::test]
 async fn what_is_sent_as_anything_but_a_form_needs_the_token_as_well() {
     let world = world().await;
+    let me = world.ask(in_browser(&world, get("/api/me"))).await.is(200);
+    let field = format!("csrf={}", me["csrf_token"].as_str().unwrap());
     for media in ["text/plain", "multipart/form-data; boundary=x", "application/json"] {
-        let halt = in_browser(&world, post("/halt").header("content-type", media));
-        assert_eq!(world.ask(halt).await.status, 403, "{media}");
+        let mut halt = in_browser(&world, post("/halt").header("content-type", media));
+        assert_eq!(world.ask(halt.clone()).await.status, 403, "{media}");
+        halt.body = field.clone().into();
+        assert_eq!(world.ask(halt).await.status, 403, "{media}, with a field");
     }
+    // Nor is a field enough where no page has a form.
+    let form = "application/x-www-form-urlencoded";
+    let mut halt = in_browser(&world, post("/api/halt").header("content-type", form));
+    halt.body = field.into();
+    world.ask(halt).await.is_problem(403, "csrf");
     assert!(!world.gate.is_halted().await.unwrap());
 }
 
