@@ -54,10 +54,10 @@ pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = Strin
         });
     let (folder, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
     let (folder, last) = (folder.to_owned(), last.to_owned());
-    let names = NAMES.iter().filter(move |name| is_pattern && names_it(&last, name));
-    let named = names.map(move |name| format!("{folder}/{name}"));
+    let anywhere = NAMES.iter().filter(move |name| is_pattern && names_it(&last, name));
+    let placed = anywhere.map(move |name| format!("{folder}/{name}"));
     let pattern = pattern.to_owned();
-    files.filter(move |file| stands_for(&pattern, file)).chain(named)
+    files.filter(move |file| stands_for(&pattern, file)).chain(placed)
 }
 
 /// Whether a pattern for one name stands for a protected one. A star in front matches no dot, and
