@@ -86,7 +86,12 @@ fn compare_class(
     let empty = BTreeSet::new();
     let patterns = said.things.get(&class).unwrap_or(&empty);
     let actual = done.things.get(&class).unwrap_or(&empty);
-    let besides = if class == Class::Read { &done.read_besides } else { &empty };
+    let besides = match class {
+        Class::Read => &done.read_besides,
+        // A file that another one takes the place of is gone from its own.
+        Class::Move => done.things.get(&Class::Delete).unwrap_or(&empty),
+        _ => &empty,
+    };
     let happens =
         |pattern: &String| actual.iter().chain(besides).any(|thing| covers(class, pattern, thing));
     let matched = |thing: &String| patterns.iter().any(|pattern| covers(class, pattern, thing));
