@@ -28,6 +28,8 @@ struct Entry {
     ends: Option<Ends>,
     /// `own`: this program's verbs are known, so the general ones do not apply.
     verbs: Option<String>,
+    /// Each line of its standard input is more words for it.
+    prompts: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -131,7 +133,7 @@ fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
-         ends: {}, own_verbs: {} }}",
+         ends: {}, own_verbs: {}, prompts: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
@@ -139,6 +141,7 @@ fn program(entry: &Entry) -> String {
         strs(&entry.executes),
         entry.ends.as_ref().map_or_else(|| "None".to_owned(), ends),
         entry.verbs.as_deref() == Some("own"),
+        entry.prompts,
     )
 }
 
