@@ -1,4 +1,4 @@
-//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles` and `reach` into static tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles`, `reach` and `words` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -31,6 +31,8 @@ mod reach;
 pub mod row;
 #[path = "build/rules.rs"]
 mod rules;
+#[path = "build/words.rs"]
+mod words;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=rules");
@@ -40,6 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=lexicon");
     println!("cargo::rerun-if-changed=reach");
     println!("cargo::rerun-if-changed=profiles");
+    println!("cargo::rerun-if-changed=words");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/row.rs");
     println!("cargo::rerun-if-changed=src/lookup.rs");
@@ -52,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(out.join("lexicon.rs"), lexicon::generate(Path::new("lexicon"))?)?;
     fs::write(out.join("reach.rs"), reach::generate(Path::new("reach"))?)?;
     fs::write(out.join("profiles.rs"), profiles::generate(Path::new("profiles"))?)?;
+    fs::write(out.join("words.rs"), words::generate(Path::new("words"))?)?;
     Ok(())
 }
 

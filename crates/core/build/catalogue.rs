@@ -30,6 +30,8 @@ struct Entry {
     ends: Option<Ends>,
     /// `own`: this program's verbs are known, so the general ones do not apply.
     verbs: Option<String>,
+    /// Each line of its standard input is more words for it.
+    prompts: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -136,7 +138,7 @@ fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
-         loads: {}, ends: {}, own_verbs: {} }}",
+         loads: {}, ends: {}, own_verbs: {}, prompts: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
@@ -145,6 +147,7 @@ fn program(entry: &Entry) -> String {
         strs(&entry.loads),
         entry.ends.as_ref().map_or_else(|| "None".to_owned(), ends),
         entry.verbs.as_deref() == Some("own"),
+        entry.prompts,
     )
 }
 

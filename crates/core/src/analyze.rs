@@ -49,7 +49,7 @@ pub struct Invocation {
 pub const UNKNOWN: char = '\u{E000}';
 
 impl Invocation {
-    /// Whether the first operands are these. `a|b` means either, `*` at an end means anything.
+    /// Whether the first operands are these. `a|b` means either, `*` means anything.
     #[must_use]
     pub fn starts_with(&self, patterns: &[std::borrow::Cow<'static, str>]) -> bool {
         patterns.len() <= self.operands.len()
@@ -62,9 +62,17 @@ impl Invocation {
     }
 
     /// Whether this option or word is there. `-f` is also found in `-rf`, `--force` also in
-    /// `--force=x`; anything else is compared with the operands, `*` at an end means anything.
+    /// `--force=x`; anything else is compared with the operands. `a|b` means either, `*` means
+    /// anything.
     #[must_use]
     pub fn has(&self, wanted: &str) -> bool {
+        wanted.split('|').any(|wanted| self.has_one(wanted))
+    }
+
+    fn has_one(&self, wanted: &str) -> bool {
+        if wanted.starts_with("--") && wanted.contains('*') {
+            return self.words.iter().any(|word| matches_one(wanted, word));
+        }
         if let Some(long) = wanted.strip_prefix("--") {
             return self.words.iter().any(|word| {
                 word.strip_prefix("--").is_some_and(|word| {
@@ -119,14 +127,20 @@ fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     }
 }
 
-/// `a|b` means either; `*` at an end means anything there.
+/// `a|b` means either; `*` means anything, wherever it stands.
 fn matches(pattern: &str, word: &str) -> bool {
-    pattern.split('|').any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-        (Some(middle), Some(_)) => word.contains(middle.strip_suffix('*').unwrap_or(middle)),
-        (Some(end), None) => word.ends_with(end),
-        (None, Some(start)) => word.starts_with(start),
-        (None, None) => pattern == word,
-    })
+    pattern.split('|').any(|pattern| matches_one(pattern, word))
+}
+
+fn matches_one(pattern: &str, word: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == word };
+    let Some(mut word) = word.strip_prefix(start) else { return false };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for piece in middle.split('*').filter(|piece| !piece.is_empty()) {
+        let Some((_, after)) = word.split_once(piece) else { return false };
+        word = after;
+    }
+    word.ends_with(end)
 }
 
 /// The place of a text that is all there is.

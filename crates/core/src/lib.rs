@@ -33,6 +33,7 @@ pub mod rule;
 pub mod schema;
 pub mod verdict;
 pub mod visible;
+mod words;
 
 pub use action::Action;
 pub use context::Context;

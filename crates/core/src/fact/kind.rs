@@ -69,6 +69,8 @@ named! {
         Traversal = "traversal",
         /// A program is told, by a verb, to destroy something.
         DestructiveVerb = "destructive-verb",
+        /// A program is told, by a verb, to stop, switch off or reset something.
+        InterruptingVerb = "interrupting-verb",
         /// Shell history or logging would be switched off or wiped.
         HistoryOff = "history-off",
         /// A job would be scheduled or a service installed.

@@ -22,6 +22,8 @@ pub(super) struct Program {
     pub(super) ends: Option<Ends>,
     /// Its verbs are known, so the general ones do not apply.
     pub(super) own_verbs: bool,
+    /// Each line of its standard input is more words for it.
+    pub(super) prompts: bool,
 }
 
 /// How a program starts another command.

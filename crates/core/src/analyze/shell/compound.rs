@@ -1,13 +1,27 @@
 //! `if`, `for`, `while`, `case`, subshells, functions: every branch is followed.
 
 use shuck_ast::{
-    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, StmtSeq,
+    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, Stmt,
+    StmtSeq, StmtTerminator,
 };
 
 use super::Walker;
 use super::state::Function;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
+
+/// Words that hold a loop up or end it.
+const PAUSES: &[&str] =
+    &["sleep", "wait", "break", "exit", "read", "return", "inotifywait", "select"];
+
+/// How a loop's condition is meant.
+#[derive(Debug, Clone, Copy)]
+enum Round {
+    /// As long as it holds.
+    While,
+    /// As long as it does not.
+    Until,
+}
 
 /// Functions calling functions deeper than this are not followed.
 const MOST_CALLS: usize = 16;
@@ -41,10 +55,11 @@ impl Walker<'_> {
                 self.repeat(src, &[&command.body], &stdin)
             }
             CompoundCommand::While(command) => {
-                self.endless(src, &command.condition, &command.body);
+                self.endless(src, Round::While, &command.condition, &command.body);
                 self.repeat_if(src, &command.condition, &command.body, &stdin)
             }
             CompoundCommand::Until(command) => {
+                self.endless(src, Round::Until, &command.condition, &command.body);
                 self.repeat_if(src, &command.condition, &command.body, &stdin)
             }
             CompoundCommand::Case(command) => self.case(src, command, &stdin),
@@ -172,28 +187,51 @@ impl Walker<'_> {
     }
 
     /// Notes a loop that never ends and starts something beside itself in every round.
-    fn endless(&mut self, src: &str, condition: &StmtSeq, body: &StmtSeq) {
+    fn endless(&mut self, src: &str, round: Round, condition: &StmtSeq, body: &StmtSeq) {
         let always = condition.iter().all(|stmt| {
             let text = stmt.span.slice(src).trim().trim_end_matches(';').trim();
-            matches!(text, ":" | "true" | "((1))" | "[ 1 ]" | "/bin/true")
+            match round {
+                Round::While => {
+                    matches!(
+                        text,
+                        ":" | "true"
+                            | "((1))"
+                            | "(( 1 ))"
+                            | "[ 1 ]"
+                            | "/bin/true"
+                            | "[[ 1 ]]"
+                            | "! false"
+                            | "test 1"
+                    )
+                }
+                Round::Until => {
+                    matches!(text, "false" | "((0))" | "[ ]" | "! true" | "! :" | "/bin/false")
+                }
+            }
         });
         if always {
             self.spawns(src, body);
         }
     }
 
-    /// Notes a body that starts something beside itself and never waits.
+    /// Notes a body that starts something beside itself and never waits, or that only fills a file.
     fn spawns(&mut self, src: &str, body: &StmtSeq) {
-        let spawns = body
-            .iter()
-            .any(|stmt| matches!(stmt.terminator, Some(shuck_ast::StmtTerminator::Background(_))));
+        let is_beside =
+            |stmt: &&Stmt| matches!(stmt.terminator, Some(StmtTerminator::Background(_)));
         let text = body.span.slice(src);
-        let pauses = ["sleep", "wait", "break", "exit", "read", "return"];
-        if spawns && !pauses.iter().any(|word| text.contains(word)) {
-            self.note(
-                Fact::new(FactKind::Exhaust, "a loop that starts processes")
-                    .at(self.span(body.span)),
-            );
+        let in_group = text.contains("&)") || text.contains("& )") || text.contains("& }");
+        let spawns = in_group || body.iter().any(|stmt| is_beside(&stmt));
+        // What runs beside the loop does not hold it up.
+        let waits = body.iter().filter(|stmt| !is_beside(stmt)).any(|stmt| {
+            let text = stmt.span.slice(src);
+            PAUSES.iter().any(|word| text.contains(word))
+        });
+        let fills = matches!(body.iter().collect::<Vec<_>>().as_slice(), [only]
+            if only.span.slice(src).contains(">>") && !only.span.slice(src).contains('|'));
+        if (spawns || fills) && !waits {
+            let subject =
+                if spawns { "a loop that starts processes" } else { "a loop that fills a file" };
+            self.note(Fact::new(FactKind::Exhaust, subject).at(self.span(body.span)));
         }
     }
 

@@ -8,131 +8,11 @@ use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
-
-/// Variables whose value is a command that other programs run.
-const COMMAND_VARIABLES: &[&str] = &[
-    "PAGER",
-    "GIT_PAGER",
-    "MANPAGER",
-    "EDITOR",
-    "VISUAL",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_ASKPASS",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "BROWSER",
-    "PROMPT_COMMAND",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "GIT_PROXY_COMMAND",
-    "FCEDIT",
-    "PSQL_PAGER",
-    "SYSTEMD_PAGER",
-    "AWS_PAGER",
-    "BAT_PAGER",
-    "DELTA_PAGER",
-    "npm_config_script_shell",
-];
-
-/// Variables whose value is a file that other programs load and run.
-const LOADING_VARIABLES: &[&str] = &[
-    "LD_PRELOAD",
-    "LD_AUDIT",
-    "DYLD_INSERT_LIBRARIES",
-    "BASH_ENV",
-    "ENV",
-    "PYTHONSTARTUP",
-    "PERL5DB",
-    "ZDOTDIR",
-    "GIT_TEMPLATE_DIR",
-    "GCONV_PATH",
-    "OPENSSL_CONF",
-    "GIT_EXEC_PATH",
-];
-
-/// Variables whose value holds options, some of which load code.
-const OPTION_VARIABLES: &[&str] = &[
-    "NODE_OPTIONS",
-    "PERL5OPT",
-    "RUBYOPT",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "PYTHONWARNINGS",
-    "GIT_CONFIG_PARAMETERS",
-];
+use crate::words::{self, has};
 
 /// Parts of flags for build tools that make them run or load something.
 const FLAGS_THAT_RUN: &[&str] =
     &["--eval", "-toolexec", "linker=", "-fplugin", "-specs", "-wrapper", "-f/", "--file=/"];
-
-/// Programs one would expect in such a variable.
-const EXPECTED: &[&str] = &[
-    "",
-    "cat",
-    "less",
-    "more",
-    "most",
-    "bat",
-    "delta",
-    "diff-so-fancy",
-    "true",
-    ":",
-    "false",
-    "vi",
-    "vim",
-    "nvim",
-    "nano",
-    "emacs",
-    "emacsclient",
-    "code",
-    "subl",
-    "micro",
-    "hx",
-    "kak",
-    "ed",
-    "ssh",
-    "echo",
-    "open",
-    "xdg-open",
-    "firefox",
-    "chromium",
-    "google-chrome",
-    "w3m",
-    "lynx",
-    "none",
-    "lesspipe",
-    "lesspipe.sh",
-    "col",
-    "sh -c col -bx",
-];
-
-/// Settings of git whose value is a command.
-const GIT_COMMANDS: &[&str] = &[
-    "core.pager",
-    "core.editor",
-    "core.sshcommand",
-    "core.fsmonitor",
-    "core.askpass",
-    "core.gitproxy",
-    "core.hookspath",
-    "diff.external",
-    "credential.helper",
-    "gpg.program",
-    "gpg.ssh.program",
-    "sequence.editor",
-    "uploadpack.packobjectshook",
-    "interactive.difffilter",
-    "init.templatedir",
-    "protocol.ext.allow",
-    "include.path",
-    "core.attributesfile",
-    "web.browser",
-    "sendemail.tocmd",
-];
 
 impl Walker<'_> {
     /// Notes a variable that makes other programs run code.
@@ -152,49 +32,28 @@ impl Walker<'_> {
         {
             self.note(Fact::new(FactKind::HistoryOff, name).at(span));
         }
-        let runs = if COMMAND_VARIABLES.contains(&name) {
+        self.git_variable(name, value, span);
+        let runs = if has(words::VARIABLES_COMMANDS, name)
+            || ends_in(words::VARIABLES_COMMAND_ENDINGS, name)
+        {
             self.runs_unexpected(name, value, span)
-        } else if LOADING_VARIABLES.contains(&name) {
-            let tags = place::locate(&value.text, &self.scene_now());
-            !value.text.is_empty() && !tags.has(Tag::System) && value.text != "/dev/null"
-        } else if OPTION_VARIABLES.contains(&name) {
-            [
-                "-r ",
-                "-r/",
-                "-r.",
-                "--require",
-                "--import",
-                "--loader",
-                "-M",
-                "-javaagent",
-                "-agentpath",
-                "-e",
-            ]
-            .iter()
-            .any(|option| value.text.contains(option))
+        } else if has(words::VARIABLES_LOADS, name) {
+            self.loads_from(name, value, span)
         } else if name == "PATH" {
             self.finds_own_programs(&value.text) || names_temporary_file(&value.text)
         } else if name.ends_with("FLAGS")
             && FLAGS_THAT_RUN.iter().any(|flag| value.text.contains(flag))
         {
             true
-        } else if names_a_source(name) {
-            let local = ["http://localhost", "http://127."];
-            value.text.starts_with("http://")
-                && !local.iter().any(|start| value.text.starts_with(start))
         } else if names_a_tool(name) {
             let program = value.text.split_whitespace().next().unwrap_or_default();
             let tags = place::locate(program, &self.scene_now());
             program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System)
         } else {
-            loads_by_its_name(name) && names_temporary_file(&value.text)
+            holds_loading_options(name, &value.text)
+                || downloads_elsewhere(name, &value.text)
+                || (loads_by_its_name(name) && names_temporary_file(&value.text))
         };
-        if let Some(stream) = &value.stream {
-            let content = (**stream).clone();
-            if LOADING_VARIABLES.contains(&name) {
-                self.run_text(Code::Shell, &content, span, &Stream::caller());
-            }
-        }
         if runs {
             let subject = format!("{name}={}", place::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
@@ -216,10 +75,40 @@ impl Walker<'_> {
         })
     }
 
+    /// A file that another program loads: text of this script is read, other files ask.
+    fn loads_from(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
+        if let Some(stream) = &value.stream {
+            let content = (**stream).clone();
+            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            return true;
+        }
+        if matches!(name, "EXINIT" | "VIMINIT" | "GVIMINIT" | "LUA_INIT" | "PERL5DB") {
+            let content = Stream::known(value.text.clone(), value.taint);
+            self.run_text(Code::Other, &content, span, &Stream::caller());
+        }
+        let tags = place::locate(&value.text, &self.scene_now());
+        let from_script = value.text.starts_with("/dev/fd/");
+        let from_anybody = tags.has(Tag::Temp) || value.text == "/tmp";
+        !value.text.is_empty()
+            && value.text != "/dev/null"
+            && (from_script || from_anybody || !tags.has(Tag::System))
+    }
+
+    /// `GIT_CONFIG_KEY_0=core.pager`: a setting of git in two variables.
+    fn git_variable(&mut self, name: &str, value: &Arg, span: Option<Span>) {
+        let names_command = name.starts_with("GIT_CONFIG_KEY_")
+            && (runs_a_command(&value.text.to_ascii_lowercase())
+                || value.text.starts_with("alias."));
+        if names_command {
+            let subject = format!("{name}={}", place::shown(&value.text));
+            self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
+        }
+    }
+
     fn runs_unexpected(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         let content = Stream::known(value.text.clone(), value.taint);
         let program = value.text.split_whitespace().next().map_or("", place::base_name);
-        if EXPECTED.contains(&program) && name != "PROMPT_COMMAND" {
+        if has(words::VARIABLES_EXPECTED, program) && name != "PROMPT_COMMAND" {
             self.perhaps(|walker| walker.run_text(Code::Shell, &content, span, &Stream::caller()));
             return value.text.contains([';', '|', '&', '`']) || value.text.contains("$(");
         }
@@ -330,38 +219,44 @@ fn names_a_tool(name: &str) -> bool {
 
 /// Whether a variable's name says that programs load code or settings from its value.
 fn loads_by_its_name(name: &str) -> bool {
-    const ENDINGS: &[&str] = &[
-        "LIB",
-        "PATH",
-        "OPT",
-        "OPTS",
-        "OPTIONS",
-        "FLAGS",
-        "WRAPPER",
-        "RC",
-        "INIT",
-        "PROFILE",
-        "PROFILE_USER",
-        "CONFIG",
-        "CONFIG_FILE",
-        "CONF",
-        "PLUGIN",
-        "PLUGINS",
-        "PRELOAD",
-        "STARTUP",
-        "HOOK",
-        "HOOKS",
-        "COMMAND",
-        "CMD",
-        "SHELL",
-        "LOADER",
-        "MAKEFILES",
-        "GEMFILE",
-        "MODULES",
-    ];
     let name = name.to_ascii_uppercase();
     let is_home = name.ends_with("_HOME") && !name.starts_with("XDG_");
-    is_home || ENDINGS.iter().any(|ending| name.ends_with(ending))
+    is_home || ends_in(words::VARIABLES_LOAD_ENDINGS, &name)
+}
+
+fn ends_in(endings: &[&str], name: &str) -> bool {
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Whether a variable adds options to a command, and one of them loads code or destroys something.
+fn holds_loading_options(name: &str, value: &str) -> bool {
+    let known = has(words::VARIABLES_OPTIONS, name);
+    let adds = known
+        || name.starts_with("TF_CLI_ARGS")
+        || ends_in(words::VARIABLES_MORE_WORDS, &name.to_ascii_uppercase());
+    let loads = |option: &str| {
+        let starts = |start: &&&str| option.starts_with(**start);
+        words::VARIABLES_LOADING_OPTIONS.iter().filter(starts).any(|start| {
+            // Short options mean something else in other programs.
+            start.len() > 2 || (known && (option.len() == 2 || !option.starts_with("-e")))
+        })
+    };
+    adds && value.split_whitespace().any(|word| loads(word) || super::verb::destroys(word))
+}
+
+/// Whether code would be downloaded from a place that is not one of the usual ones.
+fn downloads_elsewhere(name: &str, value: &str) -> bool {
+    let is_source = has(words::VARIABLES_SOURCES, name)
+        || (name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX"))
+        || names_a_source(name);
+    is_source
+        && value.split([',', '|', ' ']).any(|part| {
+            // Others may change what comes that way; a place with a certificate is its owner's.
+            let Some(rest) = part.strip_prefix("http://") else { return false };
+            let host = rest.split(['/', ':', '?']).next().unwrap_or(rest);
+            let host = host.rsplit('@').next().unwrap_or(host);
+            !has(words::VARIABLES_REGISTRIES, host) && !host.contains(UNKNOWN)
+        })
 }
 
 /// Whether a text names a file that anybody may have put there.
@@ -380,16 +275,23 @@ fn names_temporary_file(text: &str) -> bool {
 fn runs_a_command(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
-    GIT_COMMANDS.contains(&key)
-        || matches!(
-            (section, last),
-            ("filter", "clean" | "smudge" | "process")
-                | ("diff", "command" | "textconv")
-                | ("merge", "driver")
-                | ("submodule", "update")
-                | ("credential", "helper")
-                | ("pager" | "difftool" | "mergetool", _)
-        )
+    let endings = match section {
+        "filter" => words::GIT_FILTER,
+        "diff" => words::GIT_DIFF,
+        "merge" => words::GIT_MERGE,
+        "submodule" => words::GIT_SUBMODULE,
+        "remote" => words::GIT_REMOTE,
+        "browser" => words::GIT_BROWSER,
+        "includeif" => words::GIT_INCLUDEIF,
+        "credential" => words::GIT_CREDENTIAL,
+        "gpg" => words::GIT_GPG,
+        "man" => words::GIT_MAN,
+        "tar" => words::GIT_TAR,
+        "trailer" => words::GIT_TRAILER,
+        "guitool" => words::GIT_GUITOOL,
+        _ => &[],
+    };
+    has(words::GIT_COMMANDS, key) || has(words::GIT_SECTIONS, section) || has(endings, last)
 }
 
 /// Values these settings usually have.
@@ -397,7 +299,7 @@ fn is_ordinary_setting(key: &str, value: &str) -> bool {
     let program = value.split_whitespace().next().map_or("", place::base_name);
     let plain = !value.contains([';', '|', '&', '`']) && !value.contains("$(");
     plain
-        && (EXPECTED.contains(&program)
+        && (has(words::VARIABLES_EXPECTED, program)
             || matches!(program, "true" | "false")
             || (key.starts_with("credential")
                 && matches!(

@@ -20,6 +20,8 @@ use crate::verdict::Span;
 const MOST_READ: usize = 32;
 /// Commands that are followed in one text.
 const MOST_COMMANDS: u32 = 64;
+/// Words of one command from which on it is read as another.
+const MOST_TAILS: usize = 3;
 /// Longer texts are not read as a whole, but still looked through.
 const MOST_TEXT: usize = 16 * 1024;
 
@@ -143,6 +145,7 @@ impl Walker<'_> {
                             .is_some_and(|letter| word.text.ends_with(letter))
                 });
         }
+        self.floor_of_tails(args);
         if let Some(text) = &stdin.text
             && !stdin.from_caller
             && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
@@ -151,18 +154,29 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks through the words behind a program nobody knows as a command: `launcher /bin/rm x`.
+    /// Reads words that would be catastrophic as a command from one of them on: any program may
+    /// start what stands behind its own words.
     fn floor_of_tails(&mut self, args: &Arguments<'_>) {
         let words = args.words();
-        let begins = |word: &Arg| {
-            let first = word.text.split(' ').next().unwrap_or_default();
-            let name = crate::place::base_name(first);
-            TRIGGERS.contains(&name) || name.starts_with("mkfs.")
-        };
-        if let Some(at) = words.iter().position(begins) {
+        let starts = words.iter().enumerate().filter(|(_, word)| {
+            can_block(crate::place::base_name(&word.text)) && !word.text.contains(' ')
+        });
+        let starts: Vec<_> = starts.map(|(at, _)| at).take(MOST_TAILS).collect();
+        for at in starts {
             let tail = words.get(at..).unwrap_or_default();
-            let line = tail.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-            self.floor_of(&line, super::run::whole_span(tail));
+            // A name alone is a topic or a filter: `man mkfs`.
+            if tail.len() < 2 {
+                continue;
+            }
+            let line: Vec<_> = tail.iter().map(|word| super::run::quote(&word.text)).collect();
+            let line = line.join(" ");
+            if line.len() < MOST_TEXT && self.is_catastrophic(&line) {
+                let subject = crate::place::shown(&line);
+                self.note(
+                    Fact::new(FactKind::HiddenCommand, subject).at(super::run::whole_span(tail)),
+                );
+                return;
+            }
         }
     }
 
@@ -292,6 +306,16 @@ fn only_reads(name: &str) -> bool {
         )
     });
     reads || read
+}
+
+/// Whether a hard block can begin with this word.
+pub(super) fn can_block(word: &str) -> bool {
+    TRIGGERS.contains(&word)
+}
+
+/// Whether a program only prints its words or looks for them.
+pub(super) fn only_mentions(name: &str) -> bool {
+    MENTIONS.contains(&name)
 }
 
 fn is_cluster(word: &str) -> bool {

@@ -8,6 +8,7 @@ use crate::action::Language;
 use crate::analyze::{self, Analysis, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
+use crate::words::{self, has};
 
 /// What kind of unseen code this is, when it cannot be read from here.
 pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
@@ -235,8 +236,9 @@ impl Walker<'_> {
             }
         }
         for fact in found.facts {
-            // Writing rows is what a database client is for; losing them is not.
-            if fact.kind != FactKind::SqlWrite {
+            // Writing rows is what a database client is for; losing them, or changing who may do
+            // what, is not.
+            if fact.kind != FactKind::SqlWrite || administers(&fact.subject) {
                 self.note(fact.at(shown));
             }
         }
@@ -288,6 +290,16 @@ impl Walker<'_> {
             self.child_script(part, span, Stream::caller());
         }
     }
+}
+
+/// Whether a statement changes the server or the rights on it rather than its rows.
+fn administers(statement: &str) -> bool {
+    let mut words = statement.split_whitespace().map(str::to_ascii_lowercase);
+    let first = words.next().unwrap_or_default();
+    let first = first.trim_end_matches([';', '(']);
+    let second = words.next().unwrap_or_default();
+    has(words::SQL_ADMINISTERS, first)
+        || has(words::SQL_ADMINISTERS, &format!("{first} {}", second.trim_end_matches(';')))
 }
 
 /// Whether a shell is given this option. What stands behind the script is for the script.

@@ -87,12 +87,14 @@ impl Walker<'_> {
                 self.remote_script(name, args, span);
             }
             "ruby" | "perl" => {
+                self.command_library(args);
                 for option in
                     args.values(&["-r"]).iter().filter(|option| option.text.starts_with('/'))
                 {
                     self.loaded(name, option, span);
                 }
             }
+            "cmake" => self.cmake_tool(args),
             "make" | "gmake" | "bmake" => self.makefile(args, stdin, span),
             "java" => self.remote_script(name, args, span),
             _ => {}
@@ -103,6 +105,13 @@ impl Walker<'_> {
     fn python_module(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let Some(module) = args.value(&["-m"]) else { return };
         let name = module.text.as_str();
+        let at = args.words().iter().position(|word| word.text == "-m");
+        if let Some(words) = at.and_then(|at| args.words().get(at + 1..))
+            && super::catalogue::program(name).is_some_and(|program| program.runs.is_none())
+        {
+            // `python -m pip` is pip.
+            self.run(words.to_vec(), Stream::caller());
+        }
         for word in args.operands() {
             if RUN_SOURCE.contains(&name) {
                 let content = Stream::known(word.text.clone(), word.taint);
@@ -112,6 +121,43 @@ impl Walker<'_> {
                 self.file_of_code(name, word, content);
             }
         }
+    }
+
+    /// `cmake -E rm -rf x`: the tools of the shell, by another name.
+    fn cmake_tool(&mut self, args: &Arguments<'_>) {
+        let at = args.words().iter().position(|word| word.text == "-E");
+        let Some(mut words) = at.and_then(|at| args.words().get(at + 1..)).map(<[Arg]>::to_vec)
+        else {
+            return;
+        };
+        if let Some(first) = words.first_mut()
+            && matches!(first.text.as_str(), "remove" | "remove_directory")
+        {
+            let option = Arg { span: first.span, ..Arg::literal("-r") };
+            first.text = "rm".to_owned();
+            words.insert(1, option);
+        }
+        self.run(words, Stream::caller());
+    }
+
+    /// `ruby -run -e rm -- -r x`, `perl -MExtUtils::Command -e rm_rf x`: a command by its name.
+    fn command_library(&mut self, args: &Arguments<'_>) {
+        let is_library =
+            |word: &Arg| matches!(word.text.as_str(), "-run" | "-MExtUtils::Command" | "-MShell");
+        if !args.words().iter().any(is_library) {
+            return;
+        }
+        let Some(at) = args.words().iter().position(|word| word.text == "-e") else { return };
+        let mut words = args.words().get(at + 1..).unwrap_or_default().to_vec();
+        words.retain(|word| word.text != "--");
+        if let Some(first) = words.first_mut()
+            && matches!(first.text.as_str(), "rm_rf" | "rm_r" | "rm_f")
+        {
+            let option = Arg { span: first.span, ..Arg::literal("-rf") };
+            first.text = "rm".to_owned();
+            words.insert(1, option);
+        }
+        self.run(words, Stream::caller());
     }
 
     /// A module that is loaded first: `data:` holds its text, another address is remote.

@@ -34,7 +34,8 @@ pub(super) fn fetches(name: &str) -> bool {
     )
 }
 
-const DATA: &[&str] = &[
+/// Options whose value is sent.
+pub(super) const DATA: &[&str] = &[
     "-d",
     "--data",
     "--data-binary",
@@ -66,6 +67,7 @@ impl Walker<'_> {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
             self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
         }
+        self.told_by_http(args, span);
         for word in args.words() {
             if is_metadata(&word.text) {
                 self.note(

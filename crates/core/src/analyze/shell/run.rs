@@ -81,7 +81,7 @@ impl Walker<'_> {
     }
 
     fn simple_once(&mut self, src: &str, simple: &SimpleCommand, stdin: Stream) -> Stream {
-        let assigned: Vec<_> = simple
+        let mut assigned: Vec<_> = simple
             .assignments
             .iter()
             .map(|assignment| (assignment, self.assigned(src, assignment)))
@@ -94,6 +94,13 @@ impl Walker<'_> {
         }
         for word in &simple.args {
             self.word_into(src, word, &mut args);
+        }
+        // The grammar takes `X=<(…)` for an empty value and a word that touches it.
+        if let (Some((assignment, value)), Some(first)) = (assigned.last_mut(), args.first())
+            && first.stream.is_some()
+            && assignment.span.end.offset() == simple.name.span.start.offset()
+        {
+            *value = vec![args.remove(0)];
         }
         let lasting = args.is_empty();
         let outer = self.environment.len();
@@ -387,6 +394,7 @@ impl Walker<'_> {
         }
         if let Some(first) = args.first() {
             self.program_from_temp(first);
+            self.program_from_address(first);
         }
         self.sends_input(&name, &arguments, stdin, span);
         if !arguments.words().is_empty() {
@@ -415,6 +423,15 @@ impl Walker<'_> {
         self.serves(name, args);
         self.loads_code(program, args, span);
         self.secret_verbs(name, args, span);
+        self.tells_to_delete(name, args, span);
+        let program = catalogue::program(name);
+        if super::floor::only_mentions(name) || program.is_some_and(|known| known.runs.is_some()) {
+            return;
+        }
+        self.commands_in_options(args, span);
+        if program.is_none() {
+            self.commands_in_words(args, span);
+        }
     }
 
     fn program_output(
@@ -437,6 +454,9 @@ impl Walker<'_> {
         if program.is_none_or(|program| !program.own_verbs) {
             self.general_verbs(name, arguments, span);
         }
+        if program.is_some_and(|program| program.prompts) {
+            self.commands_in_input(name, arguments, stdin, span);
+        }
         self.output(name, arguments, stdin)
     }
 
@@ -446,6 +466,16 @@ impl Walker<'_> {
             && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
         {
             self.note(Fact::new(FactKind::TempProgram, first.text.clone()).at(first.span));
+        }
+    }
+
+    /// `npx github:x/y`, `uv run https://…`: a program that is downloaded to be run.
+    fn program_from_address(&mut self, first: &Arg) {
+        const STARTS: &[&str] =
+            &["http://", "https://", "git+", "git://", "github:", "gitlab:", "bitbucket:"];
+        if self.wrapped > 0 && STARTS.iter().any(|start| first.text.starts_with(start)) {
+            let subject = place::shown(&first.text).into_owned();
+            self.note(Fact::new(FactKind::RemoteCode, subject).at(first.span));
         }
     }
 

@@ -1,121 +1,20 @@
-//! Verbs that destroy, in the mouth of a program nobody has met.
+//! Verbs that destroy or stop something, told to a program nobody has met.
 //!
-//! `delete`, `destroy`, `drop` mean the same in every command line tool, so a tool that is not in
-//! the catalogue is understood by them: as a subcommand, as an option, or in its own name.
+//! `delete`, `destroy`, `stop` mean the same in every command line tool, so a tool that is not in
+//! the catalogue is understood by them: as a subcommand, as an option, or in its own name. A word is
+//! read by its form (`delete-bucket`, `DeleteInstance`, `vm.destroy`, `pg:reset`, `userdel`), and
+//! what it is told to do it to counts where the verb alone is harmless.
 
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::Program;
 use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
+use crate::words::{self, has};
 
-/// Words that destroy wherever they are the verb.
-const VERBS: &[&str] = &[
-    "delete",
-    "del",
-    "destroy",
-    "remove",
-    "rm",
-    "rmi",
-    "erase",
-    "wipe",
-    "purge",
-    "drop",
-    "prune",
-    "teardown",
-    "undeploy",
-    "unlink",
-    "obliterate",
-    "nuke",
-    "shred",
-    "truncate",
-    "flush",
-    "flushall",
-    "flushdb",
-    "deregister",
-    "unregister",
-    "uninstall",
-    "undefine",
-    "zap",
-    "rrdelete",
-    "rmtree",
-    "rmdir",
-    "rb",
-    "delsnapshot",
-    "deleteall",
-    "removeall",
-    "dropdb",
-    "drop-table",
-    "drop-database",
-    "trash",
-    "expunge",
-    "decommission",
-    "deprovision",
-    "factory-reset",
-    "format",
-    "rollback-all",
-    "clear",
-    "down",
-    "luksformat",
-    "revoke",
-    "reset-hard",
-    "disband",
-    "deactivate-all",
-];
+mod form;
 
-/// Of these, words that also mean something harmless: only as the last word of the verb phrase
-/// with an object, and never alone.
-const SOFT: &[&str] =
-    &["clear", "down", "format", "prune", "flush", "revoke", "uninstall", "trash"];
-
-/// Options that destroy.
-const OPTION_STARTS: &[&str] = &[
-    "delete",
-    "remove",
-    "destroy",
-    "purge",
-    "wipe",
-    "erase",
-    "del",
-    "drop-",
-    "shred",
-    "nuke",
-    "unregister",
-    "zap",
-];
-
-/// Options that begin like these but do something else.
-const HARMLESS_OPTIONS: &[&str] = &[
-    "delimiter",
-    "delay",
-    "delta",
-    "delegate",
-    "remove-orphans",
-    "delete-delay-x",
-    "delayed",
-    "remove-label",
-    "remove-reviewer",
-    "remove-assignee",
-    "remove-source-branch-x",
-    "delim",
-    "delivery",
-    "remove-duplicates",
-    "remove-comments",
-    "remove-ansi",
-    "remove-background",
-    "remove-unused-variables",
-    "remove-all-unused-imports",
-    "delete-conflicting-outputs",
-    "remove-node",
-    "remove-color",
-    "remove-whitespace",
-    "remove-empty",
-    "remove-signature",
-];
-
-/// Options with which a tool only says what it would do.
-const REHEARSALS: &[&str] =
-    &["--dry-run", "--dryrun", "--dry_run", "--no-act", "--just-print", "--simulate"];
+use form::Verb;
 
 /// Whether only help, a version or a rehearsal is asked for. Words after `--` are operands, and of
 /// two options that contradict each other the last one holds. Never so for what runs source text
@@ -153,73 +52,87 @@ fn may_take_a_value(word: &str) -> bool {
 /// Whether an option says that this is a rehearsal, or that it is none.
 fn rehearses(option: &str) -> Option<bool> {
     let (name, value) = option.split_once('=').unwrap_or((option, "true"));
-    if REHEARSALS.contains(&name) {
+    if has(words::VERBS_REHEARSALS, name) {
         return Some(!matches!(value, "none" | "false" | "no" | "off" | "0" | ""));
     }
     let positive = name.strip_prefix("--no-").map(|name| format!("--{name}"));
-    positive.filter(|name| REHEARSALS.contains(&name.as_str())).map(|_| false)
+    positive.filter(|name| has(words::VERBS_REHEARSALS, name)).map(|_| false)
 }
 
 impl Walker<'_> {
-    /// Notes a verb that destroys.
+    /// Notes a verb that destroys, or one that stops or resets something.
     pub(super) fn general_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
-        let subject = Self::verb_among_operands(args)
-            .or_else(|| option_that_destroys(args))
-            .or_else(|| name_that_destroys(name, args));
-        if let Some(verb) = subject {
-            let subject = format!("{name} {verb}");
-            self.note(Fact::new(FactKind::DestructiveVerb, subject).at(span));
+        let found = verb_among_operands(args)
+            .or_else(|| option_that_destroys(args).map(|option| (Verb::Destroys, option)))
+            .or_else(|| scaled_to_nothing(args).map(|amount| (Verb::Interrupts, amount)))
+            .or_else(|| name_that_destroys(name, args).map(|end| (Verb::Destroys, end)));
+        if let Some((verb, word)) = found {
+            let kind = match verb {
+                Verb::Destroys => FactKind::DestructiveVerb,
+                Verb::Interrupts => FactKind::InterruptingVerb,
+            };
+            let subject = format!("{name} {word}");
+            self.note(Fact::new(kind, subject.trim_end()).at(span));
         }
-    }
-
-    /// The verb is the first operand, or follows nouns: `velero backup delete`.
-    fn verb_among_operands(args: &Arguments<'_>) -> Option<String> {
-        for (at, operand) in args.operands().iter().take(5).enumerate() {
-            let word = operand.text.as_str();
-            if !is_command_word(word) {
-                // A name or a path: nothing after it is a verb, unless options carried values.
-                if word.contains(['/', ' ', '.', '\n'])
-                    && !args.words().iter().any(|w| w.text.starts_with('-'))
-                {
-                    return None;
-                }
-                continue;
-            }
-            let lower = word.to_ascii_lowercase();
-            let is_verb = lower.split([':', '-', '_']).enumerate().any(|(part_at, part)| {
-                VERBS.contains(&part) && (part_at == 0 || lower.ends_with(part))
-            }) || VERBS.contains(&lower.as_str());
-            let soft = SOFT.contains(&lower.as_str());
-            if is_verb && (!soft || at + 1 < args.operands().len() && at > 0) {
-                return Some(word.to_owned());
-            }
-        }
-        None
     }
 }
 
-/// Words for what must not be shown.
-const SECRETS: &[&str] = &[
-    "secret",
-    "secrets",
-    "token",
-    "tokens",
-    "password",
-    "passwords",
-    "passwd",
-    "credential",
-    "credentials",
-    "apikey",
-    "keychain",
-    "kwallet",
-    "kdewallet",
-];
+/// The verb is the first operand, or follows nouns: `velero backup delete`. The worst one counts.
+fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
+    let has_options = args.words().iter().any(|word| word.text.starts_with('-'));
+    let mut interrupts = None;
+    for (at, operand) in args.operands().iter().take(5).enumerate() {
+        let word = operand.text.as_str();
+        if at < 2 && has(words::VERBS_LOOK, word) {
+            break;
+        }
+        if !form::is_command_word(word) && !(at < 2 && form::is_dotted(word)) {
+            // A name or a path: nothing after it is a verb, unless options carried values.
+            if word.contains(['/', ' ', '.', '\n']) && !has_options {
+                break;
+            }
+            continue;
+        }
+        let followed = at + 1 < args.operands().len();
+        let object = form::Object { before: at > 0, after: followed, sweeping: sweeps(args) };
+        match form::verb(word, object) {
+            Some(Verb::Destroys) => return Some((Verb::Destroys, word.to_owned())),
+            Some(Verb::Interrupts) if interrupts.is_none() => interrupts = Some(word.to_owned()),
+            Some(Verb::Interrupts) | None => {}
+        }
+    }
+    interrupts.map(|word| (Verb::Interrupts, word))
+}
 
-/// Words for showing something.
-const SHOWS: &[&str] = &[
-    "get", "show", "export", "read", "lookup", "download", "print", "dump", "reveal", "decrypt",
-    "query", "find", "access", "cat", "display", "fetch",
-];
+/// Whether an option says that everything is meant, or that nobody is to be asked.
+fn sweeps(args: &Arguments<'_>) -> bool {
+    args.has_any(&["--all", "--force", "--hard", "--yes", "-y", "-f", "--now", "--purge"])
+}
+
+/// `scale --replicas=0`, `scale count 0`, `ps:scale web=0`.
+fn scaled_to_nothing(args: &Arguments<'_>) -> Option<String> {
+    let scales = |word: &str| {
+        let parts = form::parts(word);
+        parts
+            .iter()
+            .any(|part| matches!(part.as_str(), "scale" | "resize" | "autoscale" | "desired"))
+    };
+    let texts = || args.words().iter().map(|word| word.text.as_str());
+    if !texts().take(6).any(scales) {
+        return None;
+    }
+    let mut before = "";
+    for text in texts() {
+        let (amount, value) = text.split_once('=').unwrap_or((before, text));
+        let option = amount.trim_start_matches('-');
+        let counts = has(words::VERBS_AMOUNTS, option) || !text.starts_with('-');
+        if value == "0" && counts {
+            return Some(text.to_owned());
+        }
+        before = text;
+    }
+    None
+}
 
 impl Walker<'_> {
     /// Notes a program that is told to show a secret, in its own words: `gh auth status
@@ -238,14 +151,16 @@ impl Walker<'_> {
                 .map(|word| word.text.as_str())
                 .filter(|word| word.starts_with("--")),
         );
-        let words: Vec<_> = words.into_iter().filter(|word| is_command_word(word)).collect();
+        let words: Vec<_> = words.into_iter().filter(|word| form::is_command_word(word)).collect();
         let names = words
             .iter()
-            .any(|word| word.split(['-', '_', ':']).any(|part| SECRETS.contains(&part)));
+            .any(|word| word.split(['-', '_', ':']).any(|part| has(words::VERBS_SECRETS, part)));
         // An option shows what it begins with: `--show-token`, but not `--access-token x`.
         let shows = words.iter().any(|word| match word.strip_prefix("--") {
-            Some(option) => option.split('-').next().is_some_and(|verb| SHOWS.contains(&verb)),
-            None => word.split(['-', '_', ':']).any(|part| SHOWS.contains(&part)),
+            Some(option) => {
+                option.split('-').next().is_some_and(|verb| has(words::VERBS_SHOWS, verb))
+            }
+            None => word.split(['-', '_', ':']).any(|part| has(words::VERBS_SHOWS, part)),
         });
         if names && shows {
             self.note(Fact::new(FactKind::SecretShow, words.join(" ")).at(span));
@@ -253,46 +168,112 @@ impl Walker<'_> {
     }
 }
 
-/// A word a subcommand can be: letters, digits, `-`, `_`, `:`.
-fn is_command_word(word: &str) -> bool {
-    !word.is_empty()
-        && word.len() <= 48
-        && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_:".contains(char))
-}
-
+/// `--delete-all`, `-destroy`, `--purge=yes`, `--accept-data-loss`; not `--remove-border`.
 fn option_that_destroys(args: &Arguments<'_>) -> Option<String> {
     args.words().iter().find_map(|word| {
         let option = word
             .text
             .strip_prefix("--")
             .or_else(|| word.text.strip_prefix('-').filter(|rest| rest.len() > 3))?;
-        let name = option.split_once('=').map_or(option, |(name, _)| name).to_ascii_lowercase();
-        let destroys = OPTION_STARTS.iter().any(|start| name.starts_with(start))
-            && !HARMLESS_OPTIONS.iter().any(|harmless| name.starts_with(harmless))
-            && is_command_word(&name);
-        destroys.then(|| word.text.clone())
+        let name = option.split_once('=').map_or(option, |(name, _)| name);
+        let denied =
+            option.ends_with("=false") || option.ends_with("=no") || option.ends_with("=0");
+        (form::option_destroys(name) && !denied).then(|| word.text.clone())
     })
+}
+
+/// Whether a part of an address orders something to be destroyed or stopped.
+pub(super) fn is_order(part: &str) -> bool {
+    let object = form::Object { before: false, after: true, sweeping: false };
+    form::is_command_word(part)
+        && match form::verb(part, object) {
+            Some(Verb::Destroys) => true,
+            Some(Verb::Interrupts) => matches!(part, "shutdown" | "poweroff" | "reboot" | "halt"),
+            None => false,
+        }
+}
+
+/// Whether a word is an option that destroys something.
+pub(super) fn destroys(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|name| form::option_destroys(name.trim_start_matches('-')))
 }
 
 /// `lxc-destroy x`, `fprintd-delete user`, `dropdb x`, `k3s-uninstall.sh`.
 fn name_that_destroys(name: &str, args: &Arguments<'_>) -> Option<String> {
     let stem = name.strip_suffix(".sh").unwrap_or(name);
     let parts: Vec<_> = stem.split(['-', '_', '.']).collect();
-    let destroys = parts.len() > 1
-        && parts.last().is_some_and(|last| {
-            matches!(
-                *last,
-                "delete"
-                    | "destroy"
-                    | "remove"
-                    | "erase"
-                    | "wipe"
-                    | "purge"
-                    | "uninstall"
-                    | "rm"
-                    | "del"
-            )
-        });
     let is_script = stem.len() < name.len();
-    (destroys && (is_script || !args.operands().is_empty())).then(String::new)
+    let destroys = parts.len() > 1
+        && (parts.last().is_some_and(|last| has(words::VERBS_NAME_ENDINGS, last))
+            || (!is_script
+                && parts.iter().skip(1).any(|part| matches!(*part, "delete" | "destroy"))));
+    (destroys && (is_script || !args.words().is_empty())).then(String::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::shell::value::Arg;
+
+    fn found(line: &str) -> Option<Verb> {
+        let words: Vec<_> = line.split(' ').map(Arg::literal).collect();
+        let args = Arguments::new(words.get(1..).unwrap_or_default(), None);
+        verb_among_operands(&args)
+            .map(|(verb, _)| verb)
+            .or_else(|| option_that_destroys(&args).map(|_| Verb::Destroys))
+            .or_else(|| scaled_to_nothing(&args).map(|_| Verb::Interrupts))
+            .or_else(|| {
+                name_that_destroys(words.first()?.text.as_str(), &args).map(|_| Verb::Destroys)
+            })
+    }
+
+    #[test]
+    fn a_verb_destroys_in_every_form() {
+        for line in [
+            "tool cluster destroy prod",
+            "tool DeleteInstance --id 1",
+            "tool vm.destroy x",
+            "tool vmsvc/destroy 1",
+            "tool bulk-delete-objects b",
+            "tool deletetable t",
+            "tool pool rmpool p",
+            "tool --accept-data-loss push",
+            "tool apps:destroy x",
+            "tool-destroy x",
+        ] {
+            assert_eq!(found(line), Some(Verb::Destroys), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_verb_that_stops_needs_an_object() {
+        for line in [
+            "tool machine stop x",
+            "tool service.stop nginx",
+            "tool disable-alarm-actions x",
+            "tool scale web --replicas 0",
+            "tool ps:scale web=0",
+            "tool stop --all",
+        ] {
+            assert_eq!(found(line), Some(Verb::Interrupts), "{line}");
+        }
+        for line in ["tool stop", "tool daemon stop", "tool scale web --replicas 3"] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_looked_for_or_formatted_is_not_destroyed() {
+        for line in [
+            "tool list delete",
+            "tool get-deleted-items x",
+            "tool --remove-border x",
+            "tool --delete-after 3 x",
+            "tool docs/delete.md",
+            "tool build --no-remove x",
+            "tool describe stop-policy x",
+        ] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
 }

@@ -1,0 +1,130 @@
+//! One word of a command line, taken apart: which verb it holds and what it is about.
+
+use crate::words::{self, has};
+
+/// What a verb does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// Something is gone afterwards.
+    Destroys,
+    /// Something stops, is switched off or is as it was before.
+    Interrupts,
+}
+
+/// What stands around a word.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one independent thing")]
+pub(super) struct Object {
+    /// A noun stands before it.
+    pub(super) before: bool,
+    /// Another word follows.
+    pub(super) after: bool,
+    /// An option says that everything is meant.
+    pub(super) sweeping: bool,
+}
+
+/// The verb in a word, if it means something here.
+pub(super) fn verb(word: &str, object: Object) -> Option<Verb> {
+    let parts = parts(word);
+    let first = parts.first()?.as_str();
+    let lower = word.to_ascii_lowercase();
+    if parts.len() > 1 && (has(words::VERBS_LOOK, first) || has(words::VERBS_DENY, first)) {
+        return None;
+    }
+    let holds = |list: &[&str]| has(list, &lower) || parts.iter().any(|part| has(list, part));
+    let alone = parts.len() == 1;
+    if holds(words::VERBS_DESTROY) || is_glued(&lower) {
+        return Some(Verb::Destroys);
+    }
+    if holds(words::VERBS_DESTROY_SOFT)
+        && (!alone || object.after && object.before || object.sweeping && object.before)
+    {
+        return Some(Verb::Destroys);
+    }
+    let switched = (object.before || !alone) && has(words::VERBS_SWITCH_OFF, first);
+    let meant = object.after || object.sweeping || switched;
+    (holds(words::VERBS_INTERRUPT) && meant).then_some(Verb::Interrupts)
+}
+
+/// `deletetable`, `rmpool`, `userdel`: a verb and a thing, written together.
+fn is_glued(word: &str) -> bool {
+    const BEFORE: &[&str] = &[
+        "delete", "destroy", "remove", "erase", "wipe", "purge", "drop", "truncate", "rm", "del",
+        "clear",
+    ];
+    const AFTER: &[&str] =
+        &["delete", "destroy", "remove", "erase", "wipe", "purge", "drop", "rm", "del"];
+    let thing = |rest: Option<&str>| rest.is_some_and(|rest| has(words::VERBS_OBJECTS, rest));
+    BEFORE.iter().any(|verb| thing(word.strip_prefix(verb)))
+        || AFTER.iter().any(|verb| thing(word.strip_suffix(verb)))
+}
+
+/// Whether an option of this name destroys something.
+pub(super) fn option_destroys(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if !is_command_word(&lower) {
+        return false;
+    }
+    if has(words::VERBS_CONSENTS, &lower) {
+        return true;
+    }
+    let parts: Vec<_> = lower.split(['-', '_']).collect();
+    let Some((first, rest)) = parts.split_first() else { return false };
+    let trifling = rest.iter().any(|part| has(words::VERBS_TRIFLES, part));
+    match *first {
+        // What is removed or dropped may be a part of a text.
+        "remove" | "drop" | "del" => {
+            rest.is_empty() && *first != "drop"
+                || rest.iter().any(|part| has(words::VERBS_OBJECTS, part)) && !trifling
+        }
+        verb => {
+            (has(words::VERBS_OPTION_VERBS, verb) && !trifling)
+                || (rest.is_empty() && (is_glued(verb) || is_longer_than(verb, "deleted")))
+        }
+    }
+}
+
+/// `-deleteduplicates`: `delete` and whatever is written together with it.
+fn is_longer_than(verb: &str, word: &str) -> bool {
+    verb.starts_with("delete") && verb.len() > word.len()
+}
+
+/// The parts of a word, in lower case: at `-`, `_`, `:`, `.`, `/` and where a capital follows a
+/// small letter.
+pub(super) fn parts(word: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut small = false;
+    for char in word.chars() {
+        let separates = "-_:./".contains(char);
+        if (separates || small && char.is_ascii_uppercase()) && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+        if !separates {
+            part.push(char.to_ascii_lowercase());
+        }
+        small = char.is_ascii_lowercase();
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// A word that a subcommand can be: letters, digits, `-`, `_`, `:`.
+pub(super) fn is_command_word(word: &str) -> bool {
+    !word.is_empty()
+        && word.len() <= 48
+        && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_:".contains(char))
+}
+
+/// `vm.destroy`, `vmsvc/destroy`: two words that no file name would be.
+pub(super) fn is_dotted(word: &str) -> bool {
+    word.split_once(['.', '/']).is_some_and(|(noun, verb)| {
+        let letters = |part: &str| {
+            !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char == '_')
+        };
+        let known = has(words::VERBS_DESTROY, verb) || has(words::VERBS_INTERRUPT, verb);
+        letters(noun) && letters(verb) && known
+    })
+}
