@@ -91,6 +91,13 @@ pub struct PathFacts {
     /// Ignored by git: build output or the like.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
+    /// A folder that nothing is in, or nothing at all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
+    /// Made by this agent in this session, with everything in it, and not known to git: deleting
+    /// it loses nothing that was there before. Never taken from the agent itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub made_in_session: bool,
 }
 
 /// How often people said yes and no to this agent.

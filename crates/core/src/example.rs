@@ -16,7 +16,8 @@
 //! ```
 //!
 //! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
-//! `ignored out: rm -r out`, `sensitive ~/notes: write: ~/notes/x` (the user named it),
+//! `ignored out: rm -r out`, `made a.txt: rm a.txt` (by this agent in this session),
+//! `empty old: rmdir old` (nothing is in it), `sensitive ~/notes: write: ~/notes/x` (the user named it),
 //! `origin https://a.example: navigate: /x` (where the agent may go, and is),
 //! `resolves a.example=10.0.0.1: navigate: https://a.example/` (what the name server said),
 //! `pinned server/tool=DIGEST: tool: server.tool` (the definition that was agreed to).
@@ -105,6 +106,8 @@ fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
             "sensitive" => context.sensitive_paths.push(path.to_owned()),
             "tracked" => context.paths.entry(path.to_owned()).or_default().tracked_clean = true,
             "ignored" => context.paths.entry(path.to_owned()).or_default().ignored = true,
+            "empty" => context.paths.entry(path.to_owned()).or_default().empty = true,
+            "made" => context.paths.entry(path.to_owned()).or_default().made_in_session = true,
             "pinned" => {
                 let (tool, digest) = path.split_once('=').unwrap_or((path, ""));
                 context.pinned_tools.insert(tool.to_owned(), digest.to_owned());

@@ -10,6 +10,7 @@ use crate::fact::{Tag, Tags};
 
 mod glob;
 mod guard;
+mod kernel;
 mod marks;
 mod secret;
 mod work;
@@ -100,6 +101,9 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     {
         if facts.tracked_clean || facts.ignored {
             tags = tags.with(Tag::Tracked);
+        }
+        if facts.made_in_session {
+            tags = tags.with(Tag::Session);
         }
         if let Some(real) = facts.resolves_to.as_deref()
             && real != written
@@ -285,6 +289,9 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
         }
     }
     let settled = home_zone(path, scene);
+    // Into a temporary folder anything may go; everything that is in it is not one's own.
+    let all_of_top = everything && settled.has(Tag::Top);
+    let settled = if all_of_top { settled.without(Tag::Temp) } else { settled };
     if scene.context.home.is_some() {
         return settled;
     }
@@ -302,7 +309,9 @@ fn home_zone(path: &str, scene: &Scene<'_>) -> Tags {
         return tag(Tag::Home);
     }
     if marks::TOPS.contains(&path) || is_below(&home, path) {
-        return tag(Tag::Top).with(Tag::System);
+        let top = tag(Tag::Top).with(Tag::System);
+        // Anyone may put something into it, and nobody may take it away.
+        return if marks::TEMPS.contains(&path) { top.with(Tag::Temp) } else { top };
     }
     far_zone(path)
 }
@@ -370,6 +379,18 @@ fn device_zone(device: &str) -> Tags {
 #[must_use]
 pub fn base_name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether everybody may read this file, and learns nothing of anybody by it: `/proc/cpuinfo`.
+#[must_use]
+pub fn is_public(path: &str) -> bool {
+    kernel::is_public(path) || marks::PUBLIC.contains(&path)
+}
+
+/// Whether a name says that this is an example to be copied: `.env.example`.
+#[must_use]
+pub fn is_sample(path: &str) -> bool {
+    marks::is_sample(base_name(path))
 }
 
 /// A path as shown to a person.

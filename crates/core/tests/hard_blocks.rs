@@ -265,8 +265,13 @@ fn contexts() -> impl Strategy<Value = Context> {
 
 /// A caller who claims that everything is in git, ignored, and leads to a temporary folder.
 fn harmless_paths() -> BTreeMap<String, PathFacts> {
-    let facts =
-        || PathFacts { resolves_to: Some("/tmp/x".into()), tracked_clean: true, ignored: true };
+    let facts = || PathFacts {
+        resolves_to: Some("/tmp/x".into()),
+        tracked_clean: true,
+        ignored: true,
+        empty: true,
+        made_in_session: true,
+    };
     BLOCKED_PATHS.iter().chain(&["/"]).map(|path| ((*path).to_owned(), facts())).collect()
 }
 

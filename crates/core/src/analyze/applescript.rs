@@ -184,7 +184,8 @@ impl<'a> Walker<'a> {
     }
 
     fn follow(&mut self, lexed: &Lexed<'_>) {
-        for statement in lexed.statements() {
+        let mut statements = lexed.statements().peekable();
+        while let Some(statement) = statements.next() {
             let inside = self.blocks.last().map(|open| open.block);
             match shape::shape(statement, inside) {
                 Shape::Opens(Block::Handler) => self.open(Block::Handler, statement),
@@ -195,6 +196,11 @@ impl<'a> Walker<'a> {
                 Shape::Divides(block) => {
                     self.divide(block, statement);
                     self.commands(statement);
+                }
+                // Everything before it has been read, and a script with an end too many never runs.
+                Shape::Closes(None) if self.blocks.is_empty() && statements.peek().is_none() => {
+                    let subject = "an end that closes nothing".to_owned();
+                    self.note_at(FactKind::Unfinished, subject, statement);
                 }
                 Shape::Closes(block) => self.close(block, statement),
                 Shape::Plain => {

@@ -13,6 +13,7 @@ mod builtin;
 mod catalogue;
 mod chain;
 mod compound;
+mod debugger;
 mod effect;
 mod escape;
 mod expand;
@@ -46,6 +47,7 @@ mod shown;
 mod source;
 mod stand_in;
 mod state;
+mod unfinished;
 mod value;
 mod verb;
 mod wrapper;
@@ -173,7 +175,9 @@ impl<'a> Walker<'a> {
             );
             let span = parsed.diagnostics.first().map(|diagnostic| diagnostic.span);
             let span = if self.nested { shown_at } else { span.map(to_span) };
-            self.note(Fact::new(FactKind::Unparsed, why).at(span));
+            let unfinished = self.is_unfinished(text);
+            let kind = if unfinished { FactKind::Unfinished } else { FactKind::Unparsed };
+            self.note(Fact::new(kind, why).at(span));
         }
         self.seq(text, &parsed.file.body, stdin)
     }
@@ -301,6 +305,10 @@ impl<'a> Walker<'a> {
             && !path.text.contains("..");
         if made || self.made_here(&path.text) {
             found = found.with(Tag::Created);
+        }
+        let is_read = kind == FactKind::Read && !path.from_variable;
+        if is_read && place::is_public(&place::absolute(&path.text, &self.scene_now())) {
+            found = found.with(Tag::Public);
         }
         if path.glob {
             found = found.with(Tag::Many);

@@ -61,6 +61,8 @@ named! {
         ForkBomb = "fork-bomb",
         /// The text is not valid in its language.
         Unparsed = "unparsed",
+        /// A shell refuses it for what it leaves open.
+        Unfinished = "unfinished",
         /// Larger, deeper or longer than can be judged.
         Bound = "bound",
         /// Not well-formed: NUL or the like.

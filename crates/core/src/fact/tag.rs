@@ -115,6 +115,14 @@ named! {
         ReadOnly = "read-only",
         /// In an argument that somebody else's program will act on.
         Argument = "argument",
+        /// Anyone may read it, and it holds nothing of anybody's.
+        Public = "public",
+        /// A folder that is only touched when nothing is in it.
+        Hollow = "hollow",
+        /// Its content is summed up and not shown: a digest, a fingerprint.
+        Measured = "measured",
+        /// Made by this agent in this session, with everything in it.
+        Session = "session",
     }
 }
 
@@ -192,6 +200,34 @@ impl Tags {
         const SCRATCH_DOUBTS: Tags = Tags::of(&[Tag::Unknown, Tag::Many, Tag::Top, Tag::Symlink]);
         const BUILD_DOUBTS: Tags =
             Tags::of(&[Tag::Unknown, Tag::WorkspaceRoot, Tag::Symlink, Tag::Elsewhere]);
+        /// Places where nothing is lost lightly, and paths that may be more than one file.
+        const SESSION_DOUBTS: Tags = Tags::of(&[
+            Tag::Unknown,
+            Tag::Many,
+            Tag::Symlink,
+            Tag::Elsewhere,
+            Tag::Elevated,
+            Tag::WorkspaceRoot,
+            Tag::Root,
+            Tag::Top,
+            Tag::System,
+            Tag::Device,
+            Tag::Kernel,
+            Tag::Secret,
+            Tag::Accounts,
+            Tag::Blocked,
+            Tag::Startup,
+            Tag::SignIn,
+            Tag::History,
+            Tag::Log,
+            Tag::Guard,
+            Tag::AboveGuard,
+            Tag::OwnProgram,
+            Tag::OwnData,
+            Tag::AboveOwnData,
+            Tag::GitDir,
+            Tag::Sensitive,
+        ]);
         let scratch = self.has(Tag::Temp) && !self.any(SCRATCH_DOUBTS);
         let build =
             self.has(Tag::BuildOutput) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS);
@@ -201,6 +237,9 @@ impl Tags {
         }
         if self.has(Tag::Tracked) && self.has(Tag::Workspace) && !self.any(BUILD_DOUBTS) {
             tags = tags.with(Tag::Recoverable);
+        }
+        if !self.has(Tag::Workspace) || self.any(SESSION_DOUBTS) {
+            tags = tags.without(Tag::Session);
         }
         tags
     }

@@ -103,6 +103,9 @@ const SIGN_IN: &[&str] = &[
     "/usr/local/etc/sudoers",
 ];
 
+/// Files about accounts and signing in that say nothing of how anybody comes in.
+pub(super) const PUBLIC: &[&str] = &["/etc/group", "/etc/nsswitch.conf"];
+
 const STARTUP_FOLDERS: &[&str] = &[
     "/etc/cron.d",
     "/etc/cron.daily",
@@ -481,7 +484,7 @@ fn is_dot_env(name: &str) -> bool {
 }
 
 /// `.env.example`, `secrets.sample.yaml`: there to be read.
-fn is_sample(name: &str) -> bool {
+pub(super) fn is_sample(name: &str) -> bool {
     name.split(['.', '-', '_']).any(|word| {
         matches!(word, "example" | "sample" | "template" | "dist" | "defaults" | "schema" | "tmpl")
     })

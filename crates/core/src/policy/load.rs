@@ -270,7 +270,7 @@ mod tests {
                 ".countersign.yaml:4:3: `approval_timeout: 9999` is ignored: a project file may only \
                  tighten",
                 ".countersign.yaml:6:3: `effect.doubt.*: allow` is ignored for \
-                 effect.doubt.unparsed: a project file may only tighten",
+                 effect.doubt.unfinished: a project file may only tighten",
                 ".countersign.yaml:8:3: `recoverable: allow` is ignored: a project file may only \
                  tighten",
             ]

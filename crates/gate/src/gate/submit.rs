@@ -209,6 +209,9 @@ impl Gate {
         (context.profile, context.mode) = (plan.profile, plan.mode);
         context.allowed_origins = plan.allowed_origins;
         context.history = Some(self.history_of(case).await?);
+        for facts in context.paths.values_mut() {
+            (facts.made_in_session, facts.empty) = (false, false);
+        }
         Ok(context)
     }
 

@@ -120,6 +120,18 @@ impl<'a> Arguments<'a> {
     }
 }
 
+impl Arguments<'_> {
+    /// Every value given to any of these options in a word of its own: for programs whose long
+    /// options have one dash, so that letters are never clustered.
+    pub(super) fn whole_values(&self, options: &[&str]) -> Vec<Arg> {
+        let pairs = self.words.windows(2).filter_map(|pair| match pair {
+            [option, value] if options.contains(&option.text.as_str()) => Some(value.clone()),
+            _ => None,
+        });
+        pairs.collect()
+    }
+}
+
 /// Whether the word is this option.
 fn is_option(word: &str, option: &str) -> bool {
     if word == option {

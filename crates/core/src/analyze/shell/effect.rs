@@ -192,7 +192,13 @@ impl Walker<'_> {
             if args.has_any(effect.forced) {
                 tags = tags.with(Tag::Forced);
             }
+            let from_sample = effect.fact == FactKind::Write && self.copies_samples(name, args);
             for target in targets(effect, args) {
+                let tags = if from_sample && self.is_in_workspace(&target) {
+                    tags.with(Tag::Public)
+                } else {
+                    tags
+                };
                 self.effect_on(effect.fact, &target, tags, asks_help);
             }
         }
@@ -206,6 +212,9 @@ impl Walker<'_> {
             }
             let line = command.text.strip_prefix("exec=").unwrap_or(&command.text).to_owned();
             let content = Stream::known(line, command.taint);
+            if super::debugger::only_looks(name, &command.text) {
+                continue;
+            }
             let program = command.text.split_whitespace().next().map_or("", place::base_name);
             if !COMPRESSORS.contains(&program) {
                 let subject = format!("{name}: {}", command.text);
@@ -227,12 +236,43 @@ impl Walker<'_> {
         if kind == FactKind::Read && is_stream {
             return;
         }
+        let tags = if self.is_empty(target) { tags } else { tags.without(Tag::Hollow) };
         self.note_path(kind, target, tags);
         match kind {
             FactKind::Delete | FactKind::Move => self.moved_away(&target.text),
             FactKind::Write if tags.has(Tag::Created) => self.made(target, Tags::NONE),
             _ => {}
         }
+    }
+
+    /// Whether all that is copied are examples out of the workspace: `cp .env.example .env`.
+    fn copies_samples(&self, name: &str, args: &Arguments<'_>) -> bool {
+        let sources = match (args.operands(), args.has_any(&["-t", "--target-directory"])) {
+            ([sources @ .., _], false) if !sources.is_empty() => sources,
+            _ => return false,
+        };
+        matches!(name, "cp" | "gcp" | "install")
+            && sources.iter().all(|source| {
+                source.is_known()
+                    && !source.glob
+                    && place::is_sample(&source.text)
+                    && self.is_in_workspace(source)
+            })
+    }
+
+    /// Whether somebody has looked and nothing is in this folder.
+    fn is_empty(&self, folder: &Arg) -> bool {
+        let paths = &self.scene.context.paths;
+        !paths.is_empty()
+            && !folder.glob
+            && paths
+                .get(&place::absolute(&folder.text, &self.scene_now()))
+                .is_some_and(|facts| facts.empty && facts.resolves_to.is_none())
+    }
+
+    fn is_in_workspace(&self, path: &Arg) -> bool {
+        let tags = place::locate(&path.text, &self.scene_now());
+        tags.has(Tag::Workspace) && !tags.any(Tags::of(&[Tag::Symlink, Tag::Unknown]))
     }
 
     /// A protected file that a program is given in any role: what the catalogue does not say it does
@@ -272,6 +312,8 @@ impl Walker<'_> {
             let tags = place::locate(path, &self.scene_now());
             let is_device = tags.any(Tags::of(&[Tag::Device, Tag::Kernel, Tag::Peripheral]));
             if tags.any(PROTECTED) && !is_device && !self.is_noted(path, before) {
+                let shows = !shows_fingerprint(name, args);
+                let tags = if shows { tags } else { tags.with(Tag::Measured) };
                 let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
                 self.note(fact.at(word.span.or(span)));
             }
@@ -407,6 +449,11 @@ pub(super) fn is_result(option: &str) -> bool {
     matches!(option, "-o" | "-O")
         || NAMES.contains(&name.as_str())
         || name.split(['-', '_', '.']).any(|part| WORDS.contains(&part))
+}
+
+/// Whether a program for keys only shows a key's fingerprint.
+fn shows_fingerprint(name: &str, args: &Arguments<'_>) -> bool {
+    name == "ssh-keygen" && args.has("-l") && !args.has_any(&["-e", "-y", "-p", "-c", "-i"])
 }
 
 fn mode_tags(mode: &str) -> Tags {

@@ -38,6 +38,38 @@ const NOT_FILTERS: &[&str] = &[
     "-type",
 ];
 
+/// Tests whose next word is their value.
+const TAKES_A_VALUE: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-type",
+    "-xtype",
+    "-size",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-newer",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-maxdepth",
+    "-mindepth",
+    "-links",
+    "-inum",
+    "-printf",
+    "-fstype",
+];
+
 impl Walker<'_> {
     /// Follows `find`.
     pub(super) fn find(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Stream {
@@ -106,11 +138,39 @@ impl Walker<'_> {
                 // `find` takes neither outside of a command, so somebody meant to give it one.
                 "{}" | ";" => {
                     let subject = "find: a command that does not begin with -exec";
-                    self.note(Fact::new(FactKind::Unparsed, subject).at(test.span));
+                    let before = tests.len().saturating_sub(rest.len() + 1);
+                    let meant = tests.get(..before).unwrap_or_default();
+                    let does = self.may_mean_a_command(meant, found);
+                    let kind = if does { FactKind::Unparsed } else { FactKind::Unfinished };
+                    self.note(Fact::new(kind, subject).at(test.span));
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Follows the words before a place where a command was to end, from each that can be a
+    /// program; tells whether any of them would do something.
+    fn may_mean_a_command(&mut self, words: &[Arg], found: &[Arg]) -> bool {
+        const FURTHEST: usize = 16;
+        let first = words.len().saturating_sub(FURTHEST);
+        let known = self.analysis.facts.len();
+        for at in first..words.len() {
+            let takes = at.checked_sub(1).and_then(|before| words.get(before));
+            if takes.is_some_and(|test| TAKES_A_VALUE.contains(&test.text.as_str())) {
+                continue;
+            }
+            let command = words.get(at..).unwrap_or_default();
+            let is_program = command.first().is_some_and(|word| {
+                word.text.starts_with(|char: char| char.is_alphabetic() || "./~$".contains(char))
+                    || !word.is_known()
+            });
+            if is_program && let Some(target) = found.first() {
+                let args = command.iter().map(|word| put(word, target)).collect();
+                self.run(args, Stream::caller());
+            }
+        }
+        first > 0 || self.analysis.facts.len() > known
     }
 
     /// Looking for keys and credentials all over the machine.

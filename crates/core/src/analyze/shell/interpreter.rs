@@ -46,15 +46,22 @@ impl Walker<'_> {
     ) -> Stream {
         let mut sources = match runs.language {
             Code::Shell => command_string(args),
+            // Where `-cmd` is an option, `-csv` is another one and not `-c sv`.
+            _ if runs.source.iter().any(|option| is_long_with_one_dash(option)) => {
+                args.whole_values(runs.source)
+            }
             _ => args.values(runs.source),
         };
         if runs.language == Code::Applescript {
             sources = joined_lines(sources);
         }
+        let at = usize::from(runs.language == Code::Sql);
         if !sources.is_empty() {
+            // `sqlite3 -cmd X db Y` runs X and then Y.
+            let more = args.operands().get(at).filter(|_| runs.operand && at > 0);
+            sources.extend(more.map(|source| (*source).clone()));
             return self.run_sources(runs.language, sources, args, stdin, span);
         }
-        let at = usize::from(runs.language == Code::Sql);
         if runs.operand
             && let Some(source) = args.operands().get(at)
         {
@@ -331,6 +338,10 @@ pub(super) fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
 }
 
 /// What `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
+fn is_long_with_one_dash(option: &str) -> bool {
+    option.len() > 2 && !option.starts_with("--")
+}
+
 fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<(Arg, Vec<Arg>)> {
     let at = args.words().iter().position(|word| word == source)?;
     let (name, words) = args.words().get(at + 1..)?.split_first()?;

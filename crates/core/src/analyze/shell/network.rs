@@ -58,7 +58,7 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Stream {
-        self.sent_by_http(args, stdin, span);
+        self.sent_by_http(name, args, stdin, span);
         let method = args.value(&["-X", "--request", "--method"]);
         let deletes = method.is_some_and(|method| method.text.eq_ignore_ascii_case("delete"))
             || (matches!(name, "http" | "https" | "xh")
@@ -79,8 +79,19 @@ impl Walker<'_> {
     }
 
     /// Local data that goes out with the request.
-    fn sent_by_http(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
-        for file in args.values(&["-T", "--upload-file", "--post-file", "--body-file"]) {
+    fn sent_by_http(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        // Of wget, `-T` is a time.
+        let uploads: &[&str] = match name {
+            "wget" | "wget2" => &["--post-file", "--body-file"],
+            _ => &["-T", "--upload-file", "--post-file", "--body-file"],
+        };
+        for file in args.values(uploads) {
             if file.text == "-" {
                 self.sends_stream(stdin, span);
             } else {

@@ -93,7 +93,11 @@ impl Walker<'_> {
             name.variable = plain_variable(&simple.name);
         }
         for word in &simple.args {
+            let before = args.len();
             self.word_into(src, word, &mut args);
+            if let Some([arg]) = args.get_mut(before..) {
+                arg.from_variable = plain_variable(word).is_some();
+            }
         }
         // The grammar takes `X=<(…)` for an empty value and a word that touches it.
         if let (Some((assignment, value)), Some(first)) = (assigned.last_mut(), args.first())

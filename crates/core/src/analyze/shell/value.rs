@@ -21,6 +21,8 @@ pub(super) struct Arg {
     pub(super) one_word: bool,
     /// The one variable it consists of.
     pub(super) variable: Option<Box<str>>,
+    /// Came out of a variable as a whole: where it is used, nobody reads what it says.
+    pub(super) from_variable: bool,
 }
 
 impl Arg {
