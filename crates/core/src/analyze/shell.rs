@@ -38,13 +38,18 @@ mod source;
 mod state;
 mod value;
 mod verb;
+mod visit;
+mod work;
 mod wrapper;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use shuck_ast::{Command, Span as Place, Stmt, StmtSeq, StmtTerminator};
 use shuck_parser::parser::{ParseStatus, Parser};
 use shuck_parser::{ShellDialect, ShellProfile};
 
-use self::state::SharedState;
+use self::state::{Function, SharedState};
 use self::value::{Arg, Stream};
 use crate::analyze::{Analysis, bounds};
 use crate::fact::{Fact, FactKind, Tag, Tags};
@@ -75,16 +80,22 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
         let fact = Fact::new(FactKind::Bound, "longer than any system takes").tagged(unseen);
         return Analysis { facts: vec![fact], ..Analysis::default() };
     }
+    walk(script, scene).analysis
+}
+
+/// Follows a script to its end.
+fn walk<'a>(script: &str, scene: &Scene<'a>) -> Walker<'a> {
     let mut walker = Walker::new(*scene);
     // A script without loops and functions is always followed to its end.
     walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
+    walker.most_steps = work::most_steps(walker.fuel);
     let printed = walker.script(script, None, Stream::caller());
     if printed.taint.has(Tag::Secret) && !printed.taint.has(Tag::Local) {
         walker.note(Fact::new(FactKind::SecretShow, "the value of a variable"));
     }
-    walker.uncalled_functions();
+    walker.uncalled_functions(None);
     walker.floor_of_files();
-    walker.analysis
+    walker
 }
 
 /// Follows a script and notes what it would do.
@@ -94,10 +105,16 @@ struct Walker<'a> {
     state: SharedState,
     /// Commands that may still be looked at.
     fuel: u32,
+    /// Steps that may be taken: see [`work`].
+    most_steps: usize,
     /// How deep we are, over all nested scripts.
     depth: usize,
     /// Functions being called, outermost first.
-    calls: Vec<String>,
+    calls: Vec<(String, Rc<Function>)>,
+    /// Aliases being replaced: inside, their names mean programs.
+    replacing: Vec<String>,
+    /// Programs that were looked for by a pattern.
+    patterns: u32,
     /// Inside a pipe or behind a `&`: what runs here runs beside something else.
     beside: u32,
     /// Variables set or unset for the commands being run, the innermost last.
@@ -115,6 +132,10 @@ struct Walker<'a> {
     is_floor: bool,
     /// Texts that were read so.
     floor_reads: usize,
+    /// Substitutions of the text being followed that have been followed, by where they start.
+    followed: BTreeSet<usize>,
+    /// Substitutions that only the visitor found.
+    missed: usize,
 }
 
 impl<'a> Walker<'a> {
@@ -124,8 +145,11 @@ impl<'a> Walker<'a> {
             analysis: Analysis::default(),
             state: SharedState::default(),
             fuel: MOST_COMMANDS,
+            most_steps: work::most_steps(MOST_COMMANDS),
             depth: 0,
             calls: Vec::new(),
+            replacing: Vec::new(),
+            patterns: 0,
             beside: 0,
             environment: Vec::new(),
             loops: 0,
@@ -135,6 +159,8 @@ impl<'a> Walker<'a> {
             wrapped: 0,
             is_floor: false,
             floor_reads: 0,
+            followed: BTreeSet::new(),
+            missed: 0,
         }
     }
 
@@ -144,6 +170,10 @@ impl<'a> Walker<'a> {
         let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
         if room == 0 || self.scene.depth > place::MOST_LANGUAGES || too_long {
             self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
+            return Stream::unknown(Tags::NONE);
+        }
+        self.state.work().script(text.len());
+        if self.is_exhausted() {
             return Stream::unknown(Tags::NONE);
         }
         let profile = ShellProfile::native(ShellDialect::Bash);
@@ -162,7 +192,11 @@ impl<'a> Walker<'a> {
             let span = if self.nested { shown_at } else { span.map(to_span) };
             self.note(Fact::new(FactKind::Unparsed, why).at(span));
         }
-        self.seq(text, &parsed.file.body, stdin)
+        let outer = std::mem::take(&mut self.followed);
+        let out = self.seq(text, &parsed.file.body, stdin);
+        self.follow_the_rest(text, &parsed.file.body);
+        self.followed = outer;
+        out
     }
 
     /// Follows a script that another program would run.
@@ -190,6 +224,8 @@ impl<'a> Walker<'a> {
         if self.state.is_same(&outer) {
             return;
         }
+        self.uncalled_functions(Some(&outer));
+        self.state.work().entries(self.state.files.len() + self.state.names.len());
         let inner = std::mem::replace(&mut self.state, outer);
         if !inner.files.is_empty() {
             self.state
@@ -217,8 +253,11 @@ impl<'a> Walker<'a> {
     }
 
     fn stmt(&mut self, src: &str, stmt: &Stmt, stdin: Stream) -> Stream {
-        if self.depth >= MOST_DEPTH || self.fuel == 0 {
-            self.note(Fact::new(FactKind::Bound, "too deep or too long to follow"));
+        if self.depth >= MOST_DEPTH {
+            self.note(Fact::new(FactKind::Bound, "too deep to follow"));
+            return Stream::unknown(Tags::NONE);
+        }
+        if self.is_exhausted() {
             return Stream::unknown(Tags::NONE);
         }
         self.depth += 1;
@@ -240,7 +279,10 @@ impl<'a> Walker<'a> {
             Command::Binary(binary) => self.chain(src, binary, stdin),
             Command::Compound(compound) => self.compound(src, compound, stdin),
             Command::Function(function) => self.define(src, function),
-            Command::AnonymousFunction(function) => self.stmt(src, &function.body, stdin),
+            Command::AnonymousFunction(function) => {
+                self.words(src, &function.args);
+                self.stmt(src, &function.body, stdin)
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
+use super::work::most_steps;
 use crate::action::Language;
 use crate::analyze::code;
 use crate::analyze::shell::state::SharedState;
@@ -111,6 +112,9 @@ const TRIGGERS: &[&str] = &[
     "truncate",
 ];
 
+/// More words that such a command can begin with where it is given word by word.
+const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas", "env"];
+
 impl Walker<'_> {
     /// Looks through the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
@@ -139,11 +143,30 @@ impl Walker<'_> {
                             .is_some_and(|letter| word.text.ends_with(letter))
                 });
         }
+        self.floor_of_rest(args);
         if let Some(text) = &stdin.text
             && !stdin.from_caller
             && !matches!(name, "git" | "gh" | "glab" | "ed" | "ex")
         {
             self.floor_of(text, super::run::whole_span(args.words()));
+        }
+    }
+
+    /// Looks at words that are a command with its own: some program may run them.
+    fn floor_of_rest(&mut self, args: &Arguments<'_>) {
+        let words = args.words();
+        for (at, word) in words.iter().enumerate() {
+            let rest = words.get(at..).unwrap_or_default();
+            // A name alone is what somebody asks about.
+            let name = crate::place::base_name(&word.text).split('.').next().unwrap_or_default();
+            if rest.len() > 1 && (TRIGGERS.contains(&name) || CARRIERS.contains(&name)) {
+                let line: Vec<_> = rest.iter().map(|word| super::run::quote(&word.text)).collect();
+                if self.floor_reads >= MOST_READ || self.is_catastrophic(&line.join(" ")) {
+                    let subject = crate::place::shown(&word.text);
+                    self.note(Fact::new(FactKind::HiddenCommand, subject).at(word.span));
+                    return;
+                }
+            }
         }
     }
 
@@ -217,6 +240,7 @@ impl Walker<'_> {
         reader.depth = self.depth;
         reader.is_floor = true;
         reader.state = SharedState::clone(&self.state);
+        reader.most_steps = self.state.work().steps().saturating_add(most_steps(MOST_COMMANDS));
         reader.script(line, None, Stream::empty());
         rule::has_block(&reader.analysis.commands, &reader.analysis.facts)
     }
@@ -256,6 +280,8 @@ fn is_suspect(text: &str) -> bool {
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
         && (TRIGGERS.iter().any(|word| text.contains(word))
             || text.contains("/dev/")
+            || (text.contains('>')
+                && ["/etc/", "/proc/", "/sys/"].iter().any(|p| text.contains(p)))
             || text.contains('&'))
 }
 
