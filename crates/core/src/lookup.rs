@@ -33,6 +33,11 @@ impl Names {
         met.find(|met| self.spelling(met) == Some(name)).map(|met| usize::from(met.number))
     }
 
+    /// Every name.
+    pub(crate) fn spellings(&self) -> impl Iterator<Item = &'static str> {
+        self.listed.iter().filter_map(|name| self.spelling(name))
+    }
+
     fn spelling(&self, name: &Name) -> Option<&'static str> {
         self.text.get(usize::from(name.start)..usize::from(name.end))
     }

@@ -2,6 +2,7 @@
 //!
 //! Purely lexical: what needs a look at the disk (symlinks, git) comes in with the [`Context`].
 
+pub(crate) use self::guard::matches;
 use std::borrow::Cow;
 
 use crate::analyze::UNKNOWN;

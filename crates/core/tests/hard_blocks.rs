@@ -419,6 +419,34 @@ fn detours_to_a_hard_block_are_at_least_asked_about() {
     assert!(passed.is_empty(), "{passed:#?}");
 }
 
+/// Ways to the same harm that are followed to their end.
+const FOLLOWED: &[&str] = &[
+    "find ~ -name --help -o -delete",
+    "find / -name x -prune -o -delete",
+    "BASH_ENV=<(echo rm -rf /) bash -c :",
+    "export BASH_ENV=z.sh; echo 'rm -rf /' > z.sh; bash -c :",
+    "bash --rcfile <(echo rm -rf /) -i",
+    "/bin/r? -rf /",
+    "/usr/bin/r[m] -rf /",
+    "exec 5> z.sh; echo 'rm -rf /' >&5; exec 5>&-; sh z.sh",
+    "exec {out}> z.sh; echo 'rm -rf /' >&$out; sh z.sh",
+    "bash /dev/fd/3 3<<< 'rm -rf /'",
+    "declare -n R=X; X='rm -rf /'; eval \"$R\"",
+    "printf 'rm -rf /\\0' | xargs -0 bash -c",
+    "env - rm -rf /",
+    "X=$((rm -rf /; ls) | cat )",
+    "f() { f() { rm -rf /; }; f; }; f",
+    "printf '\\162\\155\\040\\055\\162\\146\\040\\057' | sh",
+    "printf '%.2s%s' rmx ' -rf /' | sh",
+];
+
+#[test]
+fn detours_that_can_be_followed_are_blocked() {
+    let passed: Vec<_> =
+        FOLLOWED.iter().filter(|command| verdict(command) < Verdict::Block).collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+}
+
 #[test]
 fn a_symlink_to_a_blocked_path_is_blocked() {
     for target in BLOCKED_PATHS {

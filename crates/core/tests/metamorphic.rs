@@ -20,6 +20,8 @@ use countersign_core::{Action, Policy, Verdict, judge};
 mod calls;
 #[path = "support/dangers.rs"]
 mod dangers;
+#[path = "support/launch.rs"]
+mod launch;
 #[path = "support/meaning.rs"]
 mod meaning;
 #[path = "support/quote.rs"]
@@ -33,6 +35,7 @@ mod script;
 #[path = "support/stand_in.rs"]
 mod stand_in;
 
+use launch::{COMPUTED, LAUNCHED};
 use meaning::{HARMLESS, KEEPING, Transformation};
 use ratchet::Failures;
 use rows::Row;
@@ -74,7 +77,10 @@ const SEEN: &[&str] = &[
 fn bash_does_the_same_after_every_transformation() {
     let cases: Vec<_> = SEEN
         .iter()
-        .flat_map(|script| KEEPING.iter().chain(HARMLESS).map(move |way| (*script, way)))
+        .flat_map(|script| {
+            let ways = KEEPING.iter().chain(COMPUTED).chain(HARMLESS);
+            ways.map(move |way| (*script, way))
+        })
         // The program of ours does not lie where these look.
         .filter(|(script, way)| !way.looks_in_system_folders() || script.starts_with("touch"))
         .filter_map(|(script, way)| Some((script, way.template, way.apply(script)?)))
@@ -122,7 +128,8 @@ fn dangerous_ways() -> Vec<Way> {
         name: (*name).to_owned(),
         make: Box::new(|text| calls::action(&arguments(text)?)),
     });
-    KEEPING.iter().map(Way::of).chain(calls).collect()
+    let ways = KEEPING.iter().chain(COMPUTED).chain(LAUNCHED);
+    ways.map(Way::of).chain(calls).collect()
 }
 
 /// What must hold of every row, whichever way it is proposed.

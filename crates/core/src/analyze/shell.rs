@@ -50,13 +50,18 @@ mod state;
 mod unfinished;
 mod value;
 mod verb;
+mod visit;
+mod work;
 mod wrapper;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use shuck_ast::{Command, Span as Place, Stmt, StmtSeq, StmtTerminator};
 use shuck_parser::parser::{ParseStatus, Parser};
 use shuck_parser::{ShellDialect, ShellProfile};
 
-use self::state::SharedState;
+use self::state::{Function, SharedState};
 use self::value::{Arg, Stream};
 use crate::analyze::{Analysis, bounds};
 use crate::fact::{Fact, FactKind, Tag, Tags};
@@ -87,16 +92,22 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
         let fact = Fact::new(FactKind::Bound, "longer than any system takes").tagged(unseen);
         return Analysis { facts: vec![fact], ..Analysis::default() };
     }
+    walk(script, scene).analysis
+}
+
+/// Follows a script to its end.
+fn walk<'a>(script: &str, scene: &Scene<'a>) -> Walker<'a> {
     let mut walker = Walker::new(*scene);
     // A script without loops and functions is always followed to its end.
     walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
+    walker.most_steps = work::most_steps(walker.fuel);
     let printed = walker.script(script, None, Stream::caller());
     if printed.taint.has(Tag::Secret) && !printed.taint.has(Tag::Local) {
         walker.note(Fact::new(FactKind::SecretShow, "the value of a variable"));
     }
-    walker.uncalled_functions();
+    walker.uncalled_functions(None);
     walker.floor_of_files();
-    walker.analysis
+    walker
 }
 
 /// Follows a script and notes what it would do.
@@ -106,10 +117,16 @@ struct Walker<'a> {
     state: SharedState,
     /// Commands that may still be looked at.
     fuel: u32,
+    /// Steps that may be taken: see [`work`].
+    most_steps: usize,
     /// How deep we are, over all nested scripts.
     depth: usize,
     /// Functions being called, outermost first.
-    calls: Vec<String>,
+    calls: Vec<(String, Rc<Function>)>,
+    /// Aliases being replaced: inside, their names mean programs.
+    replacing: Vec<String>,
+    /// Programs that were looked for by a pattern.
+    patterns: u32,
     /// Inside a pipe or behind a `&`: what runs here runs beside something else.
     beside: u32,
     /// Variables set or unset for the commands being run, the innermost last.
@@ -129,6 +146,10 @@ struct Walker<'a> {
     floor_reads: usize,
     /// Conditions, matches and events that what is seen depends on.
     conditions: u32,
+    /// Substitutions of the text being followed that have been followed, by where they start.
+    followed: BTreeSet<usize>,
+    /// Substitutions that only the visitor found.
+    missed: usize,
 }
 
 impl<'a> Walker<'a> {
@@ -138,8 +159,11 @@ impl<'a> Walker<'a> {
             analysis: Analysis::default(),
             state: SharedState::default(),
             fuel: MOST_COMMANDS,
+            most_steps: work::most_steps(MOST_COMMANDS),
             depth: 0,
             calls: Vec::new(),
+            replacing: Vec::new(),
+            patterns: 0,
             beside: 0,
             environment: Vec::new(),
             loops: 0,
@@ -150,6 +174,8 @@ impl<'a> Walker<'a> {
             is_floor: false,
             floor_reads: 0,
             conditions: 0,
+            followed: BTreeSet::new(),
+            missed: 0,
         }
     }
 
@@ -159,6 +185,10 @@ impl<'a> Walker<'a> {
         let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
         if room == 0 || self.scene.depth > place::MOST_LANGUAGES || too_long {
             self.note(Fact::new(FactKind::Bound, "nested too deeply or too long").at(shown_at));
+            return Stream::unknown(Tags::NONE);
+        }
+        self.state.work().script(text.len());
+        if self.is_exhausted() {
             return Stream::unknown(Tags::NONE);
         }
         let profile = ShellProfile::native(ShellDialect::Bash);
@@ -179,7 +209,11 @@ impl<'a> Walker<'a> {
             let kind = if unfinished { FactKind::Unfinished } else { FactKind::Unparsed };
             self.note(Fact::new(kind, why).at(span));
         }
-        self.seq(text, &parsed.file.body, stdin)
+        let outer = std::mem::take(&mut self.followed);
+        let out = self.seq(text, &parsed.file.body, stdin);
+        self.follow_the_rest(text, &parsed.file.body);
+        self.followed = outer;
+        out
     }
 
     /// Follows a script that another program would run.
@@ -207,6 +241,8 @@ impl<'a> Walker<'a> {
         if self.state.is_same(&outer) {
             return;
         }
+        self.uncalled_functions(Some(&outer));
+        self.state.work().entries(self.state.files.len() + self.state.names.len());
         let inner = std::mem::replace(&mut self.state, outer);
         if !inner.files.is_empty() {
             self.state
@@ -234,8 +270,11 @@ impl<'a> Walker<'a> {
     }
 
     fn stmt(&mut self, src: &str, stmt: &Stmt, stdin: Stream) -> Stream {
-        if self.depth >= MOST_DEPTH || self.fuel == 0 {
-            self.note(Fact::new(FactKind::Bound, "too deep or too long to follow"));
+        if self.depth >= MOST_DEPTH {
+            self.note(Fact::new(FactKind::Bound, "too deep to follow"));
+            return Stream::unknown(Tags::NONE);
+        }
+        if self.is_exhausted() {
             return Stream::unknown(Tags::NONE);
         }
         self.depth += 1;
@@ -257,7 +296,10 @@ impl<'a> Walker<'a> {
             Command::Binary(binary) => self.chain(src, binary, stdin),
             Command::Compound(compound) => self.compound(src, compound, stdin),
             Command::Function(function) => self.define(src, function),
-            Command::AnonymousFunction(function) => self.stmt(src, &function.body, stdin),
+            Command::AnonymousFunction(function) => {
+                self.words(src, &function.args);
+                self.stmt(src, &function.body, stdin)
+            }
         }
     }
 

@@ -185,7 +185,7 @@ fn can_be(written: &str, name: &str, before: Option<&str>) -> bool {
 
 /// Whether a pattern matches a name; `[…]` stands for any one character, and what is not known
 /// for anything.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     const MOST: usize = 256;
     if pattern.len() > MOST {
         return true;

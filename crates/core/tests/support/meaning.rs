@@ -19,23 +19,26 @@ pub(crate) struct Transformation {
     without: &'static str,
 }
 
-const fn around(template: &'static str, takes: Form) -> Transformation {
+pub(crate) const fn around(template: &'static str, takes: Form) -> Transformation {
     Transformation { template, takes, without: "" }
 }
 
-const fn prefix(template: &'static str) -> Transformation {
+pub(crate) const fn prefix(template: &'static str) -> Transformation {
     around(template, Form::Redirected)
 }
 
-const fn list(template: &'static str) -> Transformation {
+pub(crate) const fn list(template: &'static str) -> Transformation {
     around(template, Form::List)
 }
 
-const fn any(template: &'static str) -> Transformation {
+pub(crate) const fn any(template: &'static str) -> Transformation {
     around(template, Form::Loose)
 }
 
-const fn without(transformation: Transformation, without: &'static str) -> Transformation {
+pub(crate) const fn without(
+    transformation: Transformation,
+    without: &'static str,
+) -> Transformation {
     Transformation { without, ..transformation }
 }
 
@@ -177,12 +180,33 @@ pub(crate) const HARMLESS: &[Transformation] = &[
     prefix("nice {}"),
     prefix("timeout 5 {}"),
     any("bash -c {q}"),
+    any("sh -c {q}"),
+    any("eval {q}"),
+    prefix("stdbuf -o0 {}"),
+    prefix("ionice -c 3 {}"),
+    prefix("nohup {}"),
+    prefix("{} | cat"),
+    list("true && {}"),
+    list("set -e; {}"),
+    list("for i in 1; do {}; done"),
+    list("case x in *) {};; esac"),
+    list("f() { {}; }; f"),
+    around("{word:\\}", Form::Words),
+    around("{word:'}", Form::Words),
 ];
 
 impl Transformation {
     /// Whether it finds the program by looking into `/bin` or `/usr/bin`.
     pub(crate) fn looks_in_system_folders(&self) -> bool {
-        ["{word:glob}", "{word:class}", "{word:path}"].contains(&self.template)
+        const SYSTEM: &[&str] = &[
+            "{word:glob}",
+            "{word:class}",
+            "{word:path}",
+            "{word:hash}",
+            "{word:link}",
+            "command -p {}",
+        ];
+        SYSTEM.contains(&self.template)
     }
 
     /// The script written or run differently; nothing where it may not stand there.
@@ -206,7 +230,7 @@ fn fill(template: &str, script: &str) -> Option<String> {
     while let Some(start) = rest.find('{') {
         let (before, hole) = rest.split_at(start);
         text.push_str(before);
-        let holes: [(&str, &dyn Fn() -> String); 15] = [
+        let holes: [(&str, &dyn Fn() -> String); 21] = [
             ("{{}}", &|| "{}".to_owned()),
             ("{}", &|| script.to_owned()),
             ("{q}", &|| quote::single(script)),
@@ -218,6 +242,20 @@ fn fill(template: &str, script: &str) -> Option<String> {
             ("{rot13}", &|| quote::single(&script.chars().map(rot13).collect::<String>())),
             ("{rev}", &|| quote::single(&script.chars().rev().collect::<String>())),
             ("{python}", &|| python(script)),
+            ("{pywrite}", &|| {
+                let text = quote::literal(&format!("{script}\n"), "");
+                quote::single(&format!("open(\"z.sh\", \"w\").write({text})"))
+            }),
+            ("{perl}", &|| quote::single(&format!("system({})", quote::literal(script, "$@")))),
+            ("{ruby}", &|| quote::single(&format!("system({})", quote::literal(script, "#")))),
+            ("{node}", &|| {
+                let text = quote::literal(script, "");
+                quote::single(&format!("require(\"child_process\").execSync({text})"))
+            }),
+            ("{awk}", &|| {
+                quote::single(&format!("BEGIN {{ system({}) }}", quote::literal(script, "")))
+            }),
+            ("{qq}", &|| quote::single(&quote::single(script))),
             ("{ifs}", &|| words().join("${IFS}")),
             ("{brace}", &|| format!("{{{}}}", words().join(","))),
             ("{head}", &|| words().first().cloned().unwrap_or_default()),
@@ -260,6 +298,22 @@ fn respell(script: &str, how: &str) -> Option<String> {
         "which" => format!("$(command -v {name}){rest}"),
         "echo" => format!("$(echo {name}){rest}"),
         "path" => format!("/usr/bin/../bin/{name}{rest}"),
+        "lead" => format!("\\{name}{rest}"),
+        "ansi" => format!("$'{}'{rest}", escaped(name, "\\x", 16)),
+        "default" => format!("${{zz:-{name}}}{rest}"),
+        "cut" => format!("x=zz{name}; ${{x:2}}{rest}"),
+        "strip" => format!("x={name}zz; ${{x%zz}}{rest}"),
+        "replace" => format!("x={first}@{after}; ${{x/@/}}{rest}"),
+        "lower" if *name == name.to_lowercase() => {
+            format!("x={}; ${{x,,}}{rest}", name.to_uppercase())
+        }
+        "split" => format!("a={first} b={after}; $a$b{rest}"),
+        "array" => format!("x=(a {name}); ${{x[1]}}{rest}"),
+        "indirect" => format!("y={name}; x=y; ${{!x}}{rest}"),
+        "printf" => format!("$(printf '{}'){rest}", escaped(name, "\\", 8)),
+        "hash" => format!("hash -p /usr/bin/{name} zz; zz{rest}"),
+        "link" => format!("ln -s /usr/bin/{name} z; ./z{rest}"),
+        "alias" => format!("shopt -s expand_aliases\nalias zz={name}\nzz{rest}"),
         _ => return None,
     })
 }

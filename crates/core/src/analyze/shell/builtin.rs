@@ -6,6 +6,7 @@ use super::Walker;
 use super::catalogue::Code;
 use super::expand::taint_of;
 use super::value::{Arg, Stream};
+use super::visit::{Node, flow_parts};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 
@@ -281,6 +282,14 @@ impl Walker<'_> {
             DeclOperand::Flag(word) => word.span.slice(src).contains(['i', 'n']),
             _ => false,
         });
+        let refers = matches!(clause.variant.as_str(), "declare" | "typeset" | "local")
+            && clause.operands.iter().any(|operand| match operand {
+                DeclOperand::Flag(word) => word.span.slice(src).contains('n'),
+                _ => false,
+            });
+        for assignment in &clause.assignments {
+            self.follow_in(src, Node::Assignment(assignment));
+        }
         for operand in &clause.operands {
             match operand {
                 DeclOperand::Assignment(assignment) => {
@@ -291,9 +300,15 @@ impl Walker<'_> {
                     for word in words.iter().filter(|_| evaluates) {
                         self.arithmetic(&word.text);
                     }
-                    self.assign(assignment, words);
+                    match words.first().filter(|_| refers) {
+                        Some(target) => {
+                            let name = assignment.target.name.as_str();
+                            self.state.refer(name, &target.text);
+                        }
+                        None => self.assign(assignment, words),
+                    }
                 }
-                DeclOperand::Name(_) => {}
+                DeclOperand::Name(reference) => self.subscript(src, reference),
                 DeclOperand::Flag(word) | DeclOperand::Dynamic(word) => {
                     self.one(src, word);
                 }
@@ -304,14 +319,13 @@ impl Walker<'_> {
 
     /// `break`, `continue`, `return`, `exit`: only their words can do anything.
     pub(super) fn flow_word(&mut self, src: &str, builtin: &BuiltinCommand) -> Stream {
-        let (code, more) = match builtin {
-            BuiltinCommand::Break(command) => (&command.depth, &command.extra_args),
-            BuiltinCommand::Continue(command) => (&command.depth, &command.extra_args),
-            BuiltinCommand::Return(command) => (&command.code, &command.extra_args),
-            BuiltinCommand::Exit(command) => (&command.code, &command.extra_args),
-        };
+        let (code, more, assignments) = flow_parts(builtin);
+        for assignment in assignments {
+            self.follow_in(src, Node::Assignment(assignment));
+        }
         for word in code.iter().chain(more) {
-            self.one(src, word);
+            let said = self.one(src, word).text;
+            self.arithmetic(&said);
         }
         Stream::empty()
     }

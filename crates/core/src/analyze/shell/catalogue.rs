@@ -2,6 +2,7 @@
 
 use crate::fact::{FactKind, Tag, Tags};
 use crate::lookup::{Name, Names};
+use crate::place;
 
 /// One program.
 #[derive(Debug)]
@@ -159,6 +160,11 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
         let bare = bare.strip_suffix('-').unwrap_or(bare);
         if bare.len() == name.len() || bare.is_empty() { None } else { known(bare) }
     })
+}
+
+/// The names that a pattern of the shell can stand for.
+pub(super) fn matching(pattern: &str) -> impl Iterator<Item = &'static str> {
+    PROGRAM_NAMES.spellings().filter(move |name| place::matches(pattern, name))
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! `if`, `for`, `while`, `case`, subshells, functions: every branch is followed.
 
+use std::rc::Rc;
+
 use shuck_ast::{
-    CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef, IfCommand, Stmt,
-    StmtSeq, StmtTerminator,
+    ArithmeticExprNode, CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef,
+    IfCommand, Span as Place, Stmt, StmtSeq, StmtTerminator,
 };
 
 use super::Walker;
-use super::state::Function;
+use super::state::{Function, SharedState};
 use super::value::{Arg, Stream};
+use super::visit::Node;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
 /// Words that hold a loop up or end it.
@@ -44,10 +47,17 @@ impl Walker<'_> {
                 let words = self.words(src, &command.words);
                 self.loop_over(src, command.variable.as_str(), words, &command.body, &stdin)
             }
-            CompoundCommand::Repeat(command) => self.repeat(src, &[&command.body], &stdin),
+            CompoundCommand::Repeat(command) => {
+                self.one(src, &command.count);
+                self.repeat(src, &[&command.body], &stdin)
+            }
             CompoundCommand::ArithmeticFor(command) => {
-                for part in [command.init_span, command.condition_span, command.step_span] {
-                    self.arithmetic(part.map_or("", |span| span.slice(src)));
+                for (expression, place) in [
+                    (&command.init_ast, command.init_span),
+                    (&command.condition_ast, command.condition_span),
+                    (&command.step_ast, command.step_span),
+                ] {
+                    self.expression(src, expression.as_ref(), place);
                 }
                 if command.condition_span.is_none_or(|span| span.slice(src).trim().is_empty()) {
                     self.spawns(src, &command.body);
@@ -71,8 +81,7 @@ impl Walker<'_> {
             }
             CompoundCommand::BraceGroup(body) => self.seq(src, body, stdin),
             CompoundCommand::Arithmetic(command) => {
-                let text = command.expr_span.map(|span| span.slice(src).to_owned());
-                self.arithmetic(text.as_deref().unwrap_or_default());
+                self.expression(src, command.expr_ast.as_ref(), command.expr_span);
                 Stream::empty()
             }
             CompoundCommand::Time(command) => match &command.command {
@@ -96,6 +105,18 @@ impl Walker<'_> {
         }
     }
 
+    /// Follows what an expression runs.
+    fn expression(
+        &mut self,
+        src: &str,
+        expression: Option<&ArithmeticExprNode>,
+        place: Option<Place>,
+    ) {
+        let Some(place) = place else { return };
+        let node = expression.map_or(Node::Place(place), Node::Arithmetic);
+        self.calculate(src, node, place.slice(src));
+    }
+
     fn branch(&mut self, src: &str, command: &IfCommand, stdin: &Stream) -> Stream {
         self.seq(src, &command.condition, stdin.clone());
         let mut branches = vec![&command.then_branch];
@@ -110,7 +131,7 @@ impl Walker<'_> {
     fn case(&mut self, src: &str, command: &CaseCommand, stdin: &Stream) -> Stream {
         self.one(src, &command.word);
         for pattern in command.cases.iter().flat_map(|case| &case.patterns) {
-            self.evaluated(pattern.span.slice(src));
+            self.follow_in(src, Node::Pattern(pattern));
         }
         let bodies: Vec<_> = command.cases.iter().map(|case| &case.body).collect();
         self.any_of(src, &bodies, stdin)
@@ -132,6 +153,9 @@ impl Walker<'_> {
     }
 
     fn for_each(&mut self, src: &str, command: &ForCommand, stdin: &Stream) -> Stream {
+        for target in &command.targets {
+            self.follow_in(src, Node::Word(&target.word));
+        }
         let words = match &command.words {
             Some(words) => self.words(src, words),
             None => self.variable("@"),
@@ -248,18 +272,20 @@ impl Walker<'_> {
                     let said = self.one(src, word).text;
                     self.arithmetic(&said);
                 }
-                ConditionalExpr::Pattern(pattern) => self.evaluated(pattern.span.slice(src)),
-                ConditionalExpr::VarRef(reference) => {
-                    let subscript = reference.subscript.as_deref();
-                    let text = subscript.map(|subscript| subscript.syntax_text(src).to_owned());
-                    self.arithmetic(&text.unwrap_or_default());
-                }
+                ConditionalExpr::Pattern(pattern) => self.follow_in(src, Node::Pattern(pattern)),
+                ConditionalExpr::VarRef(reference) => self.subscript(src, reference),
             }
         }
     }
 
     pub(super) fn define(&mut self, src: &str, function: &FunctionDef) -> Stream {
         let body = function.body.span.slice(src).to_owned();
+        for entry in &function.header.entries {
+            self.follow_in(src, Node::Word(&entry.word));
+        }
+        if function.static_names().next().is_none() {
+            return self.stmt(src, &function.body, Stream::caller());
+        }
         for name in function.static_names() {
             self.replaces_ours(name.as_str(), self.span(function.body.span));
             let function = Function { body: body.clone(), called: false.into() };
@@ -274,7 +300,9 @@ impl Walker<'_> {
             return Stream::unknown(Tags::NONE);
         };
         function.called.set(true);
-        if self.calls.iter().any(|caller| caller == name) {
+        let same =
+            |caller: &(String, Rc<Function>)| caller.0 == name && caller.1.body == function.body;
+        if self.calls.iter().any(same) {
             if self.beside > 0 {
                 let span = args.first().and_then(|arg| arg.span);
                 self.note(Fact::new(FactKind::ForkBomb, name).at(span));
@@ -288,27 +316,31 @@ impl Walker<'_> {
         let span = args.first().and_then(|arg| arg.span);
         let words = args.into_iter().skip(1).collect();
         let outer = self.state.positional.replace(words);
-        self.calls.push(name.to_owned());
+        self.calls.push((name.to_owned(), Rc::clone(&function)));
         let out = self.nested_script(&function.body, span, stdin);
         self.calls.pop();
         self.state.positional = outer;
         out
     }
 
-    /// A function that is only defined may be called by what comes next.
-    pub(super) fn uncalled_functions(&mut self) {
+    /// A function that is only defined may be called by what comes next, and in a shell of its own by
+    /// what is called there.
+    pub(super) fn uncalled_functions(&mut self, outer: Option<&SharedState>) {
+        let known = |name: &str| outer.is_some_and(|outer| outer.functions.contains_key(name));
+        self.state.work().entries(self.state.functions.len());
         let mut names: Vec<_> = self
             .state
             .functions
             .iter()
-            .filter(|(_, function)| !function.called.get())
+            .filter(|(name, function)| !function.called.get() && !known(name))
             .map(|(name, _)| name.clone())
             .collect();
         names.sort();
         for name in names {
-            self.state.positional = None;
             let Some(function) = self.state.functions.get(&name).cloned() else { continue };
-            self.calls.push(name);
+            self.state.positional = None;
+            function.called.set(true);
+            self.calls.push((name, Rc::clone(&function)));
             let input = Stream::unknown(Tags::of(&[Tag::Unknown]));
             self.perhaps(|walker| walker.nested_script(&function.body, None, input));
             self.calls.pop();

@@ -3,14 +3,18 @@
 use shuck_ast::{CommandSubstitutionSyntax, Span as Place, StmtSeq, Word, WordPart, WordPartNode};
 use shuck_parser::parser::Parser;
 
+use super::run::plain_variable;
 use super::value::{Arg, Stream};
+use super::visit::{Node, script_in_brackets};
 use super::{Walker, output};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
-use crate::verdict::Span;
 
 /// Brace expansion that makes more words than this is not followed.
 const MOST_WORDS: usize = 2_000;
+
+/// Letters that are looked at to expand the braces of one word.
+const MOST_LETTERS: usize = 1024 * 1024;
 
 /// Expansions that make more words than this in one command are not followed.
 const MOST_ARGUMENTS: usize = 200_000;
@@ -101,6 +105,9 @@ impl Walker<'_> {
             self.note(Fact::new(FactKind::Bound, "more words than can be followed"));
             return;
         }
+        if self.is_exhausted() {
+            return;
+        }
         if word.has_active_brace_expansion() {
             return self.braces(src, word, args);
         }
@@ -115,6 +122,10 @@ impl Walker<'_> {
         self.parts(src, &word.parts, false, true, &mut fields);
         fields.end_word();
         let span = self.span(word.span);
+        if let [one] = fields.done.as_mut_slice() {
+            one.one_word = word.is_fully_double_quoted();
+            one.variable = plain_variable(word);
+        }
         args.extend(fields.done.into_iter().map(|arg| Arg { span, ..arg }));
     }
 
@@ -127,7 +138,11 @@ impl Walker<'_> {
             args.push(Arg::unknown(Tags::NONE));
             return;
         };
+        self.followed_elsewhere(src, word);
+        let outer = std::mem::take(&mut self.followed);
+        self.state.work().text(words.iter().map(String::len).sum());
         for raw in words {
+            self.followed.clear();
             let line = format!(": {raw}");
             let parsed = Parser::new(&line).parse();
             for stmt in parsed.file.body.iter() {
@@ -140,7 +155,9 @@ impl Walker<'_> {
                     }
                 }
             }
+            self.follow_the_rest(&line, &parsed.file.body);
         }
+        self.followed = outer;
     }
 
     fn parts(
@@ -272,6 +289,14 @@ impl Walker<'_> {
         kind: &WordPart,
         part: &WordPartNode,
     ) -> Vec<Arg> {
+        let values = self.expanded(src, kind, part);
+        let bytes = values.iter().map(|value| value.text.len()).sum();
+        self.state.work().text(bytes);
+        self.state.work().entries(values.len());
+        values
+    }
+
+    fn expanded(&mut self, src: &str, kind: &WordPart, part: &WordPartNode) -> Vec<Arg> {
         match kind {
             WordPart::Variable(name) => self.variable(name.as_str()),
             WordPart::Parameter(parameter) => self.parameter(src, parameter),
@@ -279,18 +304,22 @@ impl Walker<'_> {
                 vec![self.substitution(src, body, *syntax, part.span)]
             }
             WordPart::ProcessSubstitution { body, is_input } => {
-                let span = self.span(part.span);
-                vec![self.process_substitution(src, body, *is_input, span)]
+                vec![self.process_substitution(src, body, *is_input, part.span)]
             }
             WordPart::ArithmeticExpansion { expression, .. } => {
-                let text = expression.slice(src).to_owned();
-                self.arithmetic(&text);
+                if let Some(script) = script_in_brackets(part.span.slice(src)) {
+                    return vec![self.subshell_of(script, part.span)];
+                }
+                self.calculate(src, Node::Part(part), expression.slice(src));
                 vec![Arg::unknown(Tags::NONE)]
             }
             WordPart::Literal(text) => vec![Arg::literal(text.as_str(src, part.span))],
             WordPart::SingleQuoted { value, .. } => vec![Arg::literal(value.slice(src))],
             // Forms of the grammar that only appear when the parser keeps old shapes.
-            _ => vec![Arg::unknown(Tags::NONE)],
+            _ => {
+                self.follow_in(src, Node::Part(part));
+                vec![Arg::unknown(Tags::NONE)]
+            }
         }
     }
 
@@ -305,6 +334,7 @@ impl Walker<'_> {
         // Between backticks a backslash is taken away before the text is read as a script; the
         // grammar leaves it there, and `r\\m` would not be `rm`.
         let raw = place.slice(src);
+        self.followed.insert(place.start.offset());
         if syntax == CommandSubstitutionSyntax::Backtick && raw.contains('\\') {
             let text = without_backticks(raw);
             let out = self.child_script(&text, self.span(place), Stream::caller());
@@ -316,13 +346,15 @@ impl Walker<'_> {
         output::as_arg(&out)
     }
 
-    fn process_substitution(
+    pub(super) fn process_substitution(
         &mut self,
         src: &str,
         body: &StmtSeq,
         is_input: bool,
-        span: Option<Span>,
+        place: Place,
     ) -> Arg {
+        let span = self.span(place);
+        self.followed.insert(place.start.offset());
         let outer = self.state.clone();
         self.beside += 1;
         // What is written to `>(…)` is not followed to it.
@@ -343,19 +375,16 @@ impl Walker<'_> {
     /// that it names: bash evaluates those again.
     pub(super) fn arithmetic(&mut self, text: &str) {
         self.evaluated(text);
+        self.evaluate_names(text);
+    }
+
+    /// Follows the substitutions in the values of the variables that a text names.
+    pub(super) fn evaluate_names(&mut self, text: &str) {
         let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
         for name in text.split(|char: char| !is_name(char)).filter(|name| !name.is_empty()) {
             let Some([value, ..]) = self.state.values(name) else { continue };
             let Some(value) = value.first().map(|value| value.text.clone()) else { continue };
             self.evaluated(&value);
-        }
-    }
-
-    /// A text that is not split into words but in which substitutions run.
-    pub(super) fn evaluated(&mut self, text: &str) {
-        if text.contains("$(") || text.contains('`') {
-            let line = format!(": \"{}\"", text.replace('"', ""));
-            self.nested_script(&line, self.shown_at, Stream::empty());
         }
     }
 }
@@ -390,10 +419,13 @@ fn join_quoted(values: &[Arg], fields: &mut Fields) {
 
 /// `a{b,c}d` → `abd acd`; `{1..3}` → `1 2 3`. `None` when there would be too many.
 fn brace_words(text: &str) -> Option<Vec<String>> {
+    // Every brace that opens is looked for to the end of the word.
+    let mut left = MOST_LETTERS;
     let mut done = Vec::new();
     let mut waiting = vec![text.to_owned()];
     while let Some(word) = waiting.pop() {
-        if done.len() + waiting.len() > MOST_WORDS || word.len() > 64 * 1024 {
+        left = left.checked_sub(word.len() * (1 + word.matches('{').count()))?;
+        if done.len() + waiting.len() > MOST_WORDS {
             return None;
         }
         match first_brace(&word) {

@@ -94,7 +94,7 @@ impl Walker<'_> {
         let filtered = narrows_down(tests);
         self.secret_names(&roots, tests, span);
         let found: Vec<Arg> = roots.iter().map(|root| found_below(root, filtered)).collect();
-        self.find_actions(&roots, &found, filtered, tests);
+        self.find_actions(&roots, &found, tests);
         let mut listed = String::new();
         for arg in &found {
             listed.push_str(&arg.text);
@@ -103,13 +103,16 @@ impl Walker<'_> {
         Stream::known(listed, Tags::of(&[Tag::Unknown]))
     }
 
-    fn find_actions(&mut self, roots: &[Arg], found: &[Arg], filtered: bool, tests: &[Arg]) {
+    fn find_actions(&mut self, roots: &[Arg], found: &[Arg], tests: &[Arg]) {
+        let narrowed = narrowed(tests);
         let mut rest = tests;
         while let [test, tail @ ..] = rest {
             rest = tail;
             match test.text.as_str() {
                 "-delete" => {
                     let tags = Tags::of(&[Tag::Recursive, Tag::Many, Tag::Forced]);
+                    let at = tests.len() - rest.len() - 1;
+                    let filtered = narrowed.get(at).copied().unwrap_or_default();
                     let targets = if filtered { found } else { roots };
                     for target in targets {
                         let target = Arg { span: test.span, ..target.clone() };
@@ -245,6 +248,36 @@ fn narrows_down(tests: &[Arg]) -> bool {
         in_command = matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir");
         text == "!" || (text.starts_with('-') && text.len() > 1 && !NOT_FILTERS.contains(&text))
     })
+}
+
+/// Of every word, whether something before it narrows down what reaches it. What stands behind `-o`
+/// is done to all that the tests before it did not take.
+fn narrowed(tests: &[Arg]) -> Vec<bool> {
+    let mut open = vec![false];
+    let mut in_command = false;
+    let mut all = Vec::with_capacity(tests.len());
+    for test in tests {
+        let within = open.last().copied().unwrap_or_default();
+        all.push(within);
+        match test.text.as_str() {
+            text if in_command => in_command = text != ";" && text != "+",
+            "-exec" | "-execdir" | "-ok" | "-okdir" => in_command = true,
+            "(" => open.push(within),
+            ")" if open.len() > 1 => {
+                let group = open.pop().unwrap_or_default();
+                open.last_mut().into_iter().for_each(|here| *here |= group);
+            }
+            "-o" | "-or" | "," => {
+                let around = open.len().checked_sub(2).and_then(|at| open.get(at)).copied();
+                open.last_mut().into_iter().for_each(|here| *here = around.unwrap_or_default());
+            }
+            _ if narrows_down(std::slice::from_ref(test)) => {
+                open.last_mut().into_iter().for_each(|here| *here = true);
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// What is found below a folder: the folder itself first, unless something narrows it down.

@@ -9,6 +9,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
+use super::work::most_steps;
 use crate::action::Language;
 use crate::analyze::code;
 use crate::analyze::shell::state::SharedState;
@@ -20,8 +21,8 @@ use crate::verdict::Span;
 const MOST_READ: usize = 32;
 /// Commands that are followed in one text.
 const MOST_COMMANDS: u32 = 64;
-/// Words of one command from which on it is read as another.
-const MOST_TAILS: usize = 3;
+/// Words of one command from which on it is read as another command.
+const MOST_TAILS: usize = 8;
 /// Longer texts are not read as a whole, but still looked through.
 const MOST_TEXT: usize = 16 * 1024;
 
@@ -113,6 +114,9 @@ const TRIGGERS: &[&str] = &[
     "truncate",
 ];
 
+/// More words that such a command can begin with where it is given word by word.
+const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas", "env"];
+
 impl Walker<'_> {
     /// Looks through the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
@@ -155,26 +159,24 @@ impl Walker<'_> {
     }
 
     /// Reads words that would be catastrophic as a command from one of them on: any program may
-    /// start what stands behind its own words.
+    /// start what stands behind its own words. More such words than are read ask as well.
     fn floor_of_tails(&mut self, args: &Arguments<'_>) {
         let words = args.words();
-        let starts = words.iter().enumerate().filter(|(_, word)| {
-            can_block(crate::place::base_name(&word.text)) && !word.text.contains(' ')
-        });
-        let starts: Vec<_> = starts.map(|(at, _)| at).take(MOST_TAILS).collect();
-        for at in starts {
+        let mut read = 0;
+        for (at, word) in words.iter().enumerate() {
             let tail = words.get(at..).unwrap_or_default();
+            let name = crate::place::base_name(&word.text).split('.').next().unwrap_or_default();
             // A name alone is a topic or a filter: `man mkfs`.
-            if tail.len() < 2 {
+            if tail.len() < 2 || !(can_block(name) || CARRIERS.contains(&name)) {
                 continue;
             }
             let line: Vec<_> = tail.iter().map(|word| super::run::quote(&word.text)).collect();
             let line = line.join(" ");
-            if line.len() < MOST_TEXT && self.is_catastrophic(&line) {
+            read += 1;
+            if read > MOST_TAILS || (line.len() < MOST_TEXT && self.is_catastrophic(&line)) {
                 let subject = crate::place::shown(&line);
-                self.note(
-                    Fact::new(FactKind::HiddenCommand, subject).at(super::run::whole_span(tail)),
-                );
+                let span = super::run::whole_span(tail);
+                self.note(Fact::new(FactKind::HiddenCommand, subject).at(span));
                 return;
             }
         }
@@ -285,6 +287,7 @@ impl Walker<'_> {
         reader.depth = self.depth;
         reader.is_floor = true;
         reader.state = SharedState::clone(&self.state);
+        reader.most_steps = self.state.work().steps().saturating_add(most_steps(MOST_COMMANDS));
         reader.script(line, None, Stream::empty());
         rule::has_block(&reader.analysis.commands, &reader.analysis.facts)
     }
@@ -334,6 +337,8 @@ fn is_suspect(text: &str) -> bool {
         && text.contains([' ', ',', ';', '\t', '\n', '{'])
         && (TRIGGERS.iter().any(|word| text.contains(word))
             || text.contains("/dev/")
+            || (text.contains('>')
+                && ["/etc/", "/proc/", "/sys/"].iter().any(|p| text.contains(p)))
             || text.contains('&'))
 }
 

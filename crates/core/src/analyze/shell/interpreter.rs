@@ -44,6 +44,9 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) -> Stream {
+        if runs.language == Code::Shell {
+            self.start_up_file(args, span);
+        }
         let mut sources = match runs.language {
             Code::Shell => command_string(args),
             // Where `-cmd` is an option, `-csv` is another one and not `-c sv`.
@@ -96,6 +99,34 @@ impl Walker<'_> {
             None => {
                 self.opens_shell(name, runs.language, args, stdin, span);
                 Stream::unknown(stdin.taint)
+            }
+        }
+    }
+
+    /// Follows the file that a shell reads before anything else.
+    fn start_up_file(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        const NAMES: [&str; 2] = ["BASH_ENV", "ENV"];
+        let before = self.environment.len();
+        let mut files = args.values(&["--rcfile", "--init-file"]);
+        for name in NAMES {
+            let given = self.environment.iter().rev().find(|(known, _)| known == name);
+            let value = match (given, self.state.values(name)) {
+                (Some((_, value)), _) => value.clone(),
+                (None, Some([words, ..])) => words.first().cloned(),
+                _ => None,
+            };
+            files.extend(value);
+        }
+        for file in files {
+            let content = match &file.stream {
+                Some(stream) => (**stream).clone(),
+                None => self.content_of(&file),
+            };
+            if content.text.is_some() || file.stream.is_some() {
+                // A shell inside it does not read it again.
+                self.environment.extend(NAMES.map(|name| (name.to_owned(), None)));
+                self.run_text(Code::Shell, &content, span, &Stream::caller());
+                self.environment.truncate(before);
             }
         }
     }

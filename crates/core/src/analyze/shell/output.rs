@@ -1,5 +1,8 @@
 //! What a command prints, where that can be told from its words.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use super::arguments::Arguments;
 use super::expand::taint_of;
 use super::value::{Arg, Stream};
@@ -7,6 +10,9 @@ use super::{Walker, network};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
+
+/// Text that `printf` is followed to print.
+const MOST_PRINTED: usize = 1024 * 1024;
 
 /// One text after the other.
 pub(super) fn concat(first: Stream, second: Stream) -> Stream {
@@ -182,7 +188,7 @@ fn echo(args: &Arguments<'_>) -> Stream {
     Stream::known(format!("{text}\n"), taint)
 }
 
-/// `printf` with `%s`, `%b`, `%d` and escapes.
+/// `printf` with its usual directives and escapes.
 pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     let Some((format, values)) = words.split_first() else { return Stream::empty() };
     if format.text == "-v" {
@@ -190,24 +196,23 @@ pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     }
     let mut values = values.iter();
     let mut text = String::new();
-    let unescaped = unescape(&format.text);
     // The format is used again for the words that are left.
     loop {
         let before = values.len();
-        let mut chars = unescaped.chars();
+        let mut chars = format.text.chars().peekable();
         while let Some(char) = chars.next() {
-            if char != '%' {
-                text.push(char);
-                continue;
+            match char {
+                // Read before the escapes are: an escaped percent sign is only that.
+                '%' => match directive(&mut chars, &mut values) {
+                    Some(piece) => text.push_str(&piece),
+                    None => return Stream::unknown(taint),
+                },
+                '\\' => text.extend(escape(&mut chars, 3)),
+                char => text.push(char),
             }
-            match chars.next() {
-                Some('%') => text.push('%'),
-                Some('b') => text.push_str(&unescape(values.next().map_or("", |arg| &arg.text))),
-                Some('s' | 'd' | 'c' | 'q') => {
-                    text.push_str(values.next().map_or("", |arg| &arg.text));
-                }
-                _ => return Stream::unknown(taint),
-            }
+        }
+        if text.len() > MOST_PRINTED {
+            return Stream::unknown(taint.with(Tag::Unknown));
         }
         if values.len() == 0 || values.len() == before {
             break;
@@ -216,49 +221,93 @@ pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
     Stream::known(text, taint)
 }
 
+/// One directive of `printf`, behind its percent sign.
+fn directive<'a>(
+    format: &mut Peekable<Chars<'_>>,
+    values: &mut impl Iterator<Item = &'a Arg>,
+) -> Option<String> {
+    let mut spec = String::new();
+    let kind = loop {
+        match format.next()? {
+            char if char.is_ascii_digit() || "-+ #.".contains(char) => spec.push(char),
+            char => break char,
+        }
+    };
+    if kind == '%' {
+        return Some("%".to_owned());
+    }
+    let value = values.next().map_or("", |arg| arg.text.as_str());
+    let (width, most) = spec.split_once('.').map_or((spec.as_str(), None), |(width, most)| {
+        (width, Some(most.parse::<usize>().unwrap_or_default()))
+    });
+    let to_left = width.contains('-');
+    let width = width.trim_start_matches(|char: char| !char.is_ascii_digit());
+    let width = if width.is_empty() { 0 } else { width.parse::<usize>().ok()? };
+    let piece = match kind {
+        'b' => unescape(value),
+        's' | 'd' | 'i' | 'u' | 'q' => value.to_owned(),
+        'c' => value.chars().take(1).collect(),
+        _ => return None,
+    };
+    let piece: String = piece.chars().take(most.unwrap_or(usize::MAX)).collect();
+    let room = width.saturating_sub(piece.chars().count());
+    let space = (room <= MOST_PRINTED).then(|| " ".repeat(room))?;
+    Some(if to_left { piece + &space } else { space + &piece })
+}
+
 /// `\n`, `\x72`, `\162`, `\u0072`.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
-        if char != '\\' {
-            out.push(char);
-            continue;
-        }
-        let mut number = |base: u32, most: usize| {
-            let mut value = None;
-            for _ in 0..most {
-                let Some(digit) = chars.peek().and_then(|char| char.to_digit(base)) else { break };
-                value = Some(value.unwrap_or(0) * base + digit);
-                chars.next();
+        match char {
+            '\\' => {
+                // A zero in front is one digit more.
+                let digits = if chars.peek() == Some(&'0') { 4 } else { 3 };
+                out.extend(escape(&mut chars, digits));
             }
-            value.and_then(char::from_u32)
-        };
-        match number(8, 4) {
-            Some(octal) => out.push(octal),
-            None => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some('r') => out.push('\r'),
-                Some('e' | 'a' | 'b' | 'f' | 'v') => {}
-                Some(kind @ ('x' | 'u' | 'U')) => {
-                    let most = if kind == 'x' { 2 } else { 8 };
-                    let mut value = None;
-                    for _ in 0..most {
-                        let Some(digit) = chars.peek().and_then(|char| char.to_digit(16)) else {
-                            break;
-                        };
-                        value = Some(value.unwrap_or(0) * 16 + digit);
-                        chars.next();
-                    }
-                    out.extend(value.and_then(char::from_u32));
-                }
-                Some(other) => out.push(other),
-                None => out.push('\\'),
-            },
+            char => out.push(char),
         }
     }
     out
+}
+
+/// What a backslash and the characters behind it stand for.
+fn escape(chars: &mut Peekable<Chars<'_>>, digits: usize) -> Option<char> {
+    let mut number = |base: u32, most: usize| {
+        let mut value = None;
+        for _ in 0..most {
+            let Some(digit) = chars.peek().and_then(|char| char.to_digit(base)) else { break };
+            value = Some(value.unwrap_or(0_u32).saturating_mul(base).saturating_add(digit));
+            chars.next();
+        }
+        value.and_then(char::from_u32)
+    };
+    if let Some(octal) = number(8, digits) {
+        return Some(octal);
+    }
+    match chars.next() {
+        Some('n') => Some('\n'),
+        Some('t') => Some('\t'),
+        Some('r') => Some('\r'),
+        Some('e' | 'a' | 'b' | 'f' | 'v') => None,
+        Some(kind @ ('x' | 'u' | 'U')) => {
+            let most = match kind {
+                'x' => 2,
+                'u' => 4,
+                _ => 8,
+            };
+            let mut value = None;
+            for _ in 0..most {
+                let Some(digit) = chars.peek().and_then(|char| char.to_digit(16)) else { break };
+                value = Some(value.unwrap_or(0_u32).saturating_mul(16).saturating_add(digit));
+                chars.next();
+            }
+            value.and_then(char::from_u32)
+        }
+        Some(other) => Some(other),
+        None => Some('\\'),
+    }
 }
 
 /// Programs that turn one text into another: computed where it is simple, marked as decoded where

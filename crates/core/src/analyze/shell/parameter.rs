@@ -6,6 +6,7 @@ use shuck_ast::{
 
 use super::Walker;
 use super::value::Arg;
+use super::visit::Node;
 use crate::analyze::UNKNOWN;
 use crate::fact::{Tag, Tags};
 
@@ -58,7 +59,7 @@ impl Walker<'_> {
     /// What `${…}` gives.
     pub(super) fn parameter(&mut self, src: &str, expansion: &ParameterExpansion) -> Vec<Arg> {
         let Some(bourne) = expansion.bourne() else {
-            self.evaluated(expansion.span.slice(src));
+            self.follow_in(src, Node::Parameter(expansion));
             return vec![Arg::unknown(Tags::NONE)];
         };
         match bourne {
@@ -66,7 +67,13 @@ impl Walker<'_> {
             Bourne::Operation { reference, operator, operand_word_ast, .. } => {
                 self.operation(src, reference, operator, operand_word_ast.as_deref())
             }
-            Bourne::Indirect { reference, .. } => {
+            Bourne::Indirect { reference, operator, operand_word_ast, .. } => {
+                for node in [
+                    operator.as_deref().map(Node::Operator),
+                    operand_word_ast.as_deref().map(Node::Word),
+                ] {
+                    node.map(|node| self.follow_in(src, node));
+                }
                 let name = self.access(src, reference).into_iter().next().unwrap_or_default();
                 if name.is_known() {
                     self.variable(&name.text)
@@ -74,12 +81,16 @@ impl Walker<'_> {
                     vec![Arg::unknown(name.taint)]
                 }
             }
-            Bourne::Slice { reference, offset, length, .. } => {
+            Bourne::Slice {
+                reference, offset, offset_word_ast, length, length_word_ast, ..
+            } => {
                 let value = self.access(src, reference);
                 let offset = offset.slice(src).trim().to_owned();
                 let length = length.as_ref().map(|length| length.slice(src).trim().to_owned());
-                self.arithmetic(&offset);
-                self.arithmetic(length.as_deref().unwrap_or_default());
+                self.calculate(src, Node::Word(offset_word_ast), &offset);
+                if let (Some(word), Some(text)) = (length_word_ast, &length) {
+                    self.calculate(src, Node::Word(word), text);
+                }
                 value.iter().map(|arg| slice(arg, &offset, length.as_deref())).collect()
             }
             Bourne::Transformation { reference, operator: 'P' } => {
@@ -99,10 +110,9 @@ impl Walker<'_> {
     }
 
     /// A subscript is evaluated: `${x[$(…)]}`.
-    fn subscript(&mut self, src: &str, reference: &VarRef) {
+    pub(super) fn subscript(&mut self, src: &str, reference: &VarRef) {
         if let Some(subscript) = reference.subscript.as_deref() {
-            let text = subscript.syntax_text(src).to_owned();
-            self.arithmetic(&text);
+            self.calculate(src, Node::Subscript(subscript), subscript.syntax_text(src));
         }
     }
 
@@ -137,11 +147,11 @@ impl Walker<'_> {
         let is_empty = values.iter().all(|arg| arg.text.is_empty());
         match operator {
             ParameterOp::UseDefault | ParameterOp::AssignDefault => {
+                let mut default = operand.map(|word| self.one(src, word)).unwrap_or_default();
                 let known = values.iter().all(Arg::is_known);
                 if known && !is_empty {
                     return values;
                 }
-                let mut default = operand.map(|word| self.one(src, word)).unwrap_or_default();
                 if !is_set {
                     // The environment may hold something else.
                     default.taint = default.taint.with(Tag::Unknown);
@@ -172,23 +182,23 @@ impl Walker<'_> {
             }
             ParameterOp::RemovePrefixShort { pattern }
             | ParameterOp::RemovePrefixLong { pattern } => {
-                self.evaluated(pattern.span.slice(src));
+                self.follow_in(src, Node::Pattern(pattern));
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_start(text, &pattern))
             }
             ParameterOp::RemoveSuffixShort { pattern }
             | ParameterOp::RemoveSuffixLong { pattern } => {
-                self.evaluated(pattern.span.slice(src));
+                self.follow_in(src, Node::Pattern(pattern));
                 let pattern = pattern.render(src);
                 map_known(&values, |text| trim_end(text, &pattern))
             }
             ParameterOp::ReplaceFirst { pattern, replacement_word_ast, .. } => {
-                self.evaluated(pattern.span.slice(src));
+                self.follow_in(src, Node::Pattern(pattern));
                 let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
                 map_known(&values, |text| replace(text, &from, &to, 1))
             }
             ParameterOp::ReplaceAll { pattern, replacement_word_ast, .. } => {
-                self.evaluated(pattern.span.slice(src));
+                self.follow_in(src, Node::Pattern(pattern));
                 let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
                 map_known(&values, |text| replace(text, &from, &to, usize::MAX))
             }

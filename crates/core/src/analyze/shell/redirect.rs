@@ -4,6 +4,7 @@ use shuck_ast::{Heredoc, HeredocBodyPart, Redirect, RedirectKind, RedirectTarget
 
 use super::Walker;
 use super::value::{Arg, Stream};
+use super::visit::{Node, script_in_brackets};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
@@ -33,12 +34,15 @@ impl Walker<'_> {
             match &redirect.target {
                 RedirectTarget::Heredoc(heredoc) => {
                     let text = self.heredoc(src, heredoc);
-                    self.reads(redirect, text, &mut stdin);
+                    let number = self.number(src, redirect);
+                    self.reads(number, text, &mut stdin);
                 }
                 RedirectTarget::Word(word) => {
                     let arg = self.one(src, word);
-                    if let Some(read) = self.redirect(redirect, arg, &stdin, &mut targets) {
-                        self.reads(redirect, read, &mut stdin);
+                    let number = self.number(src, redirect);
+                    let kind = redirect.kind;
+                    if let Some(read) = self.redirect(kind, number, arg, &stdin, &mut targets) {
+                        self.reads(number, read, &mut stdin);
                     }
                 }
             }
@@ -81,13 +85,52 @@ impl Walker<'_> {
     }
 
     /// Lets a descriptor be read from a stream: standard input, unless it has another number.
-    fn reads(&mut self, redirect: &Redirect, from: Stream, stdin: &mut Stream) {
-        match redirect.fd {
+    fn reads(&mut self, number: Option<i32>, from: Stream, stdin: &mut Stream) {
+        match number {
             None | Some(0) => *stdin = from,
             Some(number) => {
                 self.state.descriptors.insert(number, from);
             }
         }
+    }
+
+    /// The number of the descriptor: as the grammar says, before a here-string as the text says, or one
+    /// that a variable is given.
+    fn number(&mut self, src: &str, redirect: &Redirect) -> Option<i32> {
+        const FIRST_FREE: i32 = 10;
+        if let Some(name) = &redirect.fd_var {
+            let opened = self.state.descriptors.len() + self.state.outputs.len();
+            let number = FIRST_FREE.saturating_add(i32::try_from(opened).unwrap_or_default());
+            self.state.set(name.as_str(), vec![Arg::literal(number.to_string())]);
+            return Some(number);
+        }
+        let before = src.get(..redirect.span.start.offset())?;
+        let digits = before.trim_end_matches(|char: char| char.is_ascii_digit());
+        let stands_alone = digits.ends_with(char::is_whitespace);
+        let is_here = matches!(
+            redirect.kind,
+            RedirectKind::HereString | RedirectKind::HereDoc | RedirectKind::HereDocStrip
+        );
+        let said = before.get(digits.len()..).filter(|_| is_here && stands_alone);
+        redirect.fd.or_else(|| said?.parse().ok())
+    }
+
+    /// Remembers a descriptor that writes to a file.
+    fn opens(&mut self, number: Option<i32>, path: &Arg, kind: FactKind) {
+        const FIRST_OWN: i32 = 3;
+        if let Some(number) = number.filter(|number| *number >= FIRST_OWN) {
+            if kind == FactKind::Write {
+                self.wrote(path, Stream::empty(), kind);
+            }
+            self.state.outputs.insert(number, path.clone());
+        }
+    }
+
+    /// The file that `>&5` or `> /dev/fd/5` writes to.
+    fn opened(&self, name: &str) -> Option<Arg> {
+        let number = name.strip_prefix("/dev/fd/").or_else(|| name.strip_prefix("/proc/self/fd/"));
+        let number = number.unwrap_or(name).trim_end_matches('-').parse().ok()?;
+        self.state.outputs.get(&number).cloned()
     }
 
     /// What is read from `/dev/stdin`, `/dev/fd/3` or `&3`.
@@ -106,7 +149,8 @@ impl Walker<'_> {
     /// Notes one redirection; returns what it makes the command read, if it does.
     fn redirect(
         &mut self,
-        redirect: &Redirect,
+        kind: RedirectKind,
+        number: Option<i32>,
         arg: Arg,
         stdin: &Stream,
         targets: &mut Vec<Target>,
@@ -114,7 +158,7 @@ impl Walker<'_> {
         if let Some(address) =
             arg.text.strip_prefix("/dev/tcp/").or(arg.text.strip_prefix("/dev/udp/"))
         {
-            let kind = if redirect.kind == RedirectKind::Output && redirect.fd.is_none() {
+            let kind = if kind == RedirectKind::Output && number.is_none() {
                 FactKind::Fetch
             } else {
                 FactKind::ReverseShell
@@ -125,22 +169,36 @@ impl Walker<'_> {
             }
             return None;
         }
-        let takes_output = redirect.fd.is_none_or(|fd| fd == 1);
-        match redirect.kind {
+        let takes_output = number.is_none_or(|fd| fd == 1);
+        let writes = matches!(
+            kind,
+            RedirectKind::Output
+                | RedirectKind::Clobber
+                | RedirectKind::OutputBoth
+                | RedirectKind::Append
+                | RedirectKind::DupOutput
+        );
+        if let Some(path) = self.opened(&arg.text).filter(|_| writes) {
+            targets.push(Target { path, kind: FactKind::Append, takes_output });
+            return None;
+        }
+        match kind {
             RedirectKind::Output | RedirectKind::Clobber | RedirectKind::OutputBoth => {
+                self.opens(number, &arg, FactKind::Write);
                 targets.push(Target { path: arg, kind: FactKind::Write, takes_output });
                 None
             }
             RedirectKind::Append => {
+                self.opens(number, &arg, FactKind::Append);
                 targets.push(Target { path: arg, kind: FactKind::Append, takes_output });
                 None
             }
             RedirectKind::DupOutput | RedirectKind::DupInput => {
-                if redirect.kind == RedirectKind::DupInput {
+                if kind == RedirectKind::DupInput {
                     let name = format!("/dev/fd/{}", arg.text.trim_end_matches('-'));
                     return self.descriptor(&name, stdin);
                 }
-                if !is_descriptor(&arg.text) && redirect.kind == RedirectKind::DupOutput {
+                if !is_descriptor(&arg.text) && kind == RedirectKind::DupOutput {
                     targets.push(Target { path: arg, kind: FactKind::Write, takes_output });
                 }
                 None
@@ -171,7 +229,17 @@ impl Walker<'_> {
                 HeredocBodyPart::CommandSubstitution { body, syntax } => {
                     vec![self.substitution(src, body, *syntax, span)]
                 }
-                HeredocBodyPart::ArithmeticExpansion { .. } => vec![Arg::unknown(Tags::NONE)],
+                HeredocBodyPart::ArithmeticExpansion {
+                    expression, expression_word_ast, ..
+                } => {
+                    if let Some(script) = script_in_brackets(span.slice(src)) {
+                        vec![self.subshell_of(script, span)]
+                    } else {
+                        let text = expression.slice(src);
+                        self.calculate(src, Node::Word(expression_word_ast), text);
+                        vec![Arg::unknown(Tags::NONE)]
+                    }
+                }
             };
             for value in values {
                 text.push_str(&value.text);

@@ -8,6 +8,7 @@ use shuck_ast::{
 use super::arguments::Arguments;
 use super::catalogue::{self, Program};
 use super::value::{Arg, Stream};
+use super::visit::Node;
 use super::wrapper::Inner;
 use super::{MOST_DEPTH, Walker};
 use crate::analyze::{Invocation, UNKNOWN};
@@ -32,6 +33,7 @@ impl Walker<'_> {
         let text = simple.span.slice(src);
         let mut names = Vec::new();
         let mut combinations = 1_usize;
+        self.state.work().entries(self.state.ambiguous().count());
         let mut candidates: Vec<_> = self
             .state
             .ambiguous()
@@ -87,10 +89,16 @@ impl Walker<'_> {
             .map(|assignment| (assignment, self.assigned(src, assignment)))
             .collect();
         let mut args = Vec::with_capacity(simple.args.len() + 1);
-        self.word_into(src, &simple.name, &mut args);
-        if let [name] = args.as_mut_slice() {
-            name.one_word = simple.name.is_fully_double_quoted();
-            name.variable = plain_variable(&simple.name);
+        let outer = self.environment.len();
+        match assigned_stream(simple) {
+            Some(name) => {
+                let value = self.one(src, &simple.name);
+                self.variable_that_runs(name, Some(&value), value.span);
+                self.floor_of_values(std::slice::from_ref(&value));
+                self.state.set(name, vec![value.clone()]);
+                self.environment.push((name.to_owned(), Some(value)));
+            }
+            None => self.word_into(src, &simple.name, &mut args),
         }
         for word in &simple.args {
             let before = args.len();
@@ -107,9 +115,11 @@ impl Walker<'_> {
             *value = vec![args.remove(0)];
         }
         let lasting = args.is_empty();
-        let outer = self.environment.len();
         for (assignment, words) in assigned {
             let name = assignment.target.name.as_str();
+            if assigned_stream(simple) == Some(name) {
+                continue;
+            }
             let span = self.span(assignment.span);
             self.variable_that_runs(name, words.first(), span);
             self.floor_of_values(&words);
@@ -123,7 +133,10 @@ impl Walker<'_> {
         match lasting {
             // `$(<file)` and `<file` alone print the file.
             true if simple.assignments.is_empty() && !stdin.from_caller => stdin,
-            true => Stream::empty(),
+            true => {
+                self.environment.truncate(outer);
+                Stream::empty()
+            }
             false => {
                 let out = self.run(args, stdin);
                 self.environment.truncate(outer);
@@ -134,10 +147,7 @@ impl Walker<'_> {
 
     /// What an assignment gives its variable.
     pub(super) fn assigned(&mut self, src: &str, assignment: &Assignment) -> Vec<Arg> {
-        if let Some(subscript) = assignment.target.subscript.as_deref() {
-            let text = subscript.syntax_text(src).to_owned();
-            self.arithmetic(&text);
-        }
+        self.subscript(src, &assignment.target);
         match &assignment.value {
             AssignmentValue::Scalar(word) => vec![self.one(src, word)],
             AssignmentValue::Compound(array) => {
@@ -146,8 +156,7 @@ impl Walker<'_> {
                     if let ArrayElem::Keyed { key, .. } | ArrayElem::KeyedAppend { key, .. } =
                         element
                     {
-                        let key = key.syntax_text(src).to_owned();
-                        self.arithmetic(&key);
+                        self.calculate(src, Node::Subscript(key), key.syntax_text(src));
                     }
                     self.word_into(src, &element.value().word, &mut words);
                 }
@@ -180,11 +189,15 @@ impl Walker<'_> {
     /// Runs a command given by its words.
     pub(super) fn run(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
-        if self.depth >= MOST_DEPTH || self.fuel == 0 {
-            self.note(Fact::new(FactKind::Bound, "too deep or too long to follow").at(first.span));
+        if self.depth >= MOST_DEPTH {
+            self.note(Fact::new(FactKind::Bound, "too deep to follow").at(first.span));
             return Stream::unknown(Tags::NONE);
         }
-        self.fuel -= 1;
+        if self.is_exhausted() {
+            return Stream::unknown(Tags::NONE);
+        }
+        self.state.work().text(stdin.text.as_ref().map_or(0, String::len));
+        self.fuel = self.fuel.saturating_sub(1);
         self.depth += 1;
         let outer = self.environment.len();
         let out = self.run_inside(args, stdin);
@@ -196,9 +209,11 @@ impl Walker<'_> {
 
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
-        let by_pattern = first.glob && place::base_name(&first.text).contains(['*', '?', '[']);
+        // What a function was given as a pattern is quoted there, and was replaced before.
+        let by_pattern = (first.glob || first.text.contains('/'))
+            && place::base_name(&first.text).contains(['*', '?', '[']);
         if by_pattern && first.text != "[" {
-            return self.unknown_command(&args, &stdin);
+            return self.by_pattern(&args, &stdin);
         }
         if !first.is_known() && !names_a_local_file(first) {
             if let Some(assumed) = self.assumed_program(&args) {
@@ -219,7 +234,7 @@ impl Walker<'_> {
         if self.state.functions.contains_key(&first.text) {
             return self.call(&name, args, stdin);
         }
-        if self.state.aliases.contains_key(&first.text) {
+        if self.state.aliases.contains_key(&first.text) && !self.replacing.contains(&first.text) {
             return self.run_alias(&name, &args, stdin);
         }
         if first.text == name
@@ -265,16 +280,37 @@ impl Walker<'_> {
 
     /// The alias's text, followed by the words; inside it the name means the program again.
     fn run_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
-        let Some(mut line) = self.state.aliases.remove(name) else { return Stream::empty() };
-        let body = line.clone();
+        let Some(mut line) = self.state.aliases.get(name).cloned() else { return Stream::empty() };
         for arg in args.iter().skip(1) {
             line.push(' ');
             line.push_str(&quote(&arg.text));
         }
         let span = args.first().and_then(|first| first.span);
+        self.replacing.push(name.to_owned());
         let out = self.nested_script(&line, span, stdin);
-        self.state.aliases.insert(name.to_owned(), body);
+        self.replacing.pop();
         out
+    }
+
+    /// `/bin/r?`: every program that the pattern can stand for, and perhaps another one.
+    fn by_pattern(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
+        // How many patterns are tried, and how many programs for each.
+        const MOST_PATTERNS: u32 = 32;
+        const MOST_PROGRAMS: usize = 24;
+        self.patterns += 1;
+        if let Some((first, rest)) = args.split_first()
+            && self.patterns <= MOST_PATTERNS
+        {
+            let named = catalogue::matching(place::base_name(&first.text));
+            let own = place::matches(place::base_name(&first.text), super::guard::OWN);
+            let found = named.chain(own.then_some(super::guard::OWN));
+            for name in found.take(MOST_PROGRAMS).collect::<Vec<_>>() {
+                let program = Arg { glob: false, ..first.saying(name) };
+                let words = std::iter::once(program).chain(rest.iter().cloned()).collect();
+                self.run(words, stdin.clone());
+            }
+        }
+        self.unknown_command(args, stdin)
     }
 
     /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
@@ -559,8 +595,19 @@ fn with_dashed_options(mut args: Vec<Arg>) -> Vec<Arg> {
     args
 }
 
+/// The variable that gets `<(…)` as its value: the grammar takes that for the command.
+fn assigned_stream(simple: &SimpleCommand) -> Option<&str> {
+    let last = simple.assignments.last()?;
+    let first = simple.name.parts.first()?;
+    let touches = last.span.end.offset() == simple.name.span.start.offset();
+    let is_stream = matches!(first.kind, WordPart::ProcessSubstitution { .. });
+    let is_empty =
+        matches!(&last.value, AssignmentValue::Scalar(word) if word.span.start == word.span.end);
+    (touches && is_stream && is_empty).then_some(last.target.name.as_str())
+}
+
 /// The variable that a word consists of.
-fn plain_variable(word: &Word) -> Option<Box<str>> {
+pub(super) fn plain_variable(word: &Word) -> Option<Box<str>> {
     let parts = match word.parts.as_slice() {
         [WordPartNode { kind: WordPart::DoubleQuoted { parts, .. }, .. }] => parts.as_slice(),
         parts => parts,

@@ -3,11 +3,12 @@
 //! A variable can have several possible values (one per branch that set it). A command that uses
 //! it is looked at once for each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use super::value::{Arg, Stream};
+use super::work::Work;
 use crate::fact::{Tag, Tags};
 
 /// More possible values than this are one unknown value.
@@ -20,6 +21,10 @@ type Values = Vec<Vec<Arg>>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     variables: BTreeMap<String, Values>,
+    /// Names of the variables with more than one possible value.
+    ambiguous: BTreeSet<String>,
+    /// Variables that are other names for variables.
+    references: BTreeMap<String, String>,
     pub(super) functions: BTreeMap<String, Rc<Function>>,
     pub(super) aliases: BTreeMap<String, String>,
     /// What the script wrote where, by absolute path.
@@ -32,18 +37,36 @@ pub(super) struct State {
     pub(super) descriptors: BTreeMap<i32, Stream>,
     /// Whether a file of secrets has been read into variables.
     pub(super) secrets_sourced: bool,
+    /// Files that open descriptors write to.
+    pub(super) outputs: BTreeMap<i32, Arg>,
     /// `$1`, `$2`…, when known.
     pub(super) positional: Option<Vec<Arg>>,
 }
 
 /// A state that a subshell can start from for the price of a counter: copied when first changed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedState(Rc<State>);
+pub(super) struct SharedState {
+    state: Rc<State>,
+    work: Work,
+}
 
 impl SharedState {
     /// Whether nothing has changed since the other was taken from it.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        Rc::ptr_eq(&self.state, &other.state)
+    }
+
+    /// The work that is counted.
+    pub(super) fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Takes in that another branch may have run instead.
+    pub(super) fn join(&mut self, other: &Self) {
+        if !self.is_same(other) {
+            self.work.entries(other.size());
+            self.deref_mut().join(&other.state);
+        }
     }
 }
 
@@ -51,13 +74,16 @@ impl Deref for SharedState {
     type Target = State;
 
     fn deref(&self) -> &State {
-        &self.0
+        &self.state
     }
 }
 
 impl DerefMut for SharedState {
     fn deref_mut(&mut self) -> &mut State {
-        Rc::make_mut(&mut self.0)
+        if Rc::strong_count(&self.state) > 1 {
+            self.work.entries(self.state.size());
+        }
+        Rc::make_mut(&mut self.state)
     }
 }
 
@@ -77,14 +103,43 @@ pub(super) struct Function {
 }
 
 impl State {
+    /// Entries that a copy of it copies.
+    fn size(&self) -> usize {
+        self.variables.len()
+            + self.functions.len()
+            + self.aliases.len()
+            + self.files.len()
+            + self.names.len()
+            + self.links.len()
+            + self.descriptors.len()
+    }
+
     /// The possible values of a variable.
     pub(super) fn values(&self, name: &str) -> Option<&[Vec<Arg>]> {
-        self.variables.get(name).map(Vec::as_slice)
+        self.variables.get(self.referred(name)).map(Vec::as_slice)
+    }
+
+    /// Makes a variable another name for one.
+    pub(super) fn refer(&mut self, name: &str, target: &str) {
+        self.references.insert(name.to_owned(), target.to_owned());
+    }
+
+    /// The variable that a name stands for, over a few steps.
+    fn referred<'s>(&'s self, name: &'s str) -> &'s str {
+        const MOST_STEPS: usize = 8;
+        let mut name = name;
+        for _ in 0..MOST_STEPS {
+            match self.references.get(name) {
+                Some(target) => name = target,
+                None => break,
+            }
+        }
+        name
     }
 
     /// Sets a variable to one value.
     pub(super) fn set(&mut self, name: &str, words: Vec<Arg>) {
-        self.variables.insert(name.to_owned(), vec![bounded(words)]);
+        self.put(name, vec![bounded(words)]);
     }
 
     /// Sets `$1`, `$2`…
@@ -94,29 +149,39 @@ impl State {
 
     /// Sets a variable to one of several values.
     pub(super) fn set_any(&mut self, name: &str, values: Values) {
-        self.variables.insert(name.to_owned(), capped(values));
+        self.put(name, capped(values));
+    }
+
+    fn put(&mut self, name: &str, values: Values) {
+        let name = &self.referred(name).to_owned();
+        if values.len() > 1 {
+            self.ambiguous.insert(name.to_owned());
+        } else {
+            self.ambiguous.remove(name);
+        }
+        self.variables.insert(name.to_owned(), values);
     }
 
     /// Forgets a variable.
     pub(super) fn unset(&mut self, name: &str) {
         self.variables.remove(name);
+        self.ambiguous.remove(name);
     }
 
     /// Every variable with more than one possible value.
     pub(super) fn ambiguous(&self) -> impl Iterator<Item = (&str, &[Vec<Arg>])> {
-        self.variables
-            .iter()
-            .filter(|(_, values)| values.len() > 1)
-            .map(|(name, values)| (name.as_str(), values.as_slice()))
+        self.ambiguous.iter().filter_map(|name| {
+            self.variables.get(name).map(|values| (name.as_str(), values.as_slice()))
+        })
     }
 
     /// Whether any variable has more than one possible value.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.variables.values().any(|values| values.len() > 1)
+        !self.ambiguous.is_empty()
     }
 
     /// Takes in that another branch may have run instead.
-    pub(super) fn join(&mut self, other: &Self) {
+    fn join(&mut self, other: &Self) {
         for (name, theirs) in &other.variables {
             match self.variables.get_mut(name) {
                 Some(ours) if ours == theirs => {}
@@ -127,10 +192,11 @@ impl State {
                         }
                     }
                     *ours = capped(std::mem::take(ours));
+                    if ours.len() > 1 {
+                        self.ambiguous.insert(name.clone());
+                    }
                 }
-                None => {
-                    self.variables.insert(name.clone(), theirs.clone());
-                }
+                None => self.put(name, theirs.clone()),
             }
         }
         for (name, function) in &other.functions {

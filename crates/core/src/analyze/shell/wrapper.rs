@@ -126,7 +126,7 @@ impl Walker<'_> {
             let text = first.text.as_str();
             if !options_end && text == "--" {
                 options_end = true;
-            } else if !options_end && text.starts_with('-') && text.len() > 1 {
+            } else if !options_end && text.starts_with('-') && (text.len() > 1 || name == "env") {
                 if name == "env" {
                     if self.split_string(text, tail) {
                         return &[];
@@ -236,7 +236,7 @@ impl Walker<'_> {
             });
         }
         if name == "parallel" && command.is_empty() {
-            for line in given.unwrap_or_else(|| lines_of(stdin)) {
+            for line in given.unwrap_or_else(|| lines_of(stdin, '\n')) {
                 let content = Stream::known(line.text.clone(), line.taint);
                 self.with_tags(tags, |walker| {
                     walker.run_text(Code::Shell, &content, line.span, &Stream::empty())
@@ -244,6 +244,8 @@ impl Walker<'_> {
             }
             return Inner::Done(Stream::unknown(stdin.taint));
         }
+        let ends = |arg: &Arg| matches!(arg.text.as_str(), "-0" | "--null");
+        let end = if options.iter().any(ends) { '\0' } else { '\n' };
         let own = options.len().saturating_sub(command.len());
         let mark = placeholder(name, options.get(..own).unwrap_or(options));
         let placed =
@@ -252,7 +254,7 @@ impl Walker<'_> {
             command.push(Arg::literal("echo"));
         }
         if let Some(mark) = mark.filter(|_| placed) {
-            let lines = given.unwrap_or_else(|| lines_of(stdin));
+            let lines = given.unwrap_or_else(|| lines_of(stdin, end));
             let (first, rest) = lines.split_first().map_or((None, &[][..]), |(a, b)| (Some(a), b));
             for with in rest {
                 let line = with_placed(&command, &mark, with);
@@ -260,14 +262,8 @@ impl Walker<'_> {
             }
             command = with_placed(&command, &mark, &first.cloned().unwrap_or_default());
         } else {
-            let by_zero = options.iter().take(own).any(|option| {
-                matches!(option.text.as_str(), "-0" | "--null" | "-d" | "--delimiter")
-                    || (option.text.starts_with('-') && option.text.ends_with('0'))
-            });
-            let inputs = given.unwrap_or_else(|| match by_zero {
-                true => lines_of(stdin),
-                false => words_of(stdin),
-            });
+            let split = || if end == '\0' { lines_of(stdin, end) } else { words_of(stdin) };
+            let inputs = given.unwrap_or_else(split);
             if stdin.text.is_none() {
                 // There may be nothing to add: then the command runs as it stands.
                 let plain = command.clone();
@@ -421,12 +417,12 @@ fn with_placed(command: &[Arg], mark: &str, with: &Arg) -> Vec<Arg> {
 }
 
 /// The lines that would be read from a stream.
-fn lines_of(stdin: &Stream) -> Vec<Arg> {
+fn lines_of(stdin: &Stream, end: char) -> Vec<Arg> {
     const MOST: usize = 32;
     let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
     let line = |line: &str| Arg { text: line.to_owned(), taint: stdin.taint, ..Arg::default() };
     let mut lines: Vec<_> =
-        text.split(['\n', '\0']).filter(|line| !line.is_empty()).take(MOST).map(line).collect();
+        text.split(end).filter(|line| !line.is_empty()).take(MOST).map(line).collect();
     if lines.len() == MOST {
         lines.push(Arg::unknown(stdin.taint.with(Tag::Many)));
     }

@@ -1,0 +1,159 @@
+//! What following a script has cost, and when that is too much.
+//!
+//! A short text can ask for a great deal of work: a value that is used ten thousand times, a file
+//! that is run again and again, a thousand variables in a thousand subshells. Whatever is copied or
+//! read anew is counted, and past a bound that grows with the length of the action the rest is not
+//! followed, which is a fact of its own.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::Walker;
+use crate::fact::{Fact, FactKind};
+
+/// Bytes that are copied or read in one step.
+const BYTES: usize = 16;
+/// Bytes of a script that are followed in one step.
+const SCRIPT_BYTES: usize = 2;
+/// Steps for each command that may be looked at.
+const STEPS: usize = 16;
+
+/// Steps taken so far. Whoever has a copy counts on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Work(Rc<Cell<usize>>);
+
+impl Work {
+    /// Counts entries that are copied or compared.
+    pub(super) fn entries(&self, count: usize) {
+        self.0.set(self.0.get().saturating_add(count));
+    }
+
+    /// Counts text that is copied or read.
+    pub(super) fn text(&self, bytes: usize) {
+        self.entries(1 + bytes / BYTES);
+    }
+
+    /// Counts a script that is read and followed.
+    pub(super) fn script(&self, bytes: usize) {
+        self.entries(1 + bytes / SCRIPT_BYTES);
+    }
+
+    /// Everything that was counted.
+    pub(super) fn steps(&self) -> usize {
+        self.0.get()
+    }
+}
+
+/// The steps that may be taken where so many commands may be looked at.
+pub(super) fn most_steps(commands: u32) -> usize {
+    usize::try_from(commands).unwrap_or(usize::MAX).saturating_mul(STEPS)
+}
+
+impl Walker<'_> {
+    /// Whether the bound on work is passed, which is then noted.
+    pub(super) fn is_exhausted(&mut self) -> bool {
+        let exhausted = self.fuel == 0 || self.state.work().steps() > self.most_steps;
+        if exhausted {
+            self.note(Fact::new(FactKind::Bound, "more work than the text is worth"));
+        }
+        exhausted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyze::shell::walk;
+    use crate::example::example_context;
+    use crate::fact::FactKind;
+    use crate::place::Scene;
+    use crate::{Action, Policy, Verdict, judge};
+
+    /// Scripts that a careless reader follows in more than linear time, by their number of parts.
+    const GROWING: &[(&str, fn(usize) -> String)] = &[
+        ("aliases of aliases", |n| {
+            let chain = (1..n).map(|at| format!("alias a{at}=a{}\n", at - 1));
+            format!("alias a0=true\n{}a{}\n", chain.collect::<String>(), n - 1)
+        }),
+        ("functions that call functions", |n| {
+            let chain = (1..n).map(|at| format!("f{at}() {{ f{}; f{}; }}\n", at - 1, at - 1));
+            format!("f0() {{ true; }}\n{}f{}\n", chain.collect::<String>(), n - 1)
+        }),
+        ("one function, called again and again", |n| {
+            format!("f() {{ : {}; }}\n{}", "a ".repeat(n), "f\n".repeat(n))
+        }),
+        ("variables in subshells", |n| {
+            let set = (0..n).map(|at| format!("v{at}={at}\n"));
+            format!("{}{}", set.collect::<String>(), "(x=1)\n".repeat(n))
+        }),
+        ("variables in branches", |n| {
+            let set = (0..n).map(|at| format!("v{at}={at}\n"));
+            format!("{}{}", set.collect::<String>(), "if a; then x=1; fi\n".repeat(n))
+        }),
+        ("variables of several values", |n| {
+            let set = (0..n).map(|at| format!("for v{at} in a b; do :; done\n"));
+            format!("{}{}", set.collect::<String>(), "echo $x\n".repeat(n))
+        }),
+        ("a value that doubles", |n| format!("a=x\n{}echo $a\n", "a=$a$a\n".repeat(n))),
+        ("a list that doubles", |n| {
+            format!("a=(x)\n{}echo \"${{a[@]}}\"\n", "a=(\"${a[@]}\" \"${a[@]}\")\n".repeat(n))
+        }),
+        ("a long value, used again and again", |n| {
+            format!("x={}\n: {}\n", "y".repeat(4 * n), "$x ".repeat(n))
+        }),
+        ("a long value in many commands", |n| {
+            format!("x={}\n{}", "y".repeat(4 * n), "echo $x\n".repeat(n))
+        }),
+        ("a file that is run again and again", |n| {
+            format!("echo ': {}' > f\n{}", "a ".repeat(n), "sh f\n".repeat(n))
+        }),
+        ("a text through a pipe", |n| {
+            format!("echo {} {}\n", "a".repeat(4 * n), "| cat ".repeat(n))
+        }),
+        ("a format that is used again", |n| {
+            format!("printf '{}%s' {}\n", "a".repeat(4 * n), "b ".repeat(n))
+        }),
+        ("braces after braces", |n| format!("echo {}\n", "{a,b}".repeat(n.min(200)))),
+        ("many braces", |n| format!("echo {}\n", "{a,b}{c,d}{e,f} ".repeat(n))),
+        ("braces that stay open", |n| {
+            format!("echo {}\n", format!("{}{{a,b}} ", "{".repeat(30)).repeat(n / 16))
+        }),
+        ("here-documents", |n| "cat <<E\na $x b\nE\n".repeat(n)),
+        ("substitutions", |n| "echo $(echo a)\n".repeat(n)),
+        ("expressions over one value", |n| {
+            format!("x='a[$(true)]'\n: $(({}1))\n", "x + ".repeat(n))
+        }),
+        ("patterns for programs", |n| "/bin/l? a\n".repeat(n)),
+        ("inputs of a loop", |n| {
+            format!("for i in {}; do for j in a b; do echo $i $j; done; done\n", "a ".repeat(n))
+        }),
+    ];
+
+    /// Steps, commands included, and whether a bound was reached.
+    fn cost(script: &str) -> (usize, bool) {
+        let context = example_context();
+        let walker = walk(script, &Scene::new(&context, &[]));
+        let bound = walker.analysis.facts.iter().any(|fact| fact.kind == FactKind::Bound);
+        (walker.state.work().steps(), bound)
+    }
+
+    #[test]
+    fn work_is_bounded_by_the_length_of_the_text_and_past_it_asks() {
+        let (mut wrong, mut reached) = (Vec::new(), 0);
+        for (name, script) in GROWING {
+            for parts in [50, 300] {
+                let command = script(parts);
+                let (steps, bound) = cost(&command);
+                // The step that passes the bound may be a long one.
+                let allowed = super::STEPS * command.len().max(20_000) + command.len();
+                reached += usize::from(bound);
+                let action = Action::Shell { command, cwd: None };
+                let judgement = judge(&action, &Policy::default(), &example_context());
+                if steps > allowed || (bound && judgement.verdict < Verdict::Confirm) {
+                    wrong.push((name, parts, steps, allowed, judgement.verdict));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(reached >= 3, "{reached}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Ways to run a command, one inside the other: a hard block never goes through.
+//!
+//! All pairs of what the metamorphic suite has, and three at a time by chance. What is asked about
+//! instead of blocked is counted there; here nothing may pass. `COUNTERSIGN_COMPOSED=all` takes every
+//! pair instead of a sample.
+
+use std::sync::LazyLock;
+
+use countersign_core::example::example_context;
+use countersign_core::{Action, Policy, Verdict, judge};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+#[path = "support/harm.rs"]
+mod harm;
+#[path = "support/launch.rs"]
+mod launch;
+#[path = "support/meaning.rs"]
+#[expect(dead_code, reason = "another suite uses the rest")]
+mod meaning;
+#[path = "support/quote.rs"]
+mod quote;
+#[path = "support/script.rs"]
+#[expect(dead_code, reason = "another suite uses the rest")]
+mod script;
+#[path = "support/wrap.rs"]
+#[expect(dead_code, reason = "another suite uses the rest")]
+mod wrap;
+
+use launch::{COMPUTED, LAUNCHED};
+use meaning::{KEEPING, Transformation};
+
+/// Longer scripts are past a bound, which asks.
+const LONGEST: usize = 16 * 1024;
+
+/// One of so many pairs is in the sample.
+const SAMPLE: usize = 8;
+
+static WAYS: LazyLock<Vec<Transformation>> =
+    LazyLock::new(|| KEEPING.iter().chain(COMPUTED).chain(LAUNCHED).copied().collect());
+
+/// A command of words and one of the shell, which stand in different places.
+const HARM: &[&str] = &["dd if=/dev/zero of=/dev/sda", "echo x > /etc/shadow"];
+
+#[test]
+fn no_pair_of_ways_lets_a_hard_block_pass() {
+    let all = std::env::var_os("COUNTERSIGN_COMPOSED").is_some_and(|how| how == "all");
+    let step = if all { 1 } else { SAMPLE };
+    let pairs = WAYS.iter().flat_map(|inner| WAYS.iter().map(move |outer| (inner, outer)));
+    let mut passed = Vec::new();
+    for (at, (inner, outer)) in pairs.enumerate().filter(|(at, _)| at % step == 0) {
+        let harm = HARM.get(at / step % HARM.len()).copied().unwrap_or_default();
+        let Some(text) = inner.apply(harm).and_then(|text| outer.apply(&text)) else { continue };
+        if text.len() < LONGEST && verdict(&text) < Verdict::Confirm {
+            passed.push(text);
+        }
+    }
+    assert!(passed.is_empty(), "{} pass: {passed:#?}", passed.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_three_ways_let_a_hard_block_pass(
+        harm in harm::harm(),
+        ways in prop::collection::vec(select(WAYS.as_slice()), 1..=3),
+    ) {
+        let text = ways.iter().fold(harm.text, |text, way| {
+            way.apply(&text).filter(|text| text.len() < LONGEST).unwrap_or(text)
+        });
+        let verdict = verdict(&text);
+        prop_assert!(verdict >= Verdict::Confirm, "{:?}: {}", verdict, text);
+    }
+}
+
+fn verdict(command: &str) -> Verdict {
+    let action = Action::Shell { command: command.to_owned(), cwd: None };
+    judge(&action, &Policy::default(), &example_context()).verdict
+}
