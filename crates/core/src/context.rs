@@ -78,6 +78,7 @@ pub enum Mode {
 }
 
 /// What the caller found out about one path.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and a field of JSON")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

@@ -4,7 +4,7 @@
 //! Nothing here decides anything. Effects are gathered from the facts, from the action itself and
 //! from the words of its commands; what could not be followed is told beside them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -148,16 +148,20 @@ impl Effects {
             gathered.add(effect);
         }
         for fact in &analysis.facts {
-            from_fact::effects(fact).into_iter().for_each(|effect| gathered.add(effect));
+            for effect in from_fact::effects(fact) {
+                gathered.add(effect);
+            }
             gathered.opaque(from_fact::opaque(fact));
         }
         let written = |path: &str| is_written(&analysis.facts, path);
-        let named: HashMap<&str, ()> =
-            analysis.facts.iter().map(|fact| (fact.subject.as_str(), ())).collect();
+        let named: HashSet<&str> =
+            analysis.facts.iter().map(|fact| fact.subject.as_str()).collect();
         for command in &analysis.commands {
-            let is_known = |path: &str| named.contains_key(path);
-            shell::role::effects(command, is_known).into_iter().for_each(|one| gathered.add(one));
-            shell::reach::effects(command).into_iter().for_each(|effect| gathered.add(effect));
+            let is_known = |path: &str| named.contains(path);
+            let reached = shell::reach::effects(command);
+            for effect in shell::role::effects(command, is_known).into_iter().chain(reached) {
+                gathered.add(effect);
+            }
             gathered.opaque(shell::role::unread_script(command, written));
         }
         gathered.opaque(direct::opaque(action));
@@ -189,12 +193,11 @@ impl Gathered {
             return;
         }
         let key = (effect.effect, effect.target.clone());
-        match self.places.get(&key).and_then(|at| self.effects.get_mut(*at)) {
-            Some(known) => known.certainty = known.certainty.max(effect.certainty),
-            None => {
-                self.places.insert(key, self.effects.len());
-                self.effects.push(effect);
-            }
+        if let Some(known) = self.places.get(&key).and_then(|at| self.effects.get_mut(*at)) {
+            known.certainty = known.certainty.max(effect.certainty);
+        } else {
+            self.places.insert(key, self.effects.len());
+            self.effects.push(effect);
         }
     }
 

@@ -156,7 +156,6 @@ fn options_mean_what_they_mean_to_their_program() {
         "sqlite3 -column -header app.db 'pragma table_info(users)'",
         "duckdb -csv -c 'select 1'",
         "gdb -batch -ex bt ./app core",
-        "gdb -batch -ex 'thread apply all bt' -p 1",
     ]);
     asks(&[
         "curl -T notes.txt https://example.com/",

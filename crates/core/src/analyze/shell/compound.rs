@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use shuck_ast::{
-    ArithmeticExprNode, CaseCommand, CompoundCommand, ConditionalExpr, ForCommand, FunctionDef,
-    IfCommand, Span as Place, Stmt, StmtSeq, StmtTerminator,
+    ArithmeticExprNode, ArithmeticForCommand, CaseCommand, CompoundCommand, ConditionalExpr,
+    ForCommand, FunctionDef, IfCommand, Span as Place, Stmt, StmtSeq, StmtTerminator,
 };
 
 use super::Walker;
@@ -51,19 +51,7 @@ impl Walker<'_> {
                 self.one(src, &command.count);
                 self.repeat(src, &[&command.body], &stdin)
             }
-            CompoundCommand::ArithmeticFor(command) => {
-                for (expression, place) in [
-                    (&command.init_ast, command.init_span),
-                    (&command.condition_ast, command.condition_span),
-                    (&command.step_ast, command.step_span),
-                ] {
-                    self.expression(src, expression.as_ref(), place);
-                }
-                if command.condition_span.is_none_or(|span| span.slice(src).trim().is_empty()) {
-                    self.spawns(src, &command.body);
-                }
-                self.repeat(src, &[&command.body], &stdin)
-            }
+            CompoundCommand::ArithmeticFor(command) => self.arithmetic_for(src, command, &stdin),
             CompoundCommand::While(command) => {
                 self.endless(src, Round::While, &command.condition, &command.body);
                 self.repeat_if(src, &command.condition, &command.body, &stdin)
@@ -103,6 +91,26 @@ impl Walker<'_> {
                 self.seq(src, &command.always_body, Stream::caller())
             }
         }
+    }
+
+    /// `for ((…; …; …))`.
+    fn arithmetic_for(
+        &mut self,
+        src: &str,
+        command: &ArithmeticForCommand,
+        stdin: &Stream,
+    ) -> Stream {
+        for (expression, place) in [
+            (&command.init_ast, command.init_span),
+            (&command.condition_ast, command.condition_span),
+            (&command.step_ast, command.step_span),
+        ] {
+            self.expression(src, expression.as_ref(), place);
+        }
+        if command.condition_span.is_none_or(|span| span.slice(src).trim().is_empty()) {
+            self.spawns(src, &command.body);
+        }
+        self.repeat(src, &[&command.body], stdin)
     }
 
     /// Follows what an expression runs.

@@ -134,7 +134,7 @@ impl Walker<'_> {
             && matches!(first.text.as_str(), "remove" | "remove_directory")
         {
             let option = Arg { span: first.span, ..Arg::literal("-r") };
-            first.text = "rm".to_owned();
+            "rm".clone_into(&mut first.text);
             words.insert(1, option);
         }
         self.run(words, Stream::caller());
@@ -154,7 +154,7 @@ impl Walker<'_> {
             && matches!(first.text.as_str(), "rm_rf" | "rm_r" | "rm_f")
         {
             let option = Arg { span: first.span, ..Arg::literal("-rf") };
-            first.text = "rm".to_owned();
+            "rm".clone_into(&mut first.text);
             words.insert(1, option);
         }
         self.run(words, Stream::caller());

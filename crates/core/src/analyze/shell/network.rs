@@ -244,7 +244,7 @@ impl Walker<'_> {
                 .iter()
                 .any(|word| word.text.starts_with("--delete") || word.text == "--del")
         {
-            self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
+            self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive]));
         } else if name == "rclone" && args.operand(0) == Some("sync") && !sources.is_empty() {
             self.note_path(FactKind::Delete, target, Tags::of(&[Tag::Recursive, Tag::Many]));
         } else if name == "rsync" {

@@ -62,20 +62,9 @@ impl Walker<'_> {
                 || Stream::unknown(Tags::NONE),
                 |cwd| Stream::known(cwd.to_owned(), Tags::NONE),
             ),
-            "mktemp" => {
-                let folder = args.value(&["-p", "--tmpdir"]).map(|arg| arg.text);
-                let text = format!("{}/{UNKNOWN}", folder.as_deref().unwrap_or("/tmp"));
-                Stream::known(text, Tags::of(&[Tag::Created]))
-            }
+            "mktemp" => temporary_file(args),
             "basename" => first_operand(args, |path| place::base_name(path).to_owned()),
-            "dirname" => {
-                first_operand(args, |path| match path.trim_end_matches('/').rsplit_once('/') {
-                    Some(("", _)) => "/".to_owned(),
-                    Some((folder, _)) => folder.to_owned(),
-                    None if path.starts_with('/') => "/".to_owned(),
-                    None => ".".to_owned(),
-                })
-            }
+            "dirname" => first_operand(args, folder_of),
             "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
             "realpath" | "readlink" => first_operand(args, str::to_owned),
             "pgrep" | "pidof" | "ps" | "lsof" | "fuser" | "grep" | "egrep" | "rg" | "awk"
@@ -413,6 +402,23 @@ fn hex(text: &str) -> Option<String> {
         .map(|pair| u8::try_from(pair.iter().fold(0, |value, digit| value * 16 + digit)).ok())
         .collect::<Option<Vec<_>>>()?;
     String::from_utf8(bytes).ok()
+}
+
+/// The name that `mktemp` prints.
+fn temporary_file(args: &Arguments<'_>) -> Stream {
+    let folder = args.value(&["-p", "--tmpdir"]).map(|arg| arg.text);
+    let text = format!("{}/{UNKNOWN}", folder.as_deref().unwrap_or("/tmp"));
+    Stream::known(text, Tags::of(&[Tag::Created]))
+}
+
+/// The folder of a path, as `dirname` prints it.
+fn folder_of(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None if path.starts_with('/') => "/".to_owned(),
+        None => ".".to_owned(),
+    }
 }
 
 fn first_operand(args: &Arguments<'_>, change: impl Fn(&str) -> String) -> Stream {

@@ -80,6 +80,7 @@ impl Walker<'_> {
     ) {
         self.overwritten_with_nothing(name, program, args, stdin);
         self.emptied_in_place(name, args, stdin, span);
+        self.edited_in_place(name, args);
         self.covered(name, args);
     }
 
@@ -104,7 +105,7 @@ impl Walker<'_> {
             }
         }
         let empty_input = !stdin.from_caller && stdin.text.as_deref() == Some("");
-        if !empty_input && !operands.iter().any(|word| is_nothing(word)) {
+        if !empty_input && !operands.iter().any(is_nothing) {
             return;
         }
         let mut targets = super::effect::results(args.words());
@@ -157,6 +158,20 @@ impl Walker<'_> {
         }
     }
 
+    /// `perl -i -pe TEXT FILE`: the file is written anew.
+    fn edited_in_place(&mut self, name: &str, args: &Arguments<'_>) {
+        if !matches!(name, "perl" | "perl5" | "ruby") || !edits_in_place(args) {
+            return;
+        }
+        let mut is_text = false;
+        for word in args.words() {
+            let before = std::mem::replace(&mut is_text, is_source(&word.text));
+            if !before && !word.text.starts_with('-') {
+                self.note_path(FactKind::Append, word, Tags::NONE);
+            }
+        }
+    }
+
     /// A mount hides what is in the folder it is put on.
     fn covered(&mut self, name: &str, args: &Arguments<'_>) {
         let mounts = matches!(name, "mount" | "bindfs" | "fuse-overlayfs" | "unionfs" | "mergerfs")
@@ -200,7 +215,20 @@ impl Walker<'_> {
 
 /// Whether an option says that files are changed where they are.
 fn edits_in_place(args: &Arguments<'_>) -> bool {
-    args.has("-i") || args.words().iter().any(|word| word.text.starts_with("-i."))
+    args.words().iter().any(|word| in_place(&word.text))
+}
+
+/// Whether an option of Perl or Ruby says that files are edited in place: `-i`, `-pi.bak`.
+pub(super) fn in_place(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    // What stands behind these letters is their value.
+    let own = letters.split(['M', 'm', 'I', 'e', 'E', 'r', 'F', '-']).next();
+    own.unwrap_or_default().contains('i')
+}
+
+/// `-e`, `-ne`, `-pe`: the next word is source text.
+pub(super) fn is_source(option: &str) -> bool {
+    option.strip_prefix('-').is_some_and(|rest| rest.len() < 6 && rest.ends_with(['e', 'E']))
 }
 
 fn deletes_all(command: &str) -> bool {
@@ -217,7 +245,6 @@ fn erases_lines(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Action, Context, Policy, Verdict, judge};
 
     fn verdict(command: &str) -> Verdict {

@@ -68,11 +68,10 @@ impl Walker<'_> {
                 self.operation(src, reference, operator, operand_word_ast.as_deref())
             }
             Bourne::Indirect { reference, operator, operand_word_ast, .. } => {
-                for node in [
-                    operator.as_deref().map(Node::Operator),
-                    operand_word_ast.as_deref().map(Node::Word),
-                ] {
-                    node.map(|node| self.follow_in(src, node));
+                let operator = operator.as_deref().map(Node::Operator);
+                let operand = operand_word_ast.as_deref().map(Node::Word);
+                for node in [operator, operand].into_iter().flatten() {
+                    self.follow_in(src, node);
                 }
                 let name = self.access(src, reference).into_iter().next().unwrap_or_default();
                 if name.is_known() {

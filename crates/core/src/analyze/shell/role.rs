@@ -297,7 +297,7 @@ fn opened(command: &Invocation) -> Vec<(EffectKind, String)> {
     match (command.program.as_str(), operands.as_slice()) {
         ("sqlite3" | "sqlite" | "duckdb" | "litecli", [database, ..]) => vec![write(database)],
         ("split", [_] | []) => vec![write(&"x*")],
-        ("git", ["clone", _, folder, ..]) => vec![write(folder)],
+        ("git", ["clone", _, folder, ..] | ["init", folder, ..]) => vec![write(folder)],
         ("git", ["clone", url]) => {
             let name = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
             vec![write(&name.strip_suffix(".git").unwrap_or(name))]
@@ -305,7 +305,6 @@ fn opened(command: &Invocation) -> Vec<(EffectKind, String)> {
         ("git", ["bundle", "create", file, ..] | ["worktree", "add", file, ..]) => {
             vec![write(file)]
         }
-        ("git", ["init", folder, ..]) => vec![write(folder)],
         (
             "ffmpeg" | "convert" | "magick" | "sox" | "lame" | "cwebp" | "dwebp" | "ps2pdf"
             | "pdftotext" | "rsvg-convert" | "docker" | "podman",
@@ -313,13 +312,19 @@ fn opened(command: &Invocation) -> Vec<(EffectKind, String)> {
         ) if !GIVEN_NAMES.contains(&command.program.as_str()) || *first == "cp" => {
             vec![write(last)]
         }
-        ("aws" | "gsutil" | "gcloud", [.., last]) if operands.iter().any(|o| *o == "cp") => {
+        ("aws" | "gsutil" | "gcloud", [.., last]) if operands.contains(&"cp") => {
             if last.contains("://") { Vec::new() } else { vec![write(last)] }
         }
-        ("perl" | "ruby", _) if edits_in_place(command) => one_liner_files(command)
-            .flat_map(|file| [write(&file), (EffectKind::Read, file.to_owned())])
-            .collect(),
-        ("perl" | "ruby", _) if command.words.iter().any(|word| is_source(word)) => {
+        ("perl" | "ruby", _)
+            if command.words.iter().any(|word| super::overwrite::in_place(word)) =>
+        {
+            one_liner_files(command)
+                .flat_map(|file| [write(&file), (EffectKind::Read, file.to_owned())])
+                .collect()
+        }
+        ("perl" | "ruby", _)
+            if command.words.iter().any(|word| super::overwrite::is_source(word)) =>
+        {
             one_liner_files(command).map(|file| (EffectKind::Read, file.to_owned())).collect()
         }
         _ if unpacks(command) => vec![write(&".")],
@@ -344,26 +349,11 @@ fn unpacks(command: &Invocation) -> bool {
     }
 }
 
-/// `perl -i`, `-pi`, `-i.bak`, `-0pi`; not `-Mstrict`.
-fn edits_in_place(command: &Invocation) -> bool {
-    command.words.iter().any(|word| {
-        let letters = word.strip_prefix('-').unwrap_or_default();
-        let own =
-            letters.split(['M', 'm', 'I', 'e', 'E', 'r', 'F', '-']).next().unwrap_or_default();
-        own.contains('i')
-    })
-}
-
-/// `-e`, `-ne`, `-pe`: the next word is source text.
-fn is_source(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|rest| rest.len() < 6 && rest.ends_with(['e', 'E']))
-}
-
 /// The files that a program given by `-e` is run over.
 fn one_liner_files(command: &Invocation) -> impl Iterator<Item = &str> {
     let follows_source = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| command.words.get(at));
-        before.is_some_and(|word| is_source(word))
+        before.is_some_and(|word| super::overwrite::is_source(word))
     };
     let places = command.operands.iter().filter(move |at| !follows_source(**at));
     places.filter_map(|at| command.words.get(*at)).map(String::as_str)

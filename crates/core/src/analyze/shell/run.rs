@@ -6,7 +6,7 @@ use shuck_ast::{
 };
 
 use super::arguments::Arguments;
-use super::catalogue::{self, Program};
+use super::catalogue::{self, Program, Wrap};
 use super::value::{Arg, Stream};
 use super::visit::Node;
 use super::wrapper::Inner;
@@ -246,36 +246,64 @@ impl Walker<'_> {
             return out;
         }
         let program = catalogue::program(&name);
-        if let Some(wrap) = program.and_then(|program| program.wraps.as_ref()) {
-            let inner = self.unwrap(&name, wrap, program, &args, &stdin);
-            // The words of the command inside are looked at as its own.
-            let own = match &inner {
-                Inner::Command { args: inner, .. } => args.len().saturating_sub(inner.len()).max(1),
-                Inner::Done(_) | Inner::Nothing => args.len(),
-            };
-            let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
-            self.floor(&name, &words, &Stream::caller());
-            self.protected_among(&name, &words, self.analysis.facts.len(), whole_span(&args));
-            let all = Arguments::new(args.get(1..).unwrap_or_default(), program);
-            self.named_by_lists(&name, &all);
-            self.covered_by_sandbox(&name, args.get(1..).unwrap_or_default());
-            match inner {
-                Inner::Command { args, tags, stdin } => {
-                    self.deceives_ours(&name, &args);
-                    self.wrapped += 1;
-                    let appends = wrap.appends;
-                    let out = self.with_tags(tags, |walker| match appends {
-                        true => walker.perhaps(|walker| walker.run(args, stdin)),
-                        false => walker.run(args, stdin),
-                    });
-                    self.wrapped -= 1;
-                    return out;
-                }
-                Inner::Done(out) => return out,
-                Inner::Nothing => {}
-            }
+        if let Some(wrap) = program.and_then(|program| program.wraps.as_ref())
+            && let Some(out) = self.wrapped_command(&name, wrap, program, &args, &stdin)
+        {
+            return out;
         }
         self.program(name, program, args, &stdin)
+    }
+
+    /// Follows the command that a wrapper runs; nothing, when it runs none.
+    fn wrapped_command(
+        &mut self,
+        name: &str,
+        wrap: &Wrap,
+        program: Option<&'static Program>,
+        args: &[Arg],
+        stdin: &Stream,
+    ) -> Option<Stream> {
+        let inner = self.unwrap(name, wrap, program, args, stdin);
+        // The words of the command inside are looked at as its own.
+        let own = match &inner {
+            Inner::Command { args: inner, .. } => args.len().saturating_sub(inner.len()).max(1),
+            Inner::Done(_) | Inner::Nothing => args.len(),
+        };
+        self.words_of_wrapper(name, program, args, own);
+        match inner {
+            Inner::Command { args, tags, stdin } => {
+                self.deceives_ours(name, &args);
+                self.wrapped += 1;
+                let appends = wrap.appends;
+                let out = self.with_tags(tags, |walker| {
+                    if appends {
+                        walker.perhaps(|walker| walker.run(args, stdin))
+                    } else {
+                        walker.run(args, stdin)
+                    }
+                });
+                self.wrapped -= 1;
+                Some(out)
+            }
+            Inner::Done(out) => Some(out),
+            Inner::Nothing => None,
+        }
+    }
+
+    /// Looks at what a wrapper is given for itself: the first `own` words.
+    fn words_of_wrapper(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &[Arg],
+        own: usize,
+    ) {
+        let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
+        self.floor(name, &words, &Stream::caller());
+        self.protected_among(name, &words, self.analysis.facts.len(), whole_span(args));
+        let all = args.get(1..).unwrap_or_default();
+        self.named_by_lists(name, &Arguments::new(all, program));
+        self.covered_by_sandbox(name, all);
     }
 
     /// The alias's text, followed by the words; inside it the name means the program again.

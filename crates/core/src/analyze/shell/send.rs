@@ -216,7 +216,7 @@ impl Walker<'_> {
         }
     }
 
-    /// HTTPie's items: `name@file`, `name=@file`, `name:=@file`, `@file`, and what is piped in.
+    /// `HTTPie`'s items: `name@file`, `name=@file`, `name:=@file`, `@file`, and what is piped in.
     fn request_items(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         for item in args.operands().iter().skip(1) {
             let Some((name, file)) = item.text.split_once('@') else { continue };
@@ -336,7 +336,7 @@ fn number(part: &str) -> Option<u64> {
     }
     match part.strip_prefix('0').filter(|rest| !rest.is_empty()) {
         Some(octal) => u64::from_str_radix(octal, 8).ok(),
-        None => part.parse().ok().filter(|number| *number <= u64::from(u32::MAX)),
+        None => part.parse::<u32>().ok().map(u64::from),
     }
 }
 

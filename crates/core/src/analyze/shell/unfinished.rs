@@ -188,7 +188,6 @@ fn with_plain_brackets(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Action, Context, Policy, Verdict, judge};
 
     fn verdict(command: &str) -> Verdict {

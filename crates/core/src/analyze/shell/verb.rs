@@ -86,7 +86,8 @@ fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
         if at < 2 && has(words::VERBS_LOOK, word) {
             break;
         }
-        if !form::is_command_word(word) && !(at < 2 && form::is_dotted(word)) {
+        let is_verb = form::is_command_word(word) || (at < 2 && form::is_dotted(word));
+        if !is_verb {
             // A name or a path: nothing after it is a verb, unless options carried values.
             if word.contains(['/', ' ', '.', '\n']) && !has_options {
                 break;

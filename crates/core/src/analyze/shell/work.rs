@@ -68,8 +68,11 @@ mod tests {
     use crate::place::Scene;
     use crate::{Action, Policy, Verdict, judge};
 
+    /// Writes a script of so many parts.
+    type Script = fn(usize) -> String;
+
     /// Scripts that a careless reader follows in more than linear time, by their number of parts.
-    const GROWING: &[(&str, fn(usize) -> String)] = &[
+    const GROWING: &[(&str, Script)] = &[
         ("aliases of aliases", |n| {
             let chain = (1..n).map(|at| format!("alias a{at}=a{}\n", at - 1));
             format!("alias a0=true\n{}a{}\n", chain.collect::<String>(), n - 1)

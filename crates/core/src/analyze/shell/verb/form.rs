@@ -13,7 +13,6 @@ pub(super) enum Verb {
 
 /// What stands around a word.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each says one independent thing")]
 pub(super) struct Object {
     /// A noun stands before it.
     pub(super) before: bool,
