@@ -292,6 +292,7 @@ mod tests {
             words: vec![to.to_owned()],
             operands: vec![0],
             span: None,
+            origin: None,
         };
         let commands = vec![goes("src"), goes("../docs"), goes("/srv")];
         let analysis = Analysis { commands, facts: Vec::new() };

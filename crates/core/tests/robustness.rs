@@ -30,9 +30,9 @@ const MEGABYTE: usize = 1024 * 1024;
 /// `cargo xtask soak` sets to a megabyte.
 fn long() -> usize {
     let kilobytes = std::env::var("LONG_KILOBYTES").ok();
-    let number =
-        |text: String| text.parse::<usize>().unwrap_or_else(|error| panic!("{text}: {error}"));
-    kilobytes.map_or(128, number) * 1024
+    let kilobytes = kilobytes.map_or(Ok(128), |number| number.parse::<usize>());
+    assert!(kilobytes.is_ok(), "LONG_KILOBYTES: {kilobytes:?}");
+    kilobytes.unwrap_or_default() * 1024
 }
 
 /// What opens, what stands inside, what closes.

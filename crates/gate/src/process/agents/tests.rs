@@ -113,7 +113,7 @@ fn an_agent_of_an_earlier_start_of_the_machine_is_forgotten_with_the_next_sweep(
     let (fake, _) = machine();
     fake.start(Process { pid: std::process::id(), started: 600 }, 1, 1_000);
     let folder = Folder::new("boot");
-    let earlier = Process { pid: 10, started: (1 << 50) | 100 };
+    let earlier = Process { pid: 10, started: (1 << 50) + 100 };
     for agent in [earlier, Process { pid: 11, started: 110 }] {
         register(&folder.0, agent, &fake).unwrap();
     }
