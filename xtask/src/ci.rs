@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::generated::How;
 use crate::process::{PROFILE, cargo, has_subcommand, root, run, run_keeping};
-use crate::{Result, arrows, elsewhere, quality, rules, setup, transcript};
+use crate::{Result, arrows, effects, elsewhere, quality, rules, setup, transcript};
 
 /// One heading of the output.
 struct Section {
@@ -23,6 +23,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "what tests need", run: || quiet(setup::run_all()) },
     Section { name: "tests", run: all_tests },
     Section { name: "the same from another folder", run: || elsewhere::run_all(&[]) },
+    Section { name: "effects of commands", run: || quiet(effects::run(&["--check"])) },
     Section { name: "ignored tests still fail", run: ignored_tests },
     Section { name: "documentation tests", run: doc_tests },
     Section { name: "documentation", run: documentation },

@@ -330,13 +330,14 @@ mod tests {
         let found = of(
             "cat notes.md",
             &[
-                r#"openat(AT_FDCWD</w>, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3</usr/lib/libc.so.6>"#,
-                r#"openat(AT_FDCWD</w>, "notes.md", O_RDONLY) = 3</w/notes.md>"#,
-                r#"openat(AT_FDCWD</w>, "other.md", O_RDONLY) = 3</w/other.md>"#,
-                r#"openat(AT_FDCWD</w>, "/home/dev/.netrc", O_RDONLY) = 3</home/dev/.netrc>"#,
+                r#"openat(AT_FDCWD</home/dev/project>, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3</usr/lib/libc.so.6>"#,
+                r#"openat(AT_FDCWD</home/dev/project>, "notes.md", O_RDONLY) = 3</home/dev/project/notes.md>"#,
+                r#"openat(AT_FDCWD</home/dev/project>, "other.md", O_RDONLY) = 3</home/dev/project/other.md>"#,
+                r#"openat(AT_FDCWD</home/dev/project>, "/home/dev/.netrc", O_RDONLY) = 3</home/dev/.netrc>"#,
             ],
         );
-        let read = ["/home/dev/.netrc", "/w/notes.md"].map(|path| (Class::Read, path.to_owned()));
+        let read = ["/home/dev/.netrc", "/home/dev/project/notes.md"];
+        let read = read.map(|path| (Class::Read, path.to_owned()));
         assert_eq!(found, read);
     }
 

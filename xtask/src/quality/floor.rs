@@ -44,7 +44,7 @@ const ADVERSARIAL: &str = "_adversarial";
 /// What must hold, and the goal, for files that have lines of their own. The floor of an
 /// adversarial file is what has been reached: it may rise, never fall.
 const BY_FILE: [(&str, Line, Line); 15] = [
-    ("shell_adversarial", line(0.86, 0.02), line(0.97, 0.02)),
+    ("shell_adversarial", line(0.94, 0.02), line(0.97, 0.02)),
     ("kinds_adversarial", line(0.95, 0.02), line(0.95, 0.02)),
     ("shell_bypass", line(1.0, 0.0), line(1.0, 0.0)),
     ("shell_ordinary", line(0.97, 0.01), line(0.97, 0.01)),

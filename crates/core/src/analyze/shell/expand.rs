@@ -1,5 +1,7 @@
 //! Words as bash expands them: quotes, escapes, braces, tildes, variables, substitutions.
 
+use std::borrow::Cow;
+
 use shuck_ast::{CommandSubstitutionSyntax, Span as Place, StmtSeq, Word, WordPart, WordPartNode};
 use shuck_parser::parser::Parser;
 
@@ -185,7 +187,9 @@ impl Walker<'_> {
             WordPart::Literal(text) => {
                 self.literal(text.as_str(src, part.span), is_first, fields);
             }
-            WordPart::SingleQuoted { value, .. } => fields.text(value.slice(src)),
+            WordPart::SingleQuoted { value, dollar } => {
+                fields.text(&single_quoted(value.slice(src), *dollar, part, src));
+            }
             WordPart::DoubleQuoted { parts, .. } => {
                 fields.current();
                 for part in parts {
@@ -202,7 +206,9 @@ impl Walker<'_> {
     fn quoted_part(&mut self, src: &str, part: &WordPartNode, fields: &mut Fields) {
         match &part.kind {
             WordPart::Literal(text) => fields.text(text.as_str(src, part.span)),
-            WordPart::SingleQuoted { value, .. } => fields.text(value.slice(src)),
+            WordPart::SingleQuoted { value, dollar } => {
+                fields.text(&single_quoted(value.slice(src), *dollar, part, src));
+            }
             WordPart::DoubleQuoted { parts, .. } => {
                 for part in parts {
                     if let WordPart::Literal(text) = &part.kind {
@@ -314,7 +320,9 @@ impl Walker<'_> {
                 vec![Arg::unknown(Tags::NONE)]
             }
             WordPart::Literal(text) => vec![Arg::literal(text.as_str(src, part.span))],
-            WordPart::SingleQuoted { value, .. } => vec![Arg::literal(value.slice(src))],
+            WordPart::SingleQuoted { value, dollar } => {
+                vec![Arg::literal(single_quoted(value.slice(src), *dollar, part, src))]
+            }
             // Forms of the grammar that only appear when the parser keeps old shapes.
             _ => {
                 self.follow_in(src, Node::Part(part));
@@ -541,6 +549,16 @@ fn sequence(text: &str) -> Option<Vec<String>> {
 /// Words that carry no doubt about where they come from.
 pub(super) fn taint_of(args: &[Arg]) -> Tags {
     args.iter().fold(Tags::NONE, |tags, arg| tags.and(arg.taint)).without(Tag::Created)
+}
+
+/// The text of `'…'` or `$'…'`. The grammar leaves the escapes of the second as they are in
+/// elements of arrays.
+fn single_quoted<'a>(value: &'a str, dollar: bool, part: &WordPartNode, src: &str) -> Cow<'a, str> {
+    let raw = part.span.slice(src).strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
+    if dollar && raw == Some(value) && value.contains('\\') {
+        return Cow::Owned(output::unescape(value));
+    }
+    Cow::Borrowed(value)
 }
 
 #[cfg(test)]

@@ -322,12 +322,14 @@ impl Walker<'_> {
 
     /// `/bin/r?`: every program that the pattern can stand for, and perhaps another one.
     fn by_pattern(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
-        // How many patterns are tried, and how many programs for each.
+        // How many patterns are tried, and how many programs for each, with how many words.
         const MOST_PATTERNS: u32 = 32;
         const MOST_PROGRAMS: usize = 24;
+        const MOST_WORDS: usize = 64;
         self.patterns += 1;
         if let Some((first, rest)) = args.split_first()
             && self.patterns <= MOST_PATTERNS
+            && rest.len() <= MOST_WORDS
         {
             let named = catalogue::matching(place::base_name(&first.text));
             let own = place::matches(place::base_name(&first.text), super::guard::OWN);

@@ -188,20 +188,24 @@ fn with_plain_brackets(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Action, Context, Policy, Verdict, judge};
+    use crate::{Action, Context, Judgement, Policy, Verdict, judge};
 
-    fn verdict(command: &str) -> Verdict {
+    fn judged(command: &str) -> Judgement {
         let context = Context {
             home: Some("/home/dev".into()),
             workspace: Some("/home/dev/project".into()),
             ..Context::default()
         };
         let action = Action::Shell { command: command.into(), cwd: None };
-        judge(&action, &Policy::default(), &context).verdict
+        judge(&action, &Policy::default(), &context)
+    }
+
+    fn verdict(command: &str) -> Verdict {
+        judged(command).verdict
     }
 
     #[test]
-    fn what_only_looks_is_no_question_though_it_is_unfinished() {
+    fn what_only_looks_is_asked_about_for_nothing_but_its_form() {
         for command in [
             "ls -l |",
             "cargo test &&",
@@ -211,7 +215,9 @@ mod tests {
             "wc -l <file name>",
             "(ls src | sort",
         ] {
-            assert_eq!(verdict(command), Verdict::Warn, "{command}");
+            let rules: Vec<_> = judged(command).findings.into_iter().map(|one| one.rule).collect();
+            assert_eq!(rules, ["effect.doubt.unfinished"], "{command}");
+            assert_eq!(verdict(command), Verdict::Confirm, "{command}");
         }
     }
 

@@ -44,6 +44,9 @@ impl Walker<'_> {
                 None => return Inner::Nothing,
             }
         }
+        if name == "bwrap" {
+            rest = after_pairs(rest, values);
+        }
         if let Some(script) = Self::wrapped_script(rest, wrap, values) {
             return self.follow_script(&script, tags, args, stdin);
         }
@@ -447,4 +450,36 @@ fn words_of(stdin: &Stream) -> Vec<Arg> {
         }
         None => vec![Arg { glob: true, ..Arg::unknown(taint) }],
     }
+}
+/// The words of `bwrap` behind its options, some of which take two values: `--bind A B`.
+fn after_pairs<'a>(words: &'a [Arg], values: &[&str]) -> &'a [Arg] {
+    const PAIRS: &[&str] = &[
+        "--bind",
+        "--bind-try",
+        "--bind-fd",
+        "--bind-data",
+        "--chmod",
+        "--dev-bind",
+        "--dev-bind-try",
+        "--file",
+        "--overlay",
+        "--ro-bind",
+        "--ro-bind-data",
+        "--ro-bind-fd",
+        "--ro-bind-try",
+        "--setenv",
+        "--symlink",
+    ];
+    let mut rest = words;
+    while let Some(word) = rest.first().filter(|word| word.text.starts_with("--")) {
+        let option = word.text.as_str();
+        let taken = match option {
+            "--" => return rest.get(1..).unwrap_or_default(),
+            _ if PAIRS.contains(&option) => 3,
+            _ if values.contains(&option) => 2,
+            _ => 1,
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    rest
 }
