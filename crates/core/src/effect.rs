@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::action::Action;
 use crate::analyze::{Analysis, UNKNOWN, shell};
@@ -165,7 +166,7 @@ impl Effects {
             gathered.opaque(shell::role::unread_script(command, written));
         }
         gathered.opaque(direct::opaque(action));
-        gathered.finish(context)
+        gathered.finish(&Masked::of(action), context)
     }
 }
 
@@ -208,7 +209,7 @@ impl Gathered {
         }
     }
 
-    fn finish(mut self, context: &Context) -> Effects {
+    fn finish(mut self, masked: &Masked, context: &Context) -> Effects {
         self.effects.sort_by_key(|effect| effect.effect);
         let mut all = Effects::default();
         let mut counted: HashMap<EffectKind, usize> = HashMap::new();
@@ -218,12 +219,56 @@ impl Gathered {
             if *count > MOST_OF_A_KIND {
                 all.more_effects += 1;
             } else {
-                let target = shown(&effect.target, context);
+                let target = masked.shown(&effect.target, context);
                 all.effects.push(Effect { target, ..effect });
             }
         }
-        all.opaque = self.opaque.iter().map(|text| shown(text, context)).collect();
+        all.opaque = self.opaque.iter().map(|text| masked.shown(text, context)).collect();
         all
+    }
+}
+
+/// The text of an action with its secrets masked; nothing, where it holds none.
+struct Masked(Option<String>);
+
+impl Masked {
+    fn of(action: &Action) -> Self {
+        let mut texts = Vec::new();
+        // An action that cannot be written down shows nothing.
+        let value = serde_json::to_value(action).unwrap_or(Value::String(String::new()));
+        strings_of(&value, &mut texts);
+        let redacted = redact(&texts.join("\n"));
+        Self((!redacted.found.is_empty()).then_some(redacted.text))
+    }
+
+    /// A thing as a person is shown it. A secret is known by what stands around it, which a target
+    /// alone does not have: beside a secret only what the masked text still says is shown.
+    fn shown(&self, target: &str, context: &Context) -> String {
+        match &self.0 {
+            Some(text) if !text.contains(target) => "[redacted]".to_owned(),
+            _ => shown(target, context),
+        }
+    }
+}
+
+/// Every text in a value.
+fn strings_of(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(all) => all.iter().for_each(|one| strings_of(one, into)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                // A name may say that its value is a secret.
+                match value {
+                    Value::String(text) => into.push(format!("{name}: {text}")),
+                    other => {
+                        into.push(name.clone());
+                        strings_of(other, into);
+                    }
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

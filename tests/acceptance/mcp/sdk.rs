@@ -4,6 +4,7 @@
 //! nothing is written into the sources.
 
 use std::fs::{self, File};
+use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -128,7 +129,11 @@ impl Rig {
         let folder = self.folder(name);
         command.extend([word(&folder), "--http".to_owned()]);
         let program = self.program(&command, Stdio::null());
-        let port = until("the server listens", || fs::read_to_string(folder.join("port")).ok());
+        // Some write down their port before they listen at it.
+        let port = until("the server listens", || {
+            let port = fs::read_to_string(folder.join("port")).ok()?;
+            TcpStream::connect(format!("127.0.0.1:{port}")).ok().map(|_| port)
+        });
         (program, format!("http://127.0.0.1:{port}/mcp"))
     }
 
