@@ -12,6 +12,7 @@ use countersign_core::{
 };
 
 use crate::facts::{self, Touched};
+use crate::hook::Made;
 use crate::show::one_line;
 
 /// Judging went wrong inside; nothing may be allowed on the strength of it.
@@ -71,14 +72,35 @@ pub(crate) fn judge_with_facts(
     policy: &Policy,
     context: &mut Context,
 ) -> Result<Judgement, Panicked> {
+    judge_in_session(action, policy, context, None)
+}
+
+/// The same, with what the agent made in this session.
+///
+/// # Errors
+/// Judging panicked.
+pub(crate) fn judge_in_session(
+    action: &Action,
+    policy: &Policy,
+    context: &mut Context,
+    made: Option<&Made>,
+) -> Result<Judgement, Panicked> {
     guarded(|| {
         let touched: Vec<Touched> = facts::touched(action, context);
         facts::follow_links(context, &touched);
-        let judgement = judge(action, policy, context);
-        if judgement.verdict == Verdict::Confirm && facts::ask_git(context, &touched) {
-            return judge(action, policy, context);
+        let mut judgement = judge(action, policy, context);
+        if judgement.verdict != Verdict::Confirm {
+            return judgement;
         }
-        judgement
+        let looked = facts::look_inside(context, &touched);
+        if facts::ask_git(context, &touched) || looked {
+            judgement = judge(action, policy, context);
+        }
+        let own = made.is_some_and(|made| {
+            judgement.verdict == Verdict::Confirm
+                && facts::ask_session(context, &touched, action, made)
+        });
+        if own { judge(action, policy, context) } else { judgement }
     })
 }
 

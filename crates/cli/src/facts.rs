@@ -14,6 +14,7 @@ use countersign_core::place::{self, Scene};
 use countersign_core::{Action, Context};
 
 use crate::git;
+use crate::hook::Made;
 
 /// More paths than this are not looked at: the judgement goes by their names.
 const MOST_PATHS: usize = 1000;
@@ -21,6 +22,8 @@ const MOST_PATHS: usize = 1000;
 const MOST_FOLDERS: usize = 4;
 /// Git is asked about fewer: each costs a few processes.
 const MOST_GIT_PATHS: usize = 4;
+/// Folders and files of which more than the name is looked at.
+const MOST_LOOKED_INTO: usize = 32;
 /// As many links as Linux follows before it gives up.
 const MOST_LINKS: usize = 40;
 
@@ -53,20 +56,13 @@ enum Change {
 
 /// Every path an action names, as far as its text shows.
 pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
-    let mut scene = Scene::new(context, &[]);
+    let scene = scene_of(action, context);
     let analysis = match action {
         Action::FileRead { path } => return named(path, FactKind::Read, &scene),
         Action::FileWrite { path, .. } => return named(path, FactKind::Write, &scene),
         Action::FileDelete { path } => return named(path, FactKind::Delete, &scene),
         Action::FileList { path } => return named(path, FactKind::List, &scene),
-        Action::Shell { command, cwd } => {
-            scene.cwd = cwd.as_deref().or(scene.cwd);
-            analyze::shell::analyze(command, &scene)
-        }
-        Action::Code { language, source, dialect } => {
-            analyze::code::analyze(*language, source, dialect.as_deref(), &scene)
-        }
-        _ => return Vec::new(),
+        _ => analyzed(action, &scene),
     };
     let mut touched = Vec::new();
     for cwd in folders(&analysis, &scene) {
@@ -83,6 +79,87 @@ pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
         }
     }
     touched
+}
+
+fn scene_of<'a>(action: &'a Action, context: &'a Context) -> Scene<'a> {
+    let scene = Scene::new(context, &[]);
+    match action {
+        Action::Shell { cwd: Some(cwd), .. } => Scene { cwd: Some(cwd), ..scene },
+        _ => scene,
+    }
+}
+
+fn analyzed(action: &Action, scene: &Scene<'_>) -> Analysis {
+    match action {
+        Action::Shell { command, .. } => analyze::shell::analyze(command, scene),
+        Action::Code { language, source, dialect } => {
+            analyze::code::analyze(*language, source, dialect.as_deref(), scene)
+        }
+        _ => Analysis::default(),
+    }
+}
+
+/// Files and folders that an action writes or makes.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) paths: Vec<PathBuf>,
+    /// Whether these are all.
+    pub(crate) all_known: bool,
+}
+
+/// What an action writes or makes, as far as its text says where: a relative path counts only while
+/// the action stays in one folder.
+pub(crate) fn written(action: &Action, context: &Context) -> Written {
+    let scene = scene_of(action, context);
+    if let Action::FileWrite { path, .. } = action {
+        let paths = one(path, &scene).into_iter().collect::<Vec<_>>();
+        return Written { all_known: !paths.is_empty(), paths };
+    }
+    let analysis = analyzed(action, &scene);
+    let stays = folders(&analysis, &scene).len() == 1;
+    let mut written = Written { all_known: true, ..Written::default() };
+    let kinds = [FactKind::Write, FactKind::Append, FactKind::Create];
+    for fact in analysis.facts.iter().filter(|fact| kinds.contains(&fact.kind)) {
+        let is_clear = stays || fact.subject.starts_with('/');
+        match one(&fact.subject, &scene).filter(|_| is_clear && !is_elsewhere(fact)) {
+            Some(path) => written.paths.push(path),
+            None => written.all_known &= is_elsewhere(fact),
+        }
+    }
+    written.paths.truncate(MOST_PATHS);
+    written
+}
+
+/// What an action takes from one place to another.
+#[derive(Debug)]
+pub(crate) enum Moved {
+    Nothing,
+    These(Vec<PathBuf>),
+    /// It cannot be seen what.
+    Unknown,
+}
+
+/// What an action moves.
+pub(crate) fn moved(action: &Action, context: &Context) -> Moved {
+    let scene = scene_of(action, context);
+    let analysis = analyzed(action, &scene);
+    let mut moves = analysis.facts.iter().filter(|fact| fact.kind == FactKind::Move).peekable();
+    if moves.peek().is_none() {
+        return Moved::Nothing;
+    }
+    let stays = folders(&analysis, &scene).len() == 1;
+    let paths = moves.map(|fact| {
+        let is_clear = stays || fact.subject.starts_with('/');
+        one(&fact.subject, &scene).filter(|_| is_clear && !is_elsewhere(fact))
+    });
+    paths.collect::<Option<Vec<_>>>().map_or(Moved::Unknown, Moved::These)
+}
+
+/// The one path that a text names, from the root.
+fn one(path: &str, scene: &Scene<'_>) -> Option<PathBuf> {
+    let found = named(path, FactKind::Write, scene).into_iter().next()?;
+    // Shown to a person, what is not known is three dots.
+    (!found.path.contains('…')).then(|| PathBuf::from(found.path))
 }
 
 /// Every folder the action may be in when it names a path: where it starts, and wherever it goes.
@@ -135,6 +212,53 @@ pub(crate) fn ask_git(context: &mut Context, touched: &[Touched]) -> bool {
         }
     }
     learned
+}
+
+/// Adds which folders that would be deleted have nothing in them; tells whether there are any.
+pub(crate) fn look_inside(context: &mut Context, touched: &[Touched]) -> bool {
+    let mut learned = false;
+    let lost = touched.iter().filter(|touched| touched.last == Last::Keep);
+    for Touched { path, .. } in lost.take(MOST_LOOKED_INTO) {
+        let is_empty = match std::fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        if is_empty {
+            facts_of(context, path).empty = true;
+            learned = true;
+        }
+    }
+    learned
+}
+
+/// Adds what the agent made in this session among the paths that would be deleted; tells whether
+/// there is anything. Not where the same action moves something that was there before.
+pub(crate) fn ask_session(
+    context: &mut Context,
+    touched: &[Touched],
+    action: &Action,
+    made: &Made,
+) -> bool {
+    let brings = match moved(action, context) {
+        Moved::Nothing => false,
+        Moved::These(moved) => !moved.iter().all(|path| made.holds(path)),
+        Moved::Unknown => true,
+    };
+    if brings {
+        return false;
+    }
+    let workspace = context.workspace.clone().unwrap_or_default();
+    let lost = touched.iter().filter(|touched| touched.last == Last::Keep);
+    let own: Vec<String> = lost
+        .take(MOST_LOOKED_INTO)
+        .map(|touched| touched.path.clone())
+        .filter(|path| made.holds(Path::new(path)))
+        .filter(|path| git::knows_nothing_of(Path::new(path), Path::new(&workspace)))
+        .collect();
+    for path in &own {
+        facts_of(context, path).made_in_session = true;
+    }
+    !own.is_empty()
 }
 
 /// Supposes that git has everything that could be lost; tells whether that is new.

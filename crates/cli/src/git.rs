@@ -44,6 +44,22 @@ pub(crate) fn look(path: &Path, workspace: &Path) -> Known {
     }
 }
 
+/// Whether nothing of a file or folder of a workspace is in git's index: there is no repository, or
+/// it says so.
+pub(crate) fn knows_nothing_of(path: &Path, workspace: &Path) -> bool {
+    let (Some(folder), Some(name)) =
+        (path.parent(), path.file_name().and_then(|name| name.to_str()))
+    else {
+        return false;
+    };
+    let inside = folder.ancestors().take_while(|folder| folder.starts_with(workspace));
+    if !inside.into_iter().any(|folder| folder.join(".git").symlink_metadata().is_ok()) {
+        return true;
+    }
+    let index = ["--literal-pathspecs", "ls-files", "--stage", "-z", "--", name];
+    Repository { folder, workspace }.answer(&index, &[]).is_some_and(|index| index.is_empty())
+}
+
 struct Repository<'a> {
     folder: &'a Path,
     workspace: &'a Path,

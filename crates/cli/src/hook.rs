@@ -31,9 +31,12 @@ use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
 use crate::{case, data, desk, serving, settings};
 
+mod made;
 mod mouth;
 mod options;
 
+pub(crate) use made::Made;
+use made::Runs;
 use mouth::Mouth;
 pub(crate) use options::Options;
 
@@ -186,10 +189,11 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
     let layers = settings::layers(&around)?;
     let options = Options::read(&layers)?;
     let policy = settings::policy_of(layers)?;
+    let made = made_by(host, told, &around);
     let mut cases = Vec::new();
     for action in actions {
         let mut context = around.clone();
-        let judgement = case::judge_with_facts(action, &policy, &mut context)?;
+        let judgement = case::judge_in_session(action, &policy, &mut context, made.as_ref())?;
         if judgement.verdict == Verdict::Block {
             return Ok(Judged::Deny(refusal(&judgement)));
         }
@@ -205,11 +209,30 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
 
 impl Turn<'_> {
     fn decide(&self) -> Result<Decision> {
-        Ok(match judged(self.host, self.told)? {
+        let decision = match judged(self.host, self.told)? {
             Judged::Neutral => Decision::Neutral,
             Judged::Deny(why) => Decision::Deny(why),
             Judged::Ask(cases, options) => self.settle(&cases, &options),
-        })
+        };
+        self.remember(&decision)?;
+        Ok(decision)
+    }
+
+    /// Notes what the action is about to make, for the rest of the session.
+    fn remember(&self, decision: &Decision) -> Result<()> {
+        let runs = match decision {
+            Decision::Neutral | Decision::Approved(_) => Runs::Surely,
+            Decision::Changed(_) | Decision::Ask(_) => Runs::Perhaps,
+            Decision::Deny(_) => return Ok(()),
+        };
+        let What::Acts(actions) = &self.told.what else { return Ok(()) };
+        let around = surroundings(self.host, self.told)?;
+        if let Some(mut made) = made_by(self.host, self.told, &around) {
+            for action in actions {
+                made.note(action, &around, runs);
+            }
+        }
+        Ok(())
     }
 
     /// Asks about each in turn: all of them, or none.
@@ -308,6 +331,13 @@ impl Waiter for Turn<'_> {
         let single = matches!(&self.told.what, What::Acts(actions) if actions.len() == 1);
         single && self.host.changed(self.payload, edited).is_some()
     }
+}
+
+/// What the agent made in its session, where the host says which session it is.
+fn made_by(host: &dyn Host, told: &Told, around: &Context) -> Option<Made> {
+    let session = told.session.as_deref().filter(|session| !session.is_empty())?;
+    let session = format!("{}\0{session}", host.name());
+    Made::open(&data::usual_folder()?, &session, around.workspace.as_deref()?)
 }
 
 /// How the session of an agent is called.

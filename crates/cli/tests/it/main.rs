@@ -21,6 +21,9 @@ mod host_ends;
 mod live;
 #[cfg(test)]
 #[cfg(unix)]
+mod made;
+#[cfg(test)]
+#[cfg(unix)]
 mod run;
 #[cfg(test)]
 mod sandbox;
