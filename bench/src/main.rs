@@ -4,7 +4,7 @@
 //! `bench PATH-TO-COUNTERSIGN` prints Markdown tables; `cargo xtask bench` keeps them in
 //! `docs/performance.md`. No number here decides whether anything passes.
 //!
-//! `bench cold PATH-TO-COUNTERSIGN` is the table of starts alone. `$BENCH_PEERS` names other guards
+//! `bench gate` is the table of the gate alone. `bench cold PATH-TO-COUNTERSIGN` is that of starts. `$BENCH_PEERS` names other guards
 //! to start in the same turns: `name = command line; …`.
 //!
 //! `bench soak PATH-TO-COUNTERSIGN MINUTES` keeps a server busy and prints what it takes up.
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["echo"] => told(server::echo().map(|()| String::new())),
         ["cold", binary] => told(cold::table(Path::new(binary))),
+        ["gate"] => told(gate::table()),
         ["mcp-echo"] => silent(mcp::echo()),
         ["mcp-echo-http"] => silent(mcp::echo_http()),
         ["mcp-relay", program, words @ ..] => silent(mcp::relay(program, words)),

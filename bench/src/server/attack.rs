@@ -27,7 +27,7 @@ pub(super) async fn table(binary: &Path) -> Outcome<String> {
     let quiet = Measured::take(&gate).await?;
     let attack = Attack::start(&gate).await?;
     let attacked = Measured::take(&gate).await?;
-    let answers = attack.end();
+    let (answers, broken) = attack.end();
     let mut lines = String::new();
     for (what, quiet, attacked) in [
         ("halt", &quiet.halts, &attacked.halts),
@@ -47,7 +47,7 @@ pub(super) async fn table(binary: &Path) -> Outcome<String> {
     Ok(format!(
         "| while {CALLERS} callers send the slowest inputs we know | alone: p50 ms | p99 ms | under attack: p50 ms | p99 ms |\n\
          |---|---|---|---|---|\n{lines}\n\
-         Meanwhile the {CALLERS} callers got {answers} answers, refusals included.\n\n"
+         Meanwhile the {CALLERS} callers got {answers} answers, refusals included, and {broken} connections were closed on them.\n\n"
     ))
 }
 
@@ -98,39 +98,44 @@ fn expect(status: u16, wanted: u16) -> Outcome<()> {
 struct Attack {
     over: Arc<AtomicBool>,
     answers: Arc<AtomicU64>,
+    /// Connections that ended without an answer.
+    broken: Arc<AtomicU64>,
     _callers: JoinSet<()>,
 }
 
 impl Attack {
     async fn start(gate: &Gate) -> Outcome<Self> {
-        let (over, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let over = Arc::new(AtomicBool::new(false));
+        let (answers, broken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let bodies: Arc<Vec<String>> = Arc::new(slow_inputs().iter().map(body).collect());
         let mut callers = JoinSet::new();
         for caller in 0..CALLERS {
             let key = gate.another_key().await?;
             let client = Client::new(gate.address, "/api/actions", &key);
-            let (over, answers) = (Arc::clone(&over), Arc::clone(&answers));
+            let over = Arc::clone(&over);
+            let (answers, broken) = (Arc::clone(&answers), Arc::clone(&broken));
             let bodies = Arc::clone(&bodies);
             callers.spawn(async move {
                 let mut turn = caller;
                 while !over.load(Ordering::Relaxed) {
                     let Ok(mut connection) = client.connect().await else { continue };
                     let Some(body) = bodies.get(turn % bodies.len()) else { return };
-                    if connection.post(body).await.is_ok() {
-                        answers.fetch_add(1, Ordering::Relaxed);
-                    }
+                    let is_answered = connection.post(body).await.is_ok();
+                    let count = if is_answered { &answers } else { &broken };
+                    count.fetch_add(1, Ordering::Relaxed);
                     turn += 1;
                 }
             });
         }
         // Long enough that every slot is occupied and every queue has something in it.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        Ok(Self { over, answers, _callers: callers })
+        Ok(Self { over, answers, broken, _callers: callers })
     }
 
-    fn end(self) -> u64 {
+    /// How many answers they got, and how many connections were closed on them.
+    fn end(self) -> (u64, u64) {
         self.over.store(true, Ordering::Relaxed);
-        self.answers.load(Ordering::Relaxed)
+        (self.answers.load(Ordering::Relaxed), self.broken.load(Ordering::Relaxed))
     }
 }
 
