@@ -32,6 +32,12 @@ struct Entry {
     verbs: Option<String>,
     /// Each line of its standard input is more words for it.
     prompts: bool,
+    /// Which of its words name code that it gets: `verbs` (those after a verb), `all` or `first`.
+    installs: Option<String>,
+    /// When it lets others reach this machine: `always`, or `wide` (by an address for everybody).
+    opens: Option<String>,
+    /// `data`: nothing that it makes is source text.
+    makes: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,7 +144,8 @@ fn program(entry: &Entry) -> String {
     let effects: Vec<_> = entry.does.iter().map(effect).collect();
     format!(
         "Program {{ values: {}, wraps: {}, does: &[{}], runs: {}, executes: {}, \
-         loads: {}, ends: {}, own_verbs: {}, prompts: {} }}",
+         loads: {}, ends: {}, own_verbs: {}, prompts: {}, installs: {}, opens: {}, \
+         makes_data: {} }}",
         strs(&entry.values),
         entry.wraps.as_ref().map_or_else(|| "None".to_owned(), wrap),
         effects.join(", "),
@@ -148,7 +155,15 @@ fn program(entry: &Entry) -> String {
         entry.ends.as_ref().map_or_else(|| "None".to_owned(), ends),
         entry.verbs.as_deref() == Some("own"),
         entry.prompts,
+        chosen("Installs", entry.installs.as_deref()),
+        chosen("Opens", entry.opens.as_deref()),
+        entry.makes.as_deref() == Some("data"),
     )
+}
+
+/// A word of the YAML as a variant of an enum; a misspelt one does not compile.
+fn chosen(kind: &str, word: Option<&str>) -> String {
+    word.map_or_else(|| "None".to_owned(), |word| format!("Some({kind}::{})", camel(word)))
 }
 
 fn wrap(wrap: &Wrap) -> String {

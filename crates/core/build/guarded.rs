@@ -41,11 +41,11 @@ struct Entry {
 }
 
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let (mut paths, mut hosts, mut named) = (String::new(), String::new(), Vec::new());
+    let (mut paths, mut hosts, mut named) = (Vec::new(), String::new(), Vec::new());
     let mut count = 0;
     for (file, text) in yaml_files(folder)? {
         for (name, entry) in parse::<Entry>(&file, &text)? {
-            paths.push_str(&paths_of(&entry).map_err(|error| format!("{name}: {error}"))?);
+            paths.extend(paths_of(&entry).map_err(|error| format!("{name}: {error}"))?);
             if !entry.names.is_empty() {
                 let _ = writeln!(hosts, "{},", host(&entry));
                 named.extend(entry.names.into_iter().map(|name| (name, count)));
@@ -53,6 +53,9 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
             }
         }
     }
+    // In the order of their first parts, by which they are looked up.
+    paths.sort();
+    let paths: String = paths.into_iter().map(|(_, code)| code).collect();
     let mut code = format!("static GUARDED: &[Guarded] = &[\n{paths}];\n");
     let _ = write!(code, "static HOSTS: &[Host] = &[\n{hosts}];\n");
     let numbered: Vec<_> = named.iter().map(|(name, at)| (name.as_str(), *at)).collect();
@@ -60,7 +63,8 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
     Ok(code)
 }
 
-fn paths_of(entry: &Entry) -> Result<String, String> {
+/// Each path's first part in lower case, and its code.
+fn paths_of(entry: &Entry) -> Result<Vec<(String, String)>, String> {
     let roles = [
         ("Hook", &entry.hooks),
         ("Servers", &entry.servers),
@@ -68,7 +72,7 @@ fn paths_of(entry: &Entry) -> Result<String, String> {
         ("Data", &entry.data),
         ("Program", &entry.program),
     ];
-    let mut code = String::new();
+    let mut found = Vec::new();
     for (role, path) in roles.iter().flat_map(|(role, paths)| paths.iter().map(move |p| (role, p)))
     {
         let (below, rest) = match (path.strip_prefix("~/"), path.strip_prefix('/')) {
@@ -80,13 +84,14 @@ fn paths_of(entry: &Entry) -> Result<String, String> {
         if parts.iter().any(|part| part.is_empty() || part.contains(['*', '?', '['])) {
             return Err(format!("`{path}` is not a plain path"));
         }
-        let _ = writeln!(
-            code,
-            "Guarded {{ role: Role::{role}, below: Below::{below}, parts: {} }},",
+        let first = parts.first().map(|part| part.to_ascii_lowercase()).unwrap_or_default();
+        let code = format!(
+            "Guarded {{ role: Role::{role}, below: Below::{below}, parts: {} }},\n",
             strs(&parts)
         );
+        found.push((first, code));
     }
-    Ok(code)
+    Ok(found)
 }
 
 fn host(entry: &Entry) -> String {

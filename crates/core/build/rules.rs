@@ -63,9 +63,9 @@ fn when(row: &Row) -> String {
             "When::Command {{ program: {}, args: {}, any: {}, all: {}, none: {} }}",
             words(row.program.words()),
             words(&row.args),
-            words(&row.any),
+            words(&each(&row.any)),
             words(&row.all),
-            words(&row.none),
+            words(&each(&row.none)),
         );
     }
     let kinds: Vec<_> =
@@ -77,6 +77,11 @@ fn when(row: &Row) -> String {
         tags(&row.with),
         tags(&row.without),
     )
+}
+
+/// `a|b` as two words, so that none is split when a command is judged.
+fn each(words: &[String]) -> Vec<String> {
+    words.iter().flat_map(|word| word.split('|')).map(str::to_owned).collect()
 }
 
 fn program_index(rows: &[(String, Row)]) -> Result<String, std::num::TryFromIntError> {

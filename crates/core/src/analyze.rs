@@ -69,7 +69,8 @@ impl Invocation {
         wanted.split('|').any(|wanted| self.has_one(wanted))
     }
 
-    fn has_one(&self, wanted: &str) -> bool {
+    /// The same for one word, without `|`.
+    pub(crate) fn has_one(&self, wanted: &str) -> bool {
         if wanted.starts_with("--") && wanted.contains('*') {
             return self.words.iter().any(|word| matches_one(wanted, word));
         }
@@ -94,9 +95,9 @@ impl Invocation {
         // A piece of a word is looked for everywhere: it may stand in an option's value.
         let everywhere = wanted.starts_with('*') && wanted.len() > 4;
         if everywhere {
-            return self.words.iter().any(|word| matches(wanted, word));
+            return self.words.iter().any(|word| matches_one(wanted, word));
         }
-        self.operands().any(|word| matches(wanted, word))
+        self.operands().any(|word| matches_one(wanted, word))
     }
 
     /// The command as shown to a person.

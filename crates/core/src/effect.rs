@@ -233,9 +233,9 @@ struct Masked(Option<String>);
 
 impl Masked {
     fn of(action: &Action) -> Self {
+        // Beside an action that cannot be written down, nothing is shown.
+        let Ok(value) = serde_json::to_value(action) else { return Self(Some(String::new())) };
         let mut texts = Vec::new();
-        // An action that cannot be written down shows nothing.
-        let value = serde_json::to_value(action).unwrap_or(Value::String(String::new()));
         strings_of(&value, &mut texts);
         let redacted = redact(&texts.join("\n"));
         Self((!redacted.found.is_empty()).then_some(redacted.text))
@@ -296,6 +296,15 @@ mod tests {
     fn of(json: &str) -> Effects {
         let action = serde_json::from_str(json).unwrap();
         effects(&action, &Policy::default(), &Context::default())
+    }
+
+    #[test]
+    fn a_secret_that_only_its_surroundings_give_away_is_not_shown() {
+        let secret = ["Tr0ub4dor", "xk9Q"].join("-");
+        let command = format!("cat src/a.txt; cat --password {secret}");
+        let action = serde_json::json!({"kind": "shell", "command": command});
+        let all = serde_json::to_string(&of(&action.to_string())).unwrap();
+        assert!(!all.contains(&secret) && all.contains("src/a.txt"), "{all}");
     }
 
     fn told(json: &str) -> Vec<String> {

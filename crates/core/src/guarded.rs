@@ -63,9 +63,22 @@ pub(crate) struct Host {
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
-/// Every guarded path.
+/// Every guarded path, in the order of their first parts.
 pub(crate) fn paths() -> &'static [Guarded] {
     GUARDED
+}
+
+/// The guarded paths whose first part is this, in any case.
+pub(crate) fn paths_from(first: &str) -> &'static [Guarded] {
+    let order = |guarded: &Guarded| {
+        let part = guarded.parts.first().copied().unwrap_or_default();
+        part.bytes()
+            .map(|byte| byte.to_ascii_lowercase())
+            .cmp(first.bytes().map(|byte| byte.to_ascii_lowercase()))
+    };
+    let start = GUARDED.partition_point(|guarded| order(guarded).is_lt());
+    let rest = GUARDED.get(start..).unwrap_or_default();
+    rest.get(..rest.partition_point(|guarded| order(guarded).is_eq())).unwrap_or_default()
 }
 
 /// The folders of hosts' settings that variables name, for [`crate::Context::host_settings`].

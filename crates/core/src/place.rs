@@ -16,7 +16,7 @@ mod marks;
 mod secret;
 mod work;
 
-pub(crate) use work::is_work;
+pub(crate) use work::{holds_data, is_source, is_work};
 
 /// The surroundings a path is seen from.
 #[derive(Debug, Clone, Copy)]
@@ -115,19 +115,32 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// The everyday case, without a copy: a plain relative name in the workspace.
+/// Whether nothing in a path is a pattern, unknown or out of the ordinary.
+fn is_plain(path: &str) -> bool {
+    !path.contains("//")
+        && !path.contains("/.")
+        && !path.ends_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte))
+}
+
+/// The everyday case: a plain relative name in the workspace.
 fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
     let plain = scene.cwd.is_some_and(|cwd| !guard::concerns(cwd, scene))
-        && scene.cwd == scene.workspace()
         && scene.context.paths.is_empty()
         && scene.sensitive.is_empty()
         && scene.context.sensitive_paths.is_empty()
         && !path.starts_with(['.', '/'])
-        && !path.contains("/.")
-        && !path.contains("//")
-        && !path.ends_with('/')
-        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte));
-    plain.then(|| Tags::of(&[Tag::Workspace]).and(marks::of_plain(path)).and(guard::of_plain(path)))
+        && is_plain(path);
+    let folder = scene.cwd?.strip_prefix(scene.workspace()?)?;
+    let below = match folder.strip_prefix('/') {
+        _ if !plain => return None,
+        None if folder.is_empty() => Cow::Borrowed(path),
+        Some(folder) if !folder.is_empty() && is_plain(folder) => {
+            Cow::Owned(format!("{folder}/{path}"))
+        }
+        _ => return None,
+    };
+    Some(Tags::of(&[Tag::Workspace]).and(marks::of_plain(&below)).and(guard::of_plain(&below)))
 }
 
 fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {

@@ -92,7 +92,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<Finding>) {
     for command in commands {
         for rule in for_program(&command.program) {
-            rule.on_command(command, findings);
+            rule.on_command_of_its_program(command, findings);
         }
     }
     for fact in facts {
@@ -109,6 +109,19 @@ pub(crate) fn has_block(commands: &[Invocation], facts: &[Fact]) -> bool {
     let mut findings = Vec::new();
     apply(commands, facts, &mut findings);
     findings.iter().any(|finding| finding.verdict == Verdict::Block)
+}
+
+/// Whether any of this is asked about or blocked for what it does, not for being unclear.
+pub(crate) fn would_ask(commands: &[Invocation], facts: &[Fact]) -> bool {
+    let mut findings = Vec::new();
+    apply(commands, facts, &mut findings);
+    let is_clear = |finding: &Finding| finding.category != Category::NotUnderstood;
+    findings.iter().any(|finding| finding.verdict >= Verdict::Confirm && is_clear(finding))
+}
+
+/// Whether any rule is about this program.
+pub(crate) fn knows(program: &str) -> bool {
+    PROGRAM_RULE_NAMES.find(program).is_some()
 }
 
 fn for_program(program: &str) -> impl Iterator<Item = &'static Rule> {
@@ -147,12 +160,20 @@ impl Rule {
 
     /// Adds a finding if this command matches.
     pub fn on_command(&self, command: &Invocation, findings: &mut Vec<Finding>) {
-        if let When::Command { program, args, any, all, none } = &self.when
+        if let When::Command { program, .. } = &self.when
             && program.iter().any(|name| *name == command.program)
+        {
+            self.on_command_of_its_program(command, findings);
+        }
+    }
+
+    /// The same, where the program has been looked up.
+    fn on_command_of_its_program(&self, command: &Invocation, findings: &mut Vec<Finding>) {
+        if let When::Command { args, any, all, none, .. } = &self.when
             && command.starts_with(args)
-            && (any.is_empty() || any.iter().any(|word| command.has(word)))
+            && (any.is_empty() || any.iter().any(|word| command.has_one(word)))
             && all.iter().all(|word| command.has(word))
-            && !none.iter().any(|word| command.has(word))
+            && !none.iter().any(|word| command.has_one(word))
         {
             self.add(findings, &command.shown(), command.span);
         }
@@ -207,9 +228,9 @@ impl When {
             (program, []) => Ok(Self::Command {
                 program: owned(program.to_vec()),
                 args: owned(row.args.clone()),
-                any: owned(row.any.clone()),
+                any: each(&row.any),
                 all: owned(row.all.clone()),
-                none: owned(row.none.clone()),
+                none: each(&row.none),
             }),
             ([], kinds) => Ok(Self::Fact {
                 kinds: kinds
@@ -271,6 +292,11 @@ fn tags(names: &[String]) -> Result<Tags, RuleError> {
 fn word<T: serde::de::DeserializeOwned>(text: &str, what: &'static str) -> Result<T, RuleError> {
     serde_json::from_value(serde_json::Value::String(text.to_owned()))
         .map_err(|_| unknown(what, text))
+}
+
+/// `a|b` as two words.
+fn each(words: &[String]) -> Words {
+    owned(words.iter().flat_map(|word| word.split('|')).map(str::to_owned).collect())
 }
 
 fn owned(words: Vec<String>) -> Words {

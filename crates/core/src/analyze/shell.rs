@@ -7,47 +7,63 @@
 //!
 //! Bounded in depth and in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
+mod answer;
 mod arguments;
 mod awk;
 mod builtin;
 mod catalogue;
 mod chain;
 mod compound;
+mod console;
 mod debugger;
 mod effect;
+mod erase;
 mod escape;
 mod expand;
 mod files;
 mod find;
 mod floor;
+mod foreign;
+mod git;
 mod guard;
 mod host;
 mod inline;
 mod interpreter;
+mod later;
+mod listen;
 mod loader;
+mod module;
 mod network;
 mod option;
 mod origin;
 mod output;
 mod overwrite;
 mod parameter;
+mod pattern;
 mod plain;
 mod powershell;
 mod process;
 mod project;
+mod query;
 pub(crate) mod reach;
 mod redirect;
 mod remote;
+mod replace;
 mod request;
 pub(crate) mod role;
 mod run;
+mod secret;
 mod sed;
 mod send;
 mod shown;
 mod source;
+mod ssh;
 mod stand_in;
 mod state;
+mod toolchain;
 mod unfinished;
+mod unpack;
+mod upload;
 mod value;
 mod verb;
 mod visit;
@@ -111,6 +127,7 @@ fn walk<'a>(script: &str, scene: &Scene<'a>) -> Walker<'a> {
 }
 
 /// Follows a script and notes what it would do.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing about the place")]
 struct Walker<'a> {
     scene: Scene<'a>,
     analysis: Analysis,
@@ -129,6 +146,10 @@ struct Walker<'a> {
     patterns: u32,
     /// Inside a pipe or behind a `&`: what runs here runs beside something else.
     beside: u32,
+    /// Behind a `&`: nobody waits for what runs here.
+    background: u32,
+    /// A long wait in the background is over.
+    waited: bool,
     /// Variables set or unset for the commands being run, the innermost last.
     environment: Vec<(String, Option<Arg>)>,
     /// Inside a loop: bodies are looked at twice only at the outermost.
@@ -142,6 +163,8 @@ struct Walker<'a> {
     wrapped: u32,
     /// Reads a text only to see whether it would be a hard block.
     is_floor: bool,
+    /// The word that is being expanded stands between double quotes.
+    in_quotes: bool,
     /// Texts that were read so.
     floor_reads: usize,
     /// Conditions, matches and events that what is seen depends on.
@@ -150,6 +173,8 @@ struct Walker<'a> {
     followed: BTreeSet<usize>,
     /// Substitutions that only the visitor found.
     missed: usize,
+    /// How many facts were known when the pipe began that is being followed.
+    pipe_start: Option<usize>,
 }
 
 impl<'a> Walker<'a> {
@@ -165,6 +190,8 @@ impl<'a> Walker<'a> {
             replacing: Vec::new(),
             patterns: 0,
             beside: 0,
+            background: 0,
+            waited: false,
             environment: Vec::new(),
             loops: 0,
             tags: Tags::NONE,
@@ -172,10 +199,12 @@ impl<'a> Walker<'a> {
             nested: false,
             wrapped: 0,
             is_floor: false,
+            in_quotes: false,
             floor_reads: 0,
             conditions: 0,
             followed: BTreeSet::new(),
             missed: 0,
+            pipe_start: None,
         }
     }
 
@@ -280,10 +309,15 @@ impl<'a> Walker<'a> {
         self.depth += 1;
         let background = matches!(stmt.terminator, Some(StmtTerminator::Background(_)));
         self.beside += u32::from(background);
+        self.background += u32::from(background);
+        // A redirection alone prints nothing of what it is piped.
+        let stdin = if only_redirects(stmt) { Stream::caller() } else { stdin };
         let out = self.with_redirects(src, &stmt.redirects, stdin, |walker, stdin| {
             walker.command(src, &stmt.command, stdin)
         });
         self.beside -= u32::from(background);
+        self.background -= u32::from(background);
+        self.waited &= self.background > 0;
         self.depth -= 1;
         out
     }
@@ -340,6 +374,9 @@ impl<'a> Walker<'a> {
             self.perhaps(|walker| walker.note(fact));
         }
         let mut found = place::locate(&path.text, &self.scene_now()).and(tags);
+        if kind == FactKind::Send && place::holds_data(place::base_name(&path.text)) {
+            found = found.with(Tag::Local);
+        }
         // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.
         let made = path.taint.has(Tag::Created)
             && found.has(Tag::Temp)
@@ -364,6 +401,23 @@ impl<'a> Walker<'a> {
     fn span(&self, place: Place) -> Option<Span> {
         if self.nested { self.shown_at } else { Some(to_span(place)) }
     }
+}
+
+/// `> FILE`: no command, and nothing that is read.
+fn only_redirects(stmt: &Stmt) -> bool {
+    let Command::Simple(simple) = &stmt.command else { return false };
+    let reads = |redirect: &shuck_ast::Redirect| {
+        !matches!(
+            redirect.kind,
+            shuck_ast::RedirectKind::Output
+                | shuck_ast::RedirectKind::Clobber
+                | shuck_ast::RedirectKind::Append
+        )
+    };
+    simple.name.parts.is_empty()
+        && simple.args.is_empty()
+        && simple.assignments.is_empty()
+        && !stmt.redirects.iter().any(reads)
 }
 
 fn to_span(place: Place) -> Span {

@@ -42,6 +42,7 @@ const TOUCHING: &[(EffectKind, &[FactKind])] = &[
             FactKind::Empty,
             FactKind::Schedule,
             FactKind::Account,
+            FactKind::LetsIn,
             FactKind::SqlWrite,
             FactKind::ScriptEject,
             FactKind::ScriptMount,
@@ -68,7 +69,15 @@ const TOUCHING: &[(EffectKind, &[FactKind])] = &[
         ],
     ),
     (EffectKind::Connect, &[FactKind::Fetch, FactKind::ReverseShell, FactKind::ScriptDownload]),
-    (EffectKind::Execute, &[FactKind::TempProgram, FactKind::OpenShell, FactKind::ScriptShell]),
+    (
+        EffectKind::Execute,
+        &[
+            FactKind::TempProgram,
+            FactKind::HiddenScript,
+            FactKind::OpenShell,
+            FactKind::ScriptShell,
+        ],
+    ),
     (
         EffectKind::Signal,
         &[FactKind::Kill, FactKind::ScriptProcess, FactKind::ScriptPower, FactKind::ScriptQuitAll],

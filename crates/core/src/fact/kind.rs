@@ -43,6 +43,8 @@ named! {
         AssumedCommand = "assumed-command",
         /// A program in a temporary folder would run.
         TempProgram = "temp-program",
+        /// A script that hides behind a dot, outside of the workspace, would run.
+        HiddenScript = "hidden-script",
         /// A variable that makes other programs run code would be set.
         EnvExecutes = "env-executes",
         /// A program's option runs a command nobody expects there.
@@ -55,6 +57,12 @@ named! {
         SecretShow = "secret-show",
         /// Lets others read files over the network.
         Serve = "serve",
+        /// Lets others reach a program on this machine that they can do much with.
+        Listen = "listen",
+        /// A change would be made whose question is answered before it is asked.
+        Unasked = "unasked",
+        /// Credentials or rights would be made, or people's data taken out of a system.
+        Grants = "grants",
         /// A text that would be blocked for good as a command of its own.
         HiddenCommand = "hidden-command",
         /// A process that multiplies without end.
@@ -79,6 +87,8 @@ named! {
         Schedule = "schedule",
         /// An account, group or password would change.
         Account = "account",
+        /// A key of somebody else could sign in on another machine.
+        LetsIn = "lets-in",
         /// Secrets would be searched for or listed.
         SecretSearch = "secret-search",
         /// Keystrokes, screen or passwords would be captured.
@@ -103,6 +113,8 @@ named! {
         HostUnguarded = "host-unguarded",
         /// An agent host would be started so that it does not ask its own user.
         HostUnasked = "host-unasked",
+        /// A question that another program asks its user would be answered.
+        Answer = "answer",
         /// An agent host would be started with settings from elsewhere.
         HostElsewhere = "host-elsewhere",
         /// A secret would be printed or passed on the command line.

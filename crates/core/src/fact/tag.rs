@@ -91,6 +91,8 @@ named! {
         Escapes = "escapes",
         /// Came out of base64, hex or the like.
         Decoded = "decoded",
+        /// Was turned into letters by base64, hex or the like.
+        Encoded = "encoded",
         /// Came out of a file or the environment of this machine.
         Local = "local",
         /// Losing it costs nothing: build output, scratch, or made by this very script.

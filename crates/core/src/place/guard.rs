@@ -50,8 +50,7 @@ fn by_place(path: &str, scene: &Scene<'_>) -> Tags {
     let in_workspace = is_in_workspace(path, scene);
     let mut tags = Tags::NONE;
     for (start, first) in starts(path) {
-        let telling = is_telling(first);
-        for guarded in guarded::paths().iter().filter(|guarded| telling || !is_dotted(guarded)) {
+        for guarded in guarded_from(first) {
             let anchored = start == 0 || home == Some(start);
             let counts = match guarded.below {
                 Below::Root => start == 0 && path.starts_with('/'),
@@ -71,9 +70,8 @@ fn by_place(path: &str, scene: &Scene<'_>) -> Tags {
 /// a dot.
 pub(super) fn of_plain(path: &str) -> Tags {
     let mut tags = Tags::NONE;
-    let undotted = || guarded::paths().iter().filter(|guarded| !is_dotted(guarded));
-    for (start, _) in starts(path) {
-        for guarded in undotted().filter(|guarded| guarded.below == Below::Anywhere) {
+    for (start, first) in starts(path) {
+        for guarded in guarded_from(first).iter().filter(|g| g.below == Below::Anywhere) {
             if let Some(relation) = relation(path, start, guarded) {
                 let at = At { anchored: false, in_workspace: true };
                 tags = tags.and(tags_of(guarded.role, relation, at));
@@ -233,12 +231,10 @@ fn starts(path: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn is_telling(part: &str) -> bool {
-    part.starts_with('.') || part.contains(['*', '?', '[', UNKNOWN])
-}
-
-fn is_dotted(guarded: &Guarded) -> bool {
-    guarded.below != Below::Root && guarded.parts.first().is_some_and(|part| part.starts_with('.'))
+/// The guarded paths that may begin with this part of a path.
+fn guarded_from(part: &str) -> &'static [Guarded] {
+    let is_pattern = part.contains(['*', '?', '[', UNKNOWN]);
+    if is_pattern { guarded::paths() } else { guarded::paths_from(part) }
 }
 
 /// Where the part after the home folder starts.

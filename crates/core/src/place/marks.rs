@@ -169,6 +169,8 @@ const STARTUP_NAMES: &[&str] = &[
     ".gitconfig",
     "config.fish",
     ".envrc",
+    "sitecustomize.py",
+    "usercustomize.py",
 ];
 
 const STARTUP_PARTS: &[&str] = &[
@@ -264,6 +266,22 @@ const SECRET_NAMES: &[&str] = &[
     "admin.conf.kube",
     "rclone.conf",
     "Cookies",
+    "Web Data",
+    "environ",
+    ".databrickscfg",
+    ".mylogin.cnf",
+    ".sentryclirc",
+    ".snowsql",
+    ".Xauthority",
+    ".ICEauthority",
+    "settings-security.xml",
+    "sitemanager.xml",
+    "recentservers.xml",
+    ".cloudflared",
+    ".tugboat",
+    ".rediscli_auth",
+    ".smbcredentials",
+    "rstudio-keyring",
 ];
 
 const SECRET_ENDINGS: &[&str] =
@@ -337,6 +355,45 @@ const SECRET_PARTS: &[&str] = &[
     "/.mbsyncrc/",
     "/.fetchmailrc/",
     "/.offlineimaprc/",
+    "/.m2/settings.xml",
+    "/.gradle/gradle.properties",
+    "/.composer/auth.json",
+    "/.nuget/NuGet/NuGet.Config",
+    "/.bundle/config",
+    "/.cassandra/credentials",
+    "/.config/ngrok/",
+    "/.ngrok2/",
+    "/.circleci/cli.yml",
+    "/.travis/config.yml",
+    "/.config/netlify/",
+    "/.netlify/config.json",
+    "/.config/glab-cli/",
+    "/.config/Bitwarden",
+    "/.config/keepassxc/",
+    "/.config/filezilla/",
+    "/.purple/accounts.xml",
+    "/.config/remmina/",
+    "/.local/share/remmina/",
+    "/.local/share/kwalletd/",
+    "/.config/containers/auth.json",
+    "/.config/helm/registry/",
+    "/.config/heroku/",
+    "/.config/vercel/",
+    "/.config/wrangler/",
+    "/.wrangler/config/",
+    "/.railway/",
+    "/.supabase/access-token",
+    "/.snowflake/",
+    "/.dbt/profiles.yml",
+    "/.pulumi/credentials.json",
+    "/.terraform.d/credentials",
+    "/.config/op",
+    "/.local/share/atuin/",
+    "/.config/tailscale/",
+    "/var/lib/tailscale/",
+    "/.config/Signal/",
+    "/.config/Code/User/globalStorage/state.vscdb",
+    "/.config/pip/pip.conf",
     // Whoever reads it can forge a yes.
     "/countersign/server.key",
 ];
@@ -407,6 +464,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     }
     mark(name.starts_with("authorized_keys"), Tag::SignIn);
     mark(STARTUP_NAMES.contains(&name) || is_start_up_by_form(path, scene), Tag::Startup);
+    mark(loads_with_python(path, name), Tag::Startup);
     mark(HISTORIES.contains(&name), Tag::History);
     // Most paths have no part that could be in these lists.
     let telling = path.contains("/.") || is_of_the_system(path) || holds(path, TELLING);
@@ -435,7 +493,7 @@ pub(super) fn of_plain(path: &str) -> Tags {
     {
         tags = tags.with(Tag::Secret);
     }
-    if STARTUP_NAMES.contains(&name) {
+    if STARTUP_NAMES.contains(&name) || loads_with_python(path, name) {
         tags = tags.with(Tag::Startup);
     }
     if HISTORIES.contains(&name) {
@@ -481,6 +539,14 @@ fn is_dot_env(name: &str) -> bool {
     name == ".envrc"
         || name.starts_with(".env.")
         || name.rsplit_once('.').is_some_and(|(_, ending)| ending == "env")
+}
+
+/// `site-packages/x.pth`: lines of it run whenever Python starts; `bin/activate` whenever an
+/// environment is entered.
+fn loads_with_python(path: &str, name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    (ending == "pth" && path.contains("-packages/"))
+        || (name.starts_with("activate") && path.contains("env/bin/"))
 }
 
 /// `.env.example`, `secrets.sample.yaml`: there to be read.

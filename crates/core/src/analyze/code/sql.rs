@@ -14,6 +14,7 @@ use crate::verdict::Span;
 mod client;
 mod flavour;
 mod guess;
+mod hashes;
 mod hint;
 mod lexeme;
 mod plain;
@@ -89,6 +90,9 @@ impl Reader<'_> {
         let Some(first) = run.first() else { return };
         let from = self.facts.len();
         reach::facts(run, self.flavour, self.scene, &mut self.facts);
+        if hashes::shows(run) {
+            self.facts.push(Fact::new(FactKind::SecretShow, ""));
+        }
         match self.flavour.reads(&first.word()) {
             Some(true) => {}
             Some(false) => self.facts.push(Fact::new(FactKind::Unparsed, "")),

@@ -108,7 +108,8 @@ impl<'a> Arguments<'a> {
     pub(super) fn values(&self, options: &[&str]) -> Vec<Arg> {
         let mut found = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
-            for option in options {
+            let dashed = word.text.starts_with('-');
+            for option in options.iter().filter(|option| dashed || !option.starts_with('-')) {
                 if let Some(value) = attached(&word.text, option) {
                     found.push(Arg { text: value.to_owned(), ..word.clone() });
                 } else if takes_next(&word.text, &[option]) {
@@ -128,7 +129,12 @@ impl Arguments<'_> {
             [option, value] if options.contains(&option.text.as_str()) => Some(value.clone()),
             _ => None,
         });
-        pairs.collect()
+        let attached = self.words.iter().filter_map(|word| {
+            let (option, value) = word.text.split_once('=')?;
+            let is_long = option.starts_with("--") && options.contains(&option);
+            is_long.then(|| word.saying(value))
+        });
+        pairs.chain(attached).collect()
     }
 }
 

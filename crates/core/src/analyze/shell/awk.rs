@@ -48,15 +48,21 @@ impl Walker<'_> {
         if call.sources.is_empty() && call.programs.is_empty() {
             call.sources.extend(files.next().cloned());
         }
+        let mut inputs: Vec<Arg> = Vec::new();
         for file in files {
-            match assignment(&file.text) {
-                Some((name, value)) => {
-                    let value = Text { text: lex::unescaped(value), taint: file.taint };
-                    call.variables.push((name.to_owned(), value));
-                }
-                None => self.awk_input(file, call.in_place),
+            if let Some((name, value)) = assignment(&file.text) {
+                let value = Text { text: lex::unescaped(value), taint: file.taint };
+                call.variables.push((name.to_owned(), value));
+            } else {
+                self.awk_input(file, call.in_place);
+                inputs.push(file.clone());
             }
         }
+        if let Some(first) = inputs.first() {
+            let name = Text { text: first.text.clone(), taint: first.taint };
+            call.variables.push(("FILENAME".to_owned(), name));
+        }
+        let before = self.analysis.facts.len();
         for name in &call.loads {
             self.note(Fact::new(FactKind::UnknownCode, format!("awk library {name}")).at(span));
         }
@@ -72,7 +78,25 @@ impl Walker<'_> {
                 _ => None,
             };
         }
+        self.awk_written_inputs(&inputs, before, span);
         printed.filter(|_| !call.sources.is_empty())
+    }
+
+    /// Notes files that a program writes while it reads them: most of them is gone.
+    fn awk_written_inputs(&mut self, inputs: &[Arg], before: usize, span: Option<Span>) {
+        let written: Vec<_> = inputs
+            .iter()
+            .filter(|file| {
+                let shown = place::shown(&file.text);
+                let facts = self.analysis.facts.get(before..).unwrap_or_default();
+                facts.iter().any(|fact| fact.kind == FactKind::Write && fact.subject == shown)
+            })
+            .cloned()
+            .collect();
+        for file in written {
+            let shown = place::shown(&file.text).into_owned();
+            self.note(Fact::new(FactKind::Empty, shown).at(file.span.or(span)));
+        }
     }
 
     fn awk_input(&mut self, file: &Arg, in_place: bool) {
@@ -181,6 +205,9 @@ impl Walker<'_> {
     fn awk_write(&mut self, kind: FactKind, path: &Text, content: &Text, span: Option<Span>) {
         if let Some(path) = awk_path(path, span) {
             self.note_path(kind, &path, Tags::NONE);
+            if content.is_known() && content.text.trim().is_empty() {
+                self.empties(&path, kind, &Stream::empty());
+            }
             let content =
                 if content.is_known() { stream(content) } else { Stream::unknown(content.taint) };
             self.wrote(&path, content, kind);

@@ -64,10 +64,28 @@ impl Walker<'_> {
                 if words.iter().any(|word| matches!(word.text.as_str(), "-c" | "-d" | "-cw")) {
                     self.note(Fact::new(FactKind::HistoryOff, "history -c").at(span));
                 }
+                self.reads_history(words, span);
                 Some(Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret])))
             }
             "set" if words.is_empty() => None,
+            "compgen"
+                if words.iter().any(|word| matches!(word.text.as_str(), "-v" | "-e" | "-A")) =>
+            {
+                Some(Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret])))
+            }
             _ => self.silent_builtin(name, words, stdin, span).then(Stream::empty),
+        }
+    }
+
+    /// `history -r`, `history search token`: the record of other shells, or secrets in it.
+    fn reads_history(&mut self, words: &[Arg], span: Option<Span>) {
+        let reads = words.iter().any(|word| matches!(word.text.as_str(), "-r" | "-n"));
+        let seeks = words.iter().any(|word| super::parameter::names_a_secret(&word.text));
+        if reads {
+            let history = Tags::of(&[Tag::History]);
+            self.note(Fact::new(FactKind::Read, "the shell history").tagged(history).at(span));
+        } else if seeks {
+            self.note(Fact::new(FactKind::SecretSearch, "the shell history").at(span));
         }
     }
 

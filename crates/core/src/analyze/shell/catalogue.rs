@@ -25,6 +25,34 @@ pub(super) struct Program {
     pub(super) own_verbs: bool,
     /// Each line of its standard input is more words for it.
     pub(super) prompts: bool,
+    /// Which of its words name code that it gets.
+    pub(super) installs: Option<Installs>,
+    /// When it lets others reach this machine.
+    pub(super) opens: Option<Opens>,
+    /// Nothing that it makes is source text.
+    pub(super) makes_data: bool,
+}
+
+/// Which words of a program name code that it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Installs {
+    /// Those after a verb such as `install` or `run`.
+    Verbs,
+    /// All of them.
+    All,
+    /// The first operand; the others are for that code.
+    First,
+    /// All of them, also by the name of a repository alone.
+    Repositories,
+}
+
+/// When a program lets others reach this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opens {
+    /// Whenever it is started.
+    Always,
+    /// When its address is one for everybody, or it asks nobody who they are.
+    Wide,
 }
 
 /// How a program starts another command.
@@ -70,6 +98,13 @@ pub(super) struct Effect {
     pub(super) tags: Tags,
     /// The thing's name, where it is made of the word.
     pub(super) named: &'static str,
+}
+
+impl Effect {
+    /// Whether the thing is called by the word itself.
+    pub(super) fn named_by_word(&self) -> bool {
+        self.named.is_empty()
+    }
 }
 
 /// Which words of a command.

@@ -48,11 +48,13 @@ impl Walker<'_> {
         let stages = flatten(binary, |op| matches!(op, BinaryOp::Pipe | BinaryOp::PipeAll));
         let mut flow = stdin;
         self.beside += 1;
+        let outer_start = self.pipe_start.replace(self.analysis.facts.len());
         for (_, stage) in stages {
             let outer = self.state.clone();
             flow = self.stmt(src, stage, flow);
             self.leave_subshell(outer);
         }
+        self.pipe_start = outer_start;
         self.beside -= 1;
         flow
     }

@@ -82,7 +82,12 @@ impl Walker<'_> {
             }
             CompoundCommand::Coproc(command) => {
                 self.beside += 1;
-                let out = self.stmt(src, &command.body, stdin);
+                // Its input is a descriptor that later commands may write to, which is not followed.
+                // Nested ones are read once: each reads its body.
+                if self.beside == 1 {
+                    self.stmt(src, &command.body, stdin);
+                }
+                let out = self.stmt(src, &command.body, Stream::unknown(Tags::NONE));
                 self.beside -= 1;
                 out
             }

@@ -206,8 +206,24 @@ impl Walker<'_> {
             self.written_last(name, Some(program), args, before);
             self.protected_among(name, args, before, span);
         }
+        if !asks_help {
+            self.executes(name, program, args, span);
+        }
+    }
+
+    /// Follows commands that stand in options which the catalogue knows.
+    fn executes(
+        &mut self,
+        name: &str,
+        program: &Program,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
         for command in args.values(program.executes) {
-            if asks_help || command.text.is_empty() {
+            if command.text.is_empty() {
+                continue;
+            }
+            if is_shown_only(&command.text) {
                 continue;
             }
             let line = command.text.strip_prefix("exec=").unwrap_or(&command.text).to_owned();
@@ -296,6 +312,9 @@ impl Walker<'_> {
         if UNREAD.contains(&name) && !copies(args) {
             return;
         }
+        if super::catalogue::program(name).is_none() {
+            self.protected_in_texts(args, before, span);
+        }
         let is_named = |option: &str| IDENTITIES.contains(&option) || is_result(option);
         let mut identity = false;
         for word in args.words() {
@@ -320,12 +339,38 @@ impl Walker<'_> {
         }
     }
 
+    /// `debugfs -R 'cat /etc/shadow' disk`: a protected file in a command that is one word.
+    fn protected_in_texts(&mut self, args: &Arguments<'_>, before: usize, span: Option<Span>) {
+        const MOST_PARTS: usize = 16;
+        const READS: &[&str] = &[
+            "cat", "cp", "copy", "download", "dump", "get", "head", "less", "more", "open",
+            "print", "put", "rdump", "read", "send", "show", "tail", "type", "view",
+        ];
+        let reads = |word: &&Arg| {
+            let first = word.text.split_whitespace().next();
+            word.text.contains(' ') && first.is_some_and(|first| READS.contains(&first))
+        };
+        for word in args.words().iter().filter(reads) {
+            for part in word.text.split_whitespace().take(MOST_PARTS) {
+                let path = part.trim_matches(['\'', '"', ';', ')', '(', ',']);
+                let tags = place::locate(path, &self.scene_now());
+                if path.starts_with(['/', '~'])
+                    && tags.any(PROTECTED)
+                    && !self.is_noted(path, before)
+                {
+                    let fact = Fact::new(FactKind::Read, place::shown(path)).tagged(tags);
+                    self.note(fact.at(word.span.or(span)));
+                }
+            }
+        }
+    }
+
     /// A start-up file that a program nobody here knows is given: it may change it.
     fn start_up_among(&mut self, args: &Arguments<'_>) {
-        for word in args.operands() {
+        for word in args.operands().iter().filter(|word| word.text.contains('/')) {
             let tags = place::locate(&word.text, &self.scene_now());
             let outside = !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown]));
-            if word.text.contains('/') && tags.has(Tag::Startup) && outside {
+            if outside && tags.any(Tags::of(&[Tag::Startup, Tag::Guard])) {
                 self.note_path(FactKind::Append, word, Tags::NONE);
             }
         }
@@ -334,13 +379,11 @@ impl Walker<'_> {
     /// A result that an option puts somewhere, whatever the program.
     pub(super) fn written_by_option(&mut self, args: &Arguments<'_>, before: usize) {
         for value in results(args.words()) {
-            let is_path = value.text.contains(['/', '~']) && !value.text.contains("://");
+            if !value.text.contains(['/', '~']) || value.text.contains("://") {
+                continue;
+            }
             let tags = place::locate(&value.text, &self.scene_now());
-            if is_path
-                && tags.any(LANDS)
-                && !tags.has(Tag::Workspace)
-                && !self.is_noted(&value.text, before)
-            {
+            if tags.any(LANDS) && !tags.has(Tag::Workspace) && !self.is_noted(&value.text, before) {
                 self.note_path(FactKind::Write, &value, Tags::NONE);
             }
         }
@@ -431,7 +474,11 @@ pub(super) fn results(words: &[Arg]) -> Vec<Arg> {
             if is_result(option) {
                 found.push(word.saying(value));
             }
-        } else if let Some(value) = text.strip_prefix("-o").filter(|v| v.starts_with(['/', '~'])) {
+        } else if let Some(value) = text
+            .strip_prefix("-o")
+            .or_else(|| text.strip_prefix("-O"))
+            .filter(|value| value.starts_with(['/', '~']))
+        {
             found.push(word.saying(value));
         } else if is_result(text) {
             found.extend(words.get(at + 1).cloned());
@@ -445,10 +492,20 @@ pub(super) fn is_result(option: &str) -> bool {
     const WORDS: &[&str] = &["out", "output", "outfile", "outdir", "dest", "destination", "save"];
     const NAMES: &[&str] =
         &["keyout", "report", "report-file", "log-file", "logfile", "junitxml", "pidfile"];
+    if !option.starts_with('-') {
+        return false;
+    }
     let name = option.trim_start_matches('-').to_ascii_lowercase();
     matches!(option, "-o" | "-O")
         || NAMES.contains(&name.as_str())
         || name.split(['-', '_', '.']).any(|part| WORDS.contains(&part))
+}
+
+/// What `tar` does at a checkpoint other than run a command: `dot`, `echo=…`.
+fn is_shown_only(action: &str) -> bool {
+    let kind = action.split(['=', ':']).next().unwrap_or(action);
+    let alone = matches!(action, "dot" | "." | "bell" | "totals" | "echo" | "ttyout");
+    alone || (action.contains('=') && matches!(kind, "echo" | "ttyout" | "sleep" | "wait"))
 }
 
 /// Whether a program for keys only shows a key's fingerprint.

@@ -33,6 +33,7 @@ impl Walker<'_> {
             self.note(Fact::new(FactKind::HistoryOff, name).at(span));
         }
         self.git_variable(name, value, span);
+        self.variable_that_uncovers(name, value, span);
         let runs = if has(words::VARIABLES_COMMANDS, name)
             || ends_in(words::VARIABLES_COMMAND_ENDINGS, name)
         {
@@ -48,14 +49,48 @@ impl Walker<'_> {
         } else if names_a_tool(name) {
             let program = value.text.split_whitespace().next().unwrap_or_default();
             let tags = place::locate(program, &self.scene_now());
-            program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System)
+            let elsewhere =
+                program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System);
+            // `CC='sh x'`: an interpreter is no compiler.
+            let interpreter = catalogue::program(place::base_name(program))
+                .is_some_and(|program| program.runs.is_some())
+                && value.text.contains(' ');
+            elsewhere || interpreter || names_temporary_file(&value.text)
         } else {
-            holds_loading_options(name, &value.text)
+            leaves_unchecked(name, &value.text)
+                || holds_loading_options(name, &value.text)
                 || downloads_elsewhere(name, &value.text)
                 || (loads_by_its_name(name) && names_temporary_file(&value.text))
         };
         if runs {
             let subject = format!("{name}={}", place::shown(&value.text));
+            self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
+        }
+    }
+
+    /// `gh config set editor COMMAND`, `go env -w NAME=VALUE`: a setting that is kept and runs code.
+    pub(super) fn kept_settings(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        if matches!(name, "git" | "hg") || super::floor::only_mentions(name) {
+            return;
+        }
+        if args.operand(0) == Some("env") && args.has("-w") {
+            for word in args.operands() {
+                if let Some((key, value)) = word.text.split_once('=') {
+                    self.variable_that_runs(key, Some(&word.saying(value)), word.span.or(span));
+                }
+            }
+        }
+        let operands = args.operands();
+        let sets = operands
+            .iter()
+            .take(2)
+            .any(|word| matches!(word.text.as_str(), "config" | "settings" | "alias"))
+            && operands.iter().take(3).any(|word| word.text == "set");
+        let [.., key, value] = operands else { return };
+        let last = key.text.rsplit(['.', '-', '_']).next().unwrap_or_default();
+        let runs = matches!(last, "editor" | "pager" | "browser" | "shell" | "command" | "hook");
+        if sets && runs && self.runs_unexpected(&key.text, value, value.span.or(span)) {
+            let subject = format!("{}={}", key.text, place::shown(&value.text));
             self.note(Fact::new(FactKind::EnvExecutes, subject).at(span));
         }
     }
@@ -105,6 +140,22 @@ impl Walker<'_> {
         }
     }
 
+    /// `GIT_TRACE_REDACT=0`, `SSLKEYLOGFILE=x`: secrets that are hidden otherwise.
+    fn variable_that_uncovers(&mut self, name: &str, value: &Arg, span: Option<Span>) {
+        let off = matches!(value.text.as_str(), "0" | "false" | "no" | "off");
+        let uncovers = name.ends_with("_REDACT") && off
+            || name == "SSLKEYLOGFILE" && !value.text.is_empty()
+            || name == "SSH_AUTH_SOCK" && value.text.contains("/ssh-")
+            || matches!(name, "GIT_CURL_VERBOSE" | "GIT_TRACE_CURL") && self.is_unredacted();
+        if uncovers {
+            self.note(Fact::new(FactKind::SecretShow, format!("{name} uncovers secrets")).at(span));
+        }
+    }
+
+    fn is_unredacted(&self) -> bool {
+        self.environment.iter().any(|(name, _)| name == "GIT_TRACE_REDACT")
+    }
+
     fn runs_unexpected(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         let content = Stream::known(value.text.clone(), value.taint);
         let program = value.text.split_whitespace().next().map_or("", place::base_name);
@@ -120,7 +171,7 @@ impl Walker<'_> {
 
     /// git: settings and options that run commands.
     pub(super) fn git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        for setting in args.values(&["-c", "--config-env"]) {
+        for setting in args.values(&["-c", "--config-env", "--config"]) {
             if let Some((key, value)) = setting.text.split_once('=') {
                 self.git_setting(key, &setting.saying(value), span);
             }
@@ -149,7 +200,12 @@ impl Walker<'_> {
             if text.starts_with("ext::") {
                 self.note(Fact::new(FactKind::ShellEscape, "ext:: transport").at(span));
             }
+            let pager = text.strip_prefix("-O").filter(|_| args.operand(0) == Some("grep"));
+            if pager.is_some_and(|pager| !has(words::VARIABLES_EXPECTED, pager)) {
+                self.note(Fact::new(FactKind::ShellEscape, text).at(span));
+            }
         }
+        self.discards(args, span);
         let starts = match args.operand(0) {
             Some("bisect") => Some("run"),
             Some("submodule") => Some("foreach"),
@@ -160,10 +216,16 @@ impl Walker<'_> {
         if let Some(words) = at.and_then(|at| args.words().get(at + 1..))
             && !words.is_empty()
         {
-            let line = super::builtin::join(super::builtin::skip_options(words, &[]));
-            let content = Stream::known(line.text, line.taint);
-            self.run_text(Code::Shell, &content, span, &Stream::caller());
+            let command = super::builtin::skip_options(words, &[]);
+            if let [line] = command {
+                let content = Stream::known(line.text.clone(), line.taint);
+                self.run_text(Code::Shell, &content, span, &Stream::caller());
+            } else {
+                // Several words are a command with its words.
+                self.run(command.to_vec(), Stream::caller());
+            }
         }
+        self.git_transport(args, span);
     }
 
     fn git_setting(&mut self, key: &str, value: &Arg, span: Option<Span>) {
@@ -244,6 +306,21 @@ fn holds_loading_options(name: &str, value: &str) -> bool {
     adds && value.split_whitespace().any(|word| loads(word) || super::verb::destroys(word))
 }
 
+/// Whether a variable switches off the check of what is downloaded.
+fn leaves_unchecked(name: &str, value: &str) -> bool {
+    let off = matches!(value, "0" | "off" | "false" | "no");
+    let on = !off && !value.is_empty();
+    match name {
+        "GOSUMDB" | "NODE_TLS_REJECT_UNAUTHORIZED" | "PYTHONHTTPSVERIFY" => off,
+        "GOINSECURE" | "GONOSUMCHECK" | "GIT_SSL_NO_VERIFY" | "HEX_UNSAFE_HTTPS" => on,
+        "PIP_TRUSTED_HOST" => on && !value.starts_with("localhost"),
+        _ => {
+            let lower = name.to_ascii_lowercase();
+            off && lower.starts_with("npm_config") && lower.ends_with("strict_ssl")
+        }
+    }
+}
+
 /// Whether code would be downloaded from a place that is not one of the usual ones.
 fn downloads_elsewhere(name: &str, value: &str) -> bool {
     let is_source = has(words::VARIABLES_SOURCES, name)
@@ -251,11 +328,9 @@ fn downloads_elsewhere(name: &str, value: &str) -> bool {
         || names_a_source(name);
     is_source
         && value.split([',', '|', ' ']).any(|part| {
-            // Others may change what comes that way; a place with a certificate is its owner's.
-            let Some(rest) = part.strip_prefix("http://") else { return false };
-            let host = rest.split(['/', ':', '?']).next().unwrap_or(rest);
-            let host = host.rsplit('@').next().unwrap_or(host);
-            !has(words::VARIABLES_REGISTRIES, host) && !host.contains(UNKNOWN)
+            super::foreign::address(part).is_some_and(|host| {
+                !has(words::VARIABLES_REGISTRIES, host) && !host.contains(UNKNOWN)
+            })
         })
 }
 

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use shuck_ast::{CommandSubstitutionSyntax, Span as Place, StmtSeq, Word, WordPart, WordPartNode};
+use shuck_ast::{
+    BourneParameterExpansion as Bourne, CommandSubstitutionSyntax, Span as Place, StmtSeq,
+    SubscriptSelector, VarRef, Word, WordPart, WordPartNode,
+};
 use shuck_parser::parser::Parser;
 
 use super::run::plain_variable;
@@ -196,8 +199,12 @@ impl Walker<'_> {
                     self.quoted_part(src, part, fields);
                 }
             }
+            other if self.is_gap(other, fields) => {}
             other => {
-                let values = self.expansion(src, other, part);
+                let mut values = self.expansion(src, other, part);
+                if values.len() > 1 && is_joined(other) && self.separators().is_empty() {
+                    values = vec![Arg::unknown(taint_of(&values))];
+                }
                 self.unquoted(&values, whole, fields);
             }
         }
@@ -214,16 +221,52 @@ impl Walker<'_> {
                     if let WordPart::Literal(text) = &part.kind {
                         fields.text(text.as_str(src, part.span));
                     } else {
-                        let values = self.expansion(src, &part.kind, part);
-                        join_quoted(&values, fields);
+                        self.quoted_expansion(src, part, fields);
                     }
                 }
             }
-            other => {
-                let values = self.expansion(src, other, part);
-                join_quoted(&values, fields);
-            }
+            _ => self.quoted_expansion(src, part, fields),
         }
+    }
+
+    /// A variable in the middle of an option that the script has not set is most likely empty:
+    /// `--h${nothing}ard`.
+    fn is_gap(&self, kind: &WordPart, fields: &Fields) -> bool {
+        let name = match kind {
+            WordPart::Variable(name) => name.as_str(),
+            WordPart::Parameter(parameter) => match parameter.bourne() {
+                Some(Bourne::Access { reference }) => reference.name.as_str(),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let is_name = name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+        let is_option = fields.current.as_ref().is_some_and(|word| {
+            let letters = word.text.trim_start_matches('-');
+            letters.len() < word.text.len()
+                && !letters.is_empty()
+                && letters.chars().all(|char| char.is_ascii_alphabetic() || char == '-')
+        });
+        is_option
+            && is_name
+            && self.state.values(name).is_none()
+            && !self.environment(name).is_known()
+    }
+
+    fn quoted_expansion(&mut self, src: &str, part: &WordPartNode, fields: &mut Fields) {
+        if self.is_gap(&part.kind, fields) {
+            return;
+        }
+        let outer = std::mem::replace(&mut self.in_quotes, true);
+        let mut values = self.expansion(src, &part.kind, part);
+        self.in_quotes = outer;
+        if values.len() > 1 && is_joined(&part.kind) {
+            let separator = self.separators().chars().next().map(String::from).unwrap_or_default();
+            let texts: Vec<_> = values.iter().map(|value| value.text.as_str()).collect();
+            let joined = Arg { taint: taint_of(&values), ..Arg::literal(texts.join(&separator)) };
+            values = vec![joined];
+        }
+        join_quoted(&values, fields);
     }
 
     fn unquoted(&mut self, values: &[Arg], whole: bool, fields: &mut Fields) {
@@ -240,7 +283,7 @@ impl Walker<'_> {
         }
     }
 
-    fn separators(&self) -> String {
+    pub(super) fn separators(&self) -> String {
         match self.state.values("IFS") {
             Some([one]) => one.first().map(|arg| arg.text.clone()).unwrap_or_default(),
             _ => " \t\n".to_owned(),
@@ -412,6 +455,30 @@ fn without_backticks(raw: &str) -> String {
     text
 }
 
+/// Whether all words become one between double quotes: `"$*"`, `"${list[*]}"`.
+fn is_joined(kind: &WordPart) -> bool {
+    let of = |reference: &VarRef| {
+        reference.name.as_str() == "*"
+            || reference
+                .subscript
+                .as_deref()
+                .is_some_and(|at| matches!(at.selector(), Some(SubscriptSelector::Star)))
+    };
+    match kind {
+        WordPart::Variable(name) => name.as_str() == "*",
+        WordPart::Parameter(parameter) => match parameter.bourne() {
+            Some(
+                Bourne::Access { reference }
+                | Bourne::Operation { reference, .. }
+                | Bourne::Slice { reference, .. }
+                | Bourne::Transformation { reference, .. },
+            ) => of(reference),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn join_quoted(values: &[Arg], fields: &mut Fields) {
     for (at, value) in values.iter().enumerate() {
         if at > 0 {
@@ -525,25 +592,41 @@ fn choices(text: &str) -> Option<(Vec<String>, String)> {
     None
 }
 
-/// `1..3` and `a..e`.
+/// `1..3`, `a..e`, `9..1..2` and `01..10`.
 fn sequence(text: &str) -> Option<Vec<String>> {
-    let mut bounds = text.split("..");
-    let (from, to) = (bounds.next()?, bounds.next()?);
-    if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
-        let count = usize::try_from(from.abs_diff(to)).ok()?;
-        let (low, high) = (from.min(to), from.max(to));
-        return Some(if count > MOST_WORDS {
-            vec![String::new(); MOST_WORDS + 1]
-        } else {
-            (low..=high).map(|number| number.to_string()).collect()
-        });
-    }
+    let bounds: Vec<&str> = text.split("..").collect();
+    let (from, to, step) = match bounds.as_slice() {
+        [from, to] => (*from, *to, 1),
+        [from, to, step] => (*from, *to, step.parse::<i64>().ok()?.unsigned_abs().max(1)),
+        _ => return None,
+    };
     let letter = |text: &str| {
         let mut chars = text.chars();
         chars.next().filter(|_| chars.next().is_none()).filter(char::is_ascii_alphabetic)
     };
-    let (from, to) = (letter(from)?, letter(to)?);
-    Some((from.min(to)..=from.max(to)).map(String::from).collect())
+    if let (Some(from), Some(to)) = (letter(from), letter(to)) {
+        let numbers = steps(i64::from(u32::from(from)), i64::from(u32::from(to)), step)?;
+        let chars = numbers.into_iter().map(|number| u32::try_from(number).ok());
+        return chars.map(|number| char::from_u32(number?).map(String::from)).collect();
+    }
+    let (first, last) = (from.parse::<i64>().ok()?, to.parse::<i64>().ok()?);
+    let is_padded = |text: &str| {
+        let digits = text.trim_start_matches(['-', '+']);
+        digits.len() > 1 && digits.starts_with('0')
+    };
+    let width = if is_padded(from) || is_padded(to) { from.len().max(to.len()) } else { 0 };
+    Some(match steps(first, last, step) {
+        Some(numbers) => numbers.iter().map(|number| format!("{number:0width$}")).collect(),
+        None => vec![String::new(); MOST_WORDS + 1],
+    })
+}
+
+/// Numbers from one to another; nothing when there would be too many.
+fn steps(from: i64, to: i64, step: u64) -> Option<Vec<i64>> {
+    let count = usize::try_from(from.abs_diff(to) / step).ok()?;
+    let stride = i64::try_from(step).ok()?.checked_mul(if from <= to { 1 } else { -1 })?;
+    let number = |at: usize| from.checked_add(stride.checked_mul(i64::try_from(at).ok()?)?);
+    (count <= MOST_WORDS).then(|| (0..=count).map(number).collect::<Option<Vec<_>>>())?
 }
 
 /// Words that carry no doubt about where they come from.
@@ -556,7 +639,8 @@ pub(super) fn taint_of(args: &[Arg]) -> Tags {
 fn single_quoted<'a>(value: &'a str, dollar: bool, part: &WordPartNode, src: &str) -> Cow<'a, str> {
     let raw = part.span.slice(src).strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
     if dollar && raw == Some(value) && value.contains('\\') {
-        return Cow::Owned(output::unescape(value));
+        let text = output::unescape(value, output::Escapes::Quoted);
+        return Cow::Owned(text.unwrap_or_else(|| UNKNOWN.into()));
     }
     Cow::Borrowed(value)
 }
@@ -570,6 +654,10 @@ mod tests {
         assert_eq!(brace_words("{rm,-rf,/}").unwrap(), ["rm", "-rf", "/"]);
         assert_eq!(brace_words("a{b,c{d,e}}f").unwrap(), ["abf", "acdf", "acef"]);
         assert_eq!(brace_words("{1..3}").unwrap(), ["1", "2", "3"]);
+        assert_eq!(brace_words("{3..1}").unwrap(), ["3", "2", "1"]);
+        assert_eq!(brace_words("{1..9..4}").unwrap(), ["1", "5", "9"]);
+        assert_eq!(brace_words("{08..10}").unwrap(), ["08", "09", "10"]);
+        assert_eq!(brace_words("{c..a}").unwrap(), ["c", "b", "a"]);
         assert_eq!(brace_words("{}").unwrap(), ["{}"]);
         assert_eq!(brace_words("'{a,b}'").unwrap(), ["'{a,b}'"]);
         assert_eq!(brace_words("{a,b}{c,d}").unwrap(), ["ac", "ad", "bc", "bd"]);

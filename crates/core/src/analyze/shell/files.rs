@@ -14,6 +14,26 @@ pub(super) struct Carried {
     kind: FactKind,
 }
 
+/// The lines that a patch adds to each file, as far as a file is named.
+fn patched(patch: &str, folder: Option<&str>) -> Vec<Carried> {
+    let mut found: Vec<Carried> = Vec::new();
+    for line in patch.lines() {
+        if let Some(name) = line.strip_prefix("+++ ") {
+            let name = name.split('\t').next().unwrap_or_default().trim();
+            let name = name.strip_prefix("b/").unwrap_or(name);
+            let below = folder.map_or_else(String::new, |folder| format!("{folder}/"));
+            let content = Stream::known(String::new(), Tags::NONE);
+            found.push(Carried { to: Arg::literal(below + name), content, kind: FactKind::Append });
+        } else if let Some(added) = line.strip_prefix('+')
+            && let Some(text) = found.last_mut().and_then(|file| file.content.text.as_mut())
+        {
+            text.push_str(added);
+            text.push('\n');
+        }
+    }
+    found
+}
+
 impl Walker<'_> {
     /// Where relative paths start now.
     pub(super) fn cwd(&self) -> Option<&str> {
@@ -45,7 +65,8 @@ impl Walker<'_> {
         self.state.set("PWD", vec![target]);
     }
 
-    fn key(&self, path: &str) -> String {
+    /// A path as files are remembered by.
+    pub(super) fn key(&self, path: &str) -> String {
         place::absolute(path, &self.scene_now())
     }
 
@@ -89,6 +110,13 @@ impl Walker<'_> {
                     |file: &&Arg| Carried { to: (*file).clone(), content: stdin.clone(), kind };
                 return operands.iter().map(to).collect();
             }
+            "patch" | "git" if name == "patch" || args.operand(0) == Some("apply") => {
+                let file = args.value(&["-i", "--input"]);
+                let text =
+                    file.map_or_else(|| stdin.text.clone(), |file| self.content_of(&file).text);
+                let folder = args.value(&["-d", "--directory"]).map(|folder| folder.text);
+                return patched(&text.unwrap_or_default(), folder.as_deref());
+            }
             "dd" | "dcfldd" => {
                 let Some(to) = args.value(&["of="]) else { return Vec::new() };
                 let from = args.value(&["if="]);
@@ -115,7 +143,11 @@ impl Walker<'_> {
             } else {
                 target.clone()
             };
-            Carried { to, content: self.content_of(source), kind: FactKind::Write }
+            let content = match source.text.as_str() {
+                "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => stdin.clone(),
+                _ => self.content_of(source),
+            };
+            Carried { to, content, kind: FactKind::Write }
         };
         sources.iter().map(carry).collect()
     }

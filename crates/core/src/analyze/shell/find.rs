@@ -135,6 +135,9 @@ impl Walker<'_> {
                 }
                 "-fprint" | "-fprintf" | "-fls" | "-fprint0" => {
                     if let Some(file) = tail.first() {
+                        if place::is_source(place::base_name(&file.text)) {
+                            self.lost(file, None);
+                        }
                         self.note_path(FactKind::Write, file, Tags::of(&[Tag::Created]));
                     }
                 }
@@ -202,23 +205,6 @@ impl Walker<'_> {
         self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
     }
 
-    /// `grep -r password /`.
-    pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        const WORDS: &[&str] =
-            &["password", "passwd", "secret", "api_key", "apikey", "private key", "aws_access"];
-        let Some((pattern, roots)) = args.operands().split_first() else { return };
-        let is_plain = |char: &char| char.is_ascii_alphanumeric() || " _".contains(*char);
-        let wanted: String = pattern.text.to_ascii_lowercase().chars().filter(is_plain).collect();
-        if !WORDS.iter().any(|word| wanted.contains(word)) {
-            return;
-        }
-        let scene = self.scene_now();
-        let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot]);
-        if roots.iter().any(|root| place::locate(&root.text, &scene).any(wide)) {
-            self.note(Fact::new(FactKind::SecretSearch, pattern.text.clone()).at(span));
-        }
-    }
-
     /// `fd PATTERN -x cmd`.
     pub(super) fn fd(&mut self, args: &Arguments<'_>, _span: Option<Span>) -> Option<Stream> {
         let words = args.words();
@@ -284,9 +270,9 @@ fn narrowed(tests: &[Arg]) -> Vec<bool> {
 fn found_below(root: &Arg, filtered: bool) -> Arg {
     if filtered {
         let text = format!("{}/{UNKNOWN}", root.text.trim_end_matches('/'));
-        Arg { glob: true, ..root.saying(text) }
+        Arg { glob: true, taint: root.taint.with(Tag::Many), ..root.saying(text) }
     } else {
-        Arg { glob: true, ..root.clone() }
+        Arg { glob: true, taint: root.taint.with(Tag::Many), ..root.clone() }
     }
 }
 

@@ -11,8 +11,8 @@ use super::catalogue::{self, Code};
 use super::value::{Arg, Stream};
 use super::work::most_steps;
 use crate::action::Language;
-use crate::analyze::code;
 use crate::analyze::shell::state::SharedState;
+use crate::analyze::{Analysis, code};
 use crate::fact::{Fact, FactKind};
 use crate::rule;
 use crate::verdict::Span;
@@ -282,6 +282,18 @@ impl Walker<'_> {
     /// Whether a command line would be blocked for good.
     fn is_catastrophic(&mut self, line: &str) -> bool {
         self.floor_reads += 1;
+        let Analysis { commands, facts, .. } = self.read_apart(line);
+        rule::has_block(&commands, &facts)
+    }
+
+    /// Whether a command line that is understood would be asked about or blocked.
+    pub(super) fn would_ask(&mut self, line: &str) -> bool {
+        let Analysis { commands, facts, .. } = self.read_apart(line);
+        rule::would_ask(&commands, &facts)
+    }
+
+    /// Follows a command line without keeping what it finds.
+    fn read_apart(&mut self, line: &str) -> Analysis {
         let mut reader = Walker::new(self.scene_now().deeper());
         reader.fuel = MOST_COMMANDS;
         reader.depth = self.depth;
@@ -289,7 +301,7 @@ impl Walker<'_> {
         reader.state = SharedState::clone(&self.state);
         reader.most_steps = self.state.work().steps().saturating_add(most_steps(MOST_COMMANDS));
         reader.script(line, None, Stream::empty());
-        rule::has_block(&reader.analysis.commands, &reader.analysis.facts)
+        reader.analysis
     }
 }
 

@@ -7,6 +7,7 @@ use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
+use crate::words::{self, has};
 
 /// The name of our own program.
 pub(super) const OWN: &str = "countersign";
@@ -26,6 +27,44 @@ const ARCHIVERS: &[&str] = &[
     "tar", "gtar", "bsdtar", "zip", "7z", "7za", "rsync", "rclone", "restic", "borg", "scp",
     "cpio", "ditto",
 ];
+
+/// Whether a package is put in the place of the one that is installed: another version, by force.
+fn replaces(name: &str, args: &Arguments<'_>) -> bool {
+    let installs = args.operands().iter().take(2).any(|word| {
+        matches!(
+            word.text.as_str(),
+            "install"
+                | "i"
+                | "add"
+                | "reinstall"
+                | "downgrade"
+                | "switch"
+                | "pin"
+                | "hold"
+                | "link"
+                | "unlink"
+        )
+    });
+    let version = |word: &Arg| {
+        let text = word.text.as_str();
+        text.contains(OWN) && text.contains(['@', '=']) && !text.starts_with('-')
+    };
+    let other = args.has_any(&[
+        "--version",
+        "--vers",
+        "--force",
+        "-f",
+        "--git",
+        "--path",
+        "--branch",
+        "--rev",
+        "--allow-downgrades",
+    ]) || args.operands().iter().any(|word| version(word))
+        || args.operands().iter().any(|word| {
+            matches!(word.text.as_str(), "downgrade" | "switch" | "unlink" | "hold" | "pin")
+        });
+    name != "git" && installs && other
+}
 
 /// Where a shell says a program is: for our own a path that shows what it is.
 pub(super) fn where_it_is(name: &str) -> String {
@@ -80,7 +119,12 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         let told = ["--help", "--version", "-V"];
-        if args.words().iter().any(|word| told.contains(&word.text.as_str())) {
+        // `install x --version 1.0` asks for no version: there it is the last word, or the only one.
+        let asks = |(at, word): (usize, &Arg)| {
+            let last = at + 1 == args.words().len() || at == 0 || word.text == "--help";
+            told.contains(&word.text.as_str()) && last
+        };
+        if args.words().iter().enumerate().any(asks) {
             return;
         }
         if name == OWN {
@@ -89,9 +133,41 @@ impl Walker<'_> {
         if let Some(ends) = program.and_then(|program| program.ends.as_ref()) {
             self.ends_processes(name, ends, args, span);
         }
+        if name == "kill"
+            && args.words().iter().any(|word| word.variable.as_deref() == Some("PPID"))
+        {
+            let guard = Tags::of(&[Tag::Guard]);
+            self.note(Fact::new(FactKind::Kill, "the host of this shell").tagged(guard).at(span));
+        }
         self.host(name, args, span);
+        self.answers(name, args, span);
         self.own_data(name, args, span);
         self.own_package(name, args, span);
+    }
+
+    /// Keys sent to another terminal that can only be an answer: `tmux send-keys -t x y Enter`.
+    pub(super) fn answers(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        const ENDS: &[&str] = &["Enter", "C-m", "C-j", "Return", "KPEnter"];
+        const YES: &[&str] =
+            &["y", "Y", "yes", "Yes", "1", "2", "3", "a", "A", "ok", "allow", "approve"];
+        let operands: Vec<&str> = args.operands().iter().map(|word| word.text.as_str()).collect();
+        let typed = match (name, operands.as_slice()) {
+            ("tmux", ["send-keys" | "send", ..]) => {
+                let target = args.value(&["-t"]).map(|target| target.text).unwrap_or_default();
+                let keys = operands.iter().skip(1).filter(|key| **key != target);
+                keys.filter(|key| !ENDS.contains(*key)).copied().collect::<Vec<_>>().join(" ")
+            }
+            ("screen", _) => {
+                let mut words = args.words().iter().skip_while(|word| word.text != "stuff").skip(1);
+                let text = words.next().map_or("", |word| word.text.as_str());
+                text.replace("\\n", "").replace("\\r", "").replace("^M", "")
+            }
+            ("zellij", ["action", "write-chars", keys, ..]) => (*keys).to_owned(),
+            _ => return,
+        };
+        if YES.contains(&typed.trim()) {
+            self.note(Fact::new(FactKind::Answer, format!("{name}: {}", typed.trim())).at(span));
+        }
     }
 
     /// Our package uninstalled, our processes handed to a program, or a request to our server that
@@ -99,34 +175,55 @@ impl Walker<'_> {
     fn own_package(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const REMOVES: &[&str] =
             &["uninstall", "remove", "erase", "purge", "deinstall", "rm", "delete"];
-        const DECIDES: &[&str] =
-            &["/api/approvals", "/api/halt", "/api/settings", "/api/keys", "/api/devices"];
+        const DECIDES: &[&str] = &[
+            "/api/approvals",
+            "/api/halt",
+            "/api/settings",
+            "/api/keys",
+            "/api/devices",
+            "/api/sessions",
+            "/approvals/",
+            "/approve",
+        ];
         if MENTIONS.contains(&name) || name == OWN {
             return;
         }
         let words = || args.words().iter().map(|word| word.text.as_str());
-        let ours =
-            words().any(|word| word == OWN || word.rsplit(['.', '/', '@']).next() == Some(OWN));
+        let ours = words().any(|word| {
+            let package = word.split(['@', '=']).next().unwrap_or(word);
+            package.rsplit('/').next() == Some(OWN)
+                || word.rsplit(['.', '/', '@']).next() == Some(OWN)
+        });
         let removes = words().any(|word| {
             word.trim_start_matches('-').split('-').any(|part| REMOVES.contains(&part))
         });
         let local = |word: &str| {
             ["://127.", "://localhost", "://[::1]", "://0.0.0.0"].iter().any(|at| word.contains(at))
+                || ["localhost:", "127.0.0.1:", "[::1]:", ":"].iter().any(|at| word.starts_with(at))
         };
         let decides = words()
             .any(|word| local(word) && DECIDES.iter().any(|path| word.contains(path)))
-            && args.has_any(&[
-                "-X",
-                "--request",
-                "-d",
-                "--data",
-                "--json",
-                "--post-data",
-                "--method",
-            ]);
+            && (args
+                .operand(0)
+                .is_some_and(|verb| matches!(verb, "POST" | "PUT" | "PATCH" | "DELETE"))
+                || words().any(|word| word.contains("/approve") || word.contains(".post("))
+                || args.has_any(&[
+                    "-X",
+                    "--request",
+                    "-d",
+                    "--data",
+                    "--json",
+                    "--post-data",
+                    "--method",
+                ]));
         let traces = matches!(name, "strace" | "ltrace" | "gdb" | "renice" | "gcore" | "reptyr")
             && args.words().iter().any(|word| word.taint.has(Tag::Guard));
-        if (ours && removes) || decides || traces {
+        let presses = has(words::SETTINGS_INJECTORS, name)
+            && words().any(|word| {
+                let lower = word.to_ascii_lowercase();
+                lower.contains(OWN) || (name.ends_with("dotool") && lower == "approve")
+            });
+        if (ours && (removes || replaces(name, args))) || decides || traces || presses {
             let subject = format!("{name} {}", words().take(3).collect::<Vec<_>>().join(" "));
             self.note(Fact::new(FactKind::GuardCommand, subject).at(span));
         }
@@ -167,10 +264,18 @@ impl Walker<'_> {
             return;
         }
         for word in args.words() {
+            let in_code = word.text.contains(' ') || word.text.contains('(');
+            if in_code && word.text.contains(OWN) && word.text.contains(".sock") {
+                self.note(Fact::new(FactKind::GuardCommand, SOCKET).at(span));
+            }
             // `UNIX-CONNECT:server.sock`, `--unix-socket=server.sock`, `@server.key`
             for part in word.text.split([':', '=', ',', '@']) {
                 let tags = self.own_tags(word, part);
-                if tags.has(Tag::OwnData) && part.rsplit('.').next() == Some("sock") {
+                let is_socket = matches!(part.rsplit('.').next(), Some("sock" | "socket"));
+                let ours = part.split('/').any(|piece| piece.contains(OWN));
+                if is_socket && ours && !tags.has(Tag::Workspace) {
+                    self.note(Fact::new(FactKind::GuardCommand, SOCKET).at(span));
+                } else if tags.has(Tag::OwnData) && part.rsplit('.').next() == Some("sock") {
                     let fact = Fact::new(FactKind::GuardCommand, SOCKET).at(span);
                     self.note(fact);
                 } else if tags.has(Tag::OwnData) {

@@ -10,6 +10,7 @@ use crate::fact::{Fact, FactKind, Tag};
 use crate::guarded::{self, Host};
 use crate::place;
 use crate::verdict::Span;
+use crate::words::{self, has};
 
 /// Settings that decide which hooks run and what is asked.
 const DECIDING: &[&str] = &[
@@ -21,12 +22,15 @@ const DECIDING: &[&str] = &[
     "mcpServers",
     "enabledPlugins",
     "hooksConfig",
+    "allowedTools",
 ];
 
 impl Walker<'_> {
     /// Notes that a host would be started without its guard.
     pub(super) fn host(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        self.unasked_by_form(name, args, span);
         let Some(host) = guarded::host(name) else { return };
+        self.host_settings(name, args, span);
         let tell = |walker: &mut Self, kind, what: &str| {
             walker.note(Fact::new(kind, format!("{name} {what}")).at(span));
         };
@@ -47,6 +51,134 @@ impl Walker<'_> {
         }
         if self.tags.has(Tag::Elevated) {
             tell(self, FactKind::HostElsewhere, "as another user");
+        }
+    }
+
+    /// `--yes-always`, `--trust-all-tools`: by the form of an option, for every agent.
+    fn unasked_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        let is_agent =
+            |name: &str| guarded::host(name).is_some() || has(words::SETTINGS_AGENTS, name);
+        let inside =
+            args.operands().iter().take(2).any(|word| {
+                matches!(name, "gh" | "acli" | "code" | "cursor") && is_agent(&word.text)
+            });
+        if !is_agent(name) && !inside {
+            return;
+        }
+        self.mode_by_form(name, args, span);
+        self.variables_by_form(name, span);
+        let option = args.options().find(|word| {
+            let Some(option) = word.text.strip_prefix("--") else { return false };
+            let (option, value) = option.split_once('=').unwrap_or((option, "true"));
+            let option = option.replace('_', "-");
+            let says = |part: &str| {
+                option == part
+                    || option.strip_prefix(part).is_some_and(|rest| rest.starts_with('-'))
+                    || option.strip_suffix(part).is_some_and(|rest| rest.ends_with('-'))
+            };
+            !option.starts_with("no-auto")
+                && !matches!(value, "false" | "0" | "no")
+                && words::SETTINGS_UNASKED.iter().any(|part| says(part))
+        });
+        let option = option.or_else(|| tools_let_through(args)).or_else(|| {
+            let yes = |word: &&Arg| {
+                let text = word.text.as_str();
+                matches!(text, "--yes" | "-y" | "-Y" | "--auto" | "--auto-exec" | "--dangerous")
+            };
+            args.options().find(yes).filter(|_| guarded::host(name).is_none())
+        });
+        let prefix = format!("{}_", name.to_ascii_uppercase().replace('-', "_"));
+        let by_variable = self.environment.iter().any(|(variable, value)| {
+            let value = value.as_ref().map_or("", |value| value.text.as_str());
+            variable.starts_with(&prefix)
+                && guarded::host(name).is_none()
+                && matches!(value, "auto" | "yolo" | "always" | "true" | "1" | "yes")
+        });
+        if by_variable {
+            self.note(Fact::new(FactKind::HostUnasked, format!("{name} by a variable")).at(span));
+        }
+        if let Some(option) = option {
+            let subject = format!("{name} {}", option.text);
+            self.note(Fact::new(FactKind::HostUnasked, subject).at(span));
+        }
+    }
+
+    /// `--permission-mode dontAsk`: any mode but those that ask or only plan.
+    fn mode_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        const ASKS: &[&str] =
+            &["default", "plan", "ask", "manual", "on-request", "untrusted", "prompt", "read-only"];
+        let modes = args.values(&["--permission-mode", "--approval-mode", "--ask-for-approval"]);
+        let mode = modes.iter().find(|mode| !ASKS.contains(&mode.text.as_str()));
+        if let Some(mode) = mode.filter(|mode| mode.text != "acceptEdits" && mode.is_known()) {
+            let subject = format!("{name} {}", place::shown(&mode.text));
+            self.note(Fact::new(FactKind::HostUnasked, subject).at(span));
+        }
+        let servers = args.value(&["--mcp-config", "--mcp-servers"]);
+        if servers.is_some() || args.has("--strict-mcp-config") {
+            let subject = format!("{name} with other servers");
+            self.note(Fact::new(FactKind::HostElsewhere, subject).at(span));
+        }
+    }
+
+    /// `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`: variables that switch something off by their names.
+    fn variables_by_form(&mut self, name: &str, span: Option<Span>) {
+        let found = self.environment.iter().find_map(|(variable, value)| {
+            let value = value.as_ref().map_or("", |value| value.text.as_str());
+            let says = |word: &str| variable.split('_').any(|part| part == word);
+            let set = !matches!(value, "" | "0" | "false" | "no");
+            let off = (says("DISABLE") || says("SKIP") || says("NO") || says("BYPASS"))
+                && ["HOOKS", "HOOK", "PERMISSIONS", "SANDBOX", "APPROVAL", "GUARD"]
+                    .iter()
+                    .any(|what| says(what));
+            let elsewhere = variable.ends_with("_BASE_URL") && !super::upload::is_loopback(value);
+            match (set && off, set && elsewhere) {
+                (true, _) => Some((FactKind::HostUnasked, variable.clone())),
+                (_, true) => Some((FactKind::HostElsewhere, variable.clone())),
+                _ => None,
+            }
+        });
+        if let Some((kind, variable)) = found {
+            self.note(Fact::new(kind, format!("{name} with {variable}")).at(span));
+        }
+    }
+
+    /// `claude config set hooks …`, `claude mcp add …`: what a host does from now on.
+    fn host_settings(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
+        let operands: Vec<&str> = args.operands().iter().map(|word| word.text.as_str()).collect();
+        let changes = |verb: &str| {
+            let verb = verb.split('-').next().unwrap_or(verb);
+            matches!(
+                verb,
+                "set"
+                    | "add"
+                    | "remove"
+                    | "unset"
+                    | "edit"
+                    | "reset"
+                    | "import"
+                    | "enable"
+                    | "disable"
+                    | "install"
+            )
+        };
+        let decides = |key: &&&str| DECIDING.contains(&key.split(['.', '=']).next().unwrap_or(key));
+        let found = match operands.as_slice() {
+            ["config" | "settings", verb, rest @ ..] if changes(verb) => {
+                rest.iter().find(decides).map(|key| format!("{verb} {key}"))
+            }
+            [
+                "plugin" | "plugins" | "extensions" | "extension",
+                verb @ ("install" | "add" | "link"),
+                ..,
+            ] => Some(format!("{verb} of an extension")),
+            ["hooks" | "permissions", verb, ..] if changes(verb) => Some((*verb).to_owned()),
+            ["mcp" | "mcp-server", verb, ..] if changes(verb) && *verb != "remove" => {
+                Some(format!("mcp {verb}"))
+            }
+            _ => args.has("--add-mcp").then(|| "--add-mcp".to_owned()),
+        };
+        if let Some(what) = found {
+            self.note(Fact::new(FactKind::HostElsewhere, format!("{name} {what}")).at(span));
         }
     }
 
@@ -122,6 +254,30 @@ impl Walker<'_> {
         };
         place::absolute(folder, &scene) == place::normalize(&usual)
     }
+}
+
+/// `--allowedTools 'Bash(*)'`: every command, by name.
+fn tools_let_through<'a>(args: &Arguments<'a>) -> Option<&'a Arg> {
+    args.options().find(|word| {
+        let (option, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let option: String = option.chars().filter(char::is_ascii_alphabetic).collect::<String>();
+        let allows = matches!(
+            option.to_ascii_lowercase().as_str(),
+            "allowedtools" | "allowtool" | "allowtools"
+        );
+        let values = args.values(&[word.text.as_str()]);
+        let given = values.iter().map(|value| value.text.as_str()).chain([value]);
+        let every = |value: &str| {
+            value.split([',', ' ']).any(|tool| {
+                let lower = tool.to_ascii_lowercase();
+                matches!(
+                    lower.as_str(),
+                    "bash" | "shell" | "*" | "bash(*)" | "shell(*)" | "bash(*:*)"
+                )
+            })
+        };
+        allows && given.into_iter().any(every)
+    })
 }
 
 /// What a script has made of a variable.

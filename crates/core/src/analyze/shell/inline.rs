@@ -12,6 +12,7 @@ use crate::verdict::Span;
 const VERBS: &[(&str, &str, Code)] = &[
     ("deno", "eval", Code::Javascript),
     ("bun", "eval", Code::Javascript),
+    ("bun", "exec", Code::Shell),
     ("crystal", "eval", Code::Other),
     ("nim", "eval", Code::Other),
     ("zig", "eval", Code::Other),
@@ -22,6 +23,8 @@ const VERBS: &[(&str, &str, Code)] = &[
     ("wp", "eval", Code::Other),
     ("drush", "php:eval", Code::Other),
     ("drush", "ev", Code::Other),
+    ("drush", "eval", Code::Other),
+    ("drush", "php-eval", Code::Other),
 ];
 
 /// Programs that take commands of their own in words that start with a plus.
@@ -33,7 +36,7 @@ const LOADS: &[(&str, &[&str])] = &[
     ("vim", &["-S", "-s", "-u"]),
     ("vi", &["-S", "-s", "-u"]),
     ("nvim", &["-S", "-s", "-u", "-l"]),
-    ("ex", &["-S", "-s", "-u"]),
+    ("ex", &["-S", "-u"]),
     ("emacs", &["-l", "--load", "--script", "-x"]),
     ("gdb", &["-x", "-ix", "--command"]),
     ("lldb", &["-s", "--source", "-S"]),
@@ -71,6 +74,14 @@ impl Walker<'_> {
             }
         }
         let verb = args.operand(0)?;
+        // `deno run -`: the source comes from standard input.
+        let reads_input = args
+            .operands()
+            .get(1)
+            .is_some_and(|file| matches!(file.text.as_str(), "-" | "/dev/stdin"));
+        if matches!(name, "deno" | "bun") && verb == "run" && reads_input && !stdin.from_caller {
+            return Some(self.run_text(Code::Javascript, stdin, span, &Stream::empty()));
+        }
         if name == "go" && verb == "run" {
             self.run_files(args);
         }

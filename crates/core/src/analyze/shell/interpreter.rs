@@ -83,7 +83,10 @@ impl Walker<'_> {
         let mut operands = args.operands().iter().filter(|word| !is_option(word));
         let file = operands.next().filter(|file| file.text != "-" && runs.file);
         match file {
-            Some(file) => self.run_file(name, runs.language, file, args, stdin),
+            Some(file) => {
+                self.hidden_script(file);
+                self.run_file(name, runs.language, file, args, stdin)
+            }
             None if runs.stdin
                 && stdin.from_caller
                 && let Some(opened) = self.state.descriptors.get(&0).cloned() =>
@@ -240,6 +243,12 @@ impl Walker<'_> {
             return Stream::unknown(content.taint);
         }
         let text = content.text.clone().unwrap_or_default();
+        if let Some(call) = super::query::destroying_call(&text).filter(|_| language != Code::Shell)
+        {
+            self.note(Fact::new(FactKind::DestructiveVerb, call).at(span));
+        }
+        // Statements that another statement prints are code that nobody has read.
+        let generates = language == Code::Sql && super::query::generates(&text);
         let language = match language {
             Code::Shell => return self.child_script(&text, span, stdin.clone()),
             Code::Python => Language::Python,
@@ -261,8 +270,9 @@ impl Walker<'_> {
         };
         let scene = self.scene_now().deeper();
         let found = analyze::code::analyze(language, &text, None, &scene);
-        self.merge(found, span);
-        Stream::unknown(stdin.taint.and(content.taint))
+        self.found_in_source(&text, found, span);
+        let taint = stdin.taint.and(content.taint);
+        Stream::unknown(if generates { taint.with(Tag::Decoded) } else { taint })
     }
 
     /// Takes over what another analyzer found in a text inside this one.
@@ -390,7 +400,10 @@ fn first_string(text: &str) -> Option<String> {
                 out.push(char);
                 out.extend(chars.next());
             }
-            char if char == open => return Some(super::output::unescape(&out)),
+            char if char == open => {
+                let text = super::output::unescape(&out, super::output::Escapes::Quoted);
+                return Some(text.unwrap_or_else(|| UNKNOWN.into()));
+            }
             char => out.push(char),
         }
     }

@@ -86,7 +86,11 @@ impl Walker<'_> {
                 }
                 self.remote_script(name, args, span);
             }
-            "ruby" | "perl" => {
+            "ruby" | "perl" | "irb" | "lua" | "luajit" | "rake" | "erb" | "php" | "jruby" => {
+                self.libraries_from_temp(args, span);
+                if !matches!(name, "ruby" | "perl") {
+                    return;
+                }
                 self.command_library(args);
                 for option in
                     args.values(&["-r"]).iter().filter(|option| option.text.starts_with('/'))
@@ -94,8 +98,15 @@ impl Walker<'_> {
                     self.loaded(name, option, span);
                 }
             }
-            "cmake" => self.cmake_tool(args),
-            "make" | "gmake" | "bmake" => self.makefile(args, stdin, span),
+            "cmake" => {
+                self.cmake_tool(args);
+                self.installed_into_system(args);
+            }
+            "make" | "gmake" | "bmake" => {
+                self.makefile(args, stdin, span);
+                self.installed_into_system(args);
+            }
+            "ninja" | "meson" => self.installed_into_system(args),
             "java" => self.remote_script(name, args, span),
             _ => {}
         }
@@ -158,6 +169,43 @@ impl Walker<'_> {
             words.insert(1, option);
         }
         self.run(words, Stream::caller());
+    }
+
+    /// `perl -I/tmp -MX`, `ruby -r/tmp/x`, `php -d auto_prepend_file=/tmp/x.php`: code from where
+    /// anybody may have put it.
+    fn libraries_from_temp(&mut self, args: &Arguments<'_>, span: Option<Span>) {
+        const LETTERS: &[&str] = &["-I", "-M", "-m", "-r", "-l", "-C", "-S"];
+        const SETTINGS: &[&str] = &[
+            "auto_prepend_file",
+            "auto_append_file",
+            "extension",
+            "zend_extension",
+            "include_path",
+            "extension_dir",
+            "ffi.preload",
+            "opcache.preload",
+        ];
+        let mut before = "";
+        for word in args.words() {
+            let text = word.text.as_str();
+            let option = std::mem::replace(&mut before, text);
+            if !text.starts_with('-') && !option.starts_with('-') {
+                break;
+            }
+            let value = match text.get(..2).filter(|start| LETTERS.contains(start)) {
+                Some(_) => text.get(2..).unwrap_or_default(),
+                None if LETTERS.contains(&option) => text,
+                None => match text.strip_prefix("-d").unwrap_or(text).trim().split_once('=') {
+                    Some((key, value)) if SETTINGS.contains(&key) => value,
+                    _ => continue,
+                },
+            };
+            let path = value.strip_prefix("lib=").unwrap_or(value);
+            let tags = place::locate(path, &self.scene_now());
+            if path.starts_with('/') && tags.has(Tag::Temp) && !self.made_here(path) {
+                self.note(Fact::new(FactKind::TempProgram, path).at(word.span.or(span)));
+            }
+        }
     }
 
     /// A module that is loaded first: `data:` holds its text, another address is remote.
@@ -251,7 +299,41 @@ impl Walker<'_> {
                 self.note(fact.at(word.span.or(span)));
             }
             self.loads_from_temp(previous, word);
+            self.loads_folder(previous, word);
             previous = &word.text;
+        }
+    }
+
+    /// `--plugin-dir DIR`, `--module-path=DIR`: a folder of code that is neither the system's nor the
+    /// project's.
+    fn loads_folder(&mut self, previous: &str, word: &Arg) {
+        const CODE: &[&str] = &[
+            "plugin",
+            "plugins",
+            "module",
+            "modules",
+            "extension",
+            "extensions",
+            "library",
+            "libraries",
+            "provider",
+            "engine",
+        ];
+        const FOLDERS: &[&str] = &["dir", "dirs", "path", "paths", "folder", "directory", "load"];
+        let (option, value) = match word.text.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => (option, value),
+            _ => (previous, word.text.as_str()),
+        };
+        if !option.starts_with('-') {
+            return;
+        }
+        let holds = |names: &[&str]| option.split(['-', '_']).any(|part| names.contains(&part));
+        if !holds(CODE) || !holds(FOLDERS) {
+            return;
+        }
+        let tags = place::locate(value, &self.scene_now());
+        if tags.has(Tag::Temp) && !self.made_here(value) {
+            self.note(Fact::new(FactKind::TempProgram, value).at(word.span));
         }
     }
 
@@ -283,14 +365,19 @@ impl Walker<'_> {
 
     fn loads_from_temp(&mut self, previous: &str, word: &Arg) {
         let Some((before, path)) =
-            word.text.find("/tmp/").and_then(|at| word.text.split_at_checked(at))
+            word.text.find("/tmp").and_then(|at| word.text.split_at_checked(at))
         else {
             return;
         };
+        if !path.strip_prefix("/tmp").is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return;
+        }
         let option = before.trim_end_matches(['=', ':', '"', '\'', ',']);
-        let loads = LOADS
-            .iter()
-            .any(|load| option.ends_with(load) || (option.is_empty() && previous == *load));
+        // A list of words: `-DCMAKE_C_COMPILER_LAUNCHER=sh;/tmp/x`.
+        let option = option.split_once('=').map_or(option, |(option, _)| option);
+        let loads = LOADS.iter().any(|load| {
+            option.ends_with(load) || (option.is_empty() && previous == *load && previous != "-B")
+        });
         let is_code =
             CODE.iter().any(|ending| path.trim_end_matches(['"', '\'']).ends_with(ending));
         let named = word.text.starts_with('-') || previous.starts_with('-') || before.contains('=');

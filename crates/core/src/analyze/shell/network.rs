@@ -67,6 +67,15 @@ impl Walker<'_> {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
             self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
         }
+        for order in args.values(&["-Q", "--quote"]) {
+            let verb = order.text.trim_start_matches(['-', '+']).to_ascii_lowercase();
+            if ["dele ", "rmd ", "rm ", "rmdir ", "rename ", "rnfr "]
+                .iter()
+                .any(|v| verb.starts_with(v))
+            {
+                self.note(Fact::new(FactKind::RemoteDelete, order.text.clone()).at(span));
+            }
+        }
         self.told_by_http(args, span);
         for word in args.words() {
             if is_metadata(&word.text) {
@@ -86,6 +95,17 @@ impl Walker<'_> {
         stdin: &Stream,
         span: Option<Span>,
     ) {
+        let here = super::upload::reaches_only_here(args);
+        let outer = self.tags;
+        if here {
+            // What stays on this machine has not left it.
+            self.tags = outer.with(Tag::Loopback);
+        }
+        self.sent_files(name, args, stdin, span);
+        self.tags = outer;
+    }
+
+    fn sent_files(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         // Of wget, `-T` is a time.
         let uploads: &[&str] = match name {
             "wget" | "wget2" => &["--post-file", "--body-file"],
@@ -152,6 +172,7 @@ impl Walker<'_> {
             "wget" => args.value(&["-O", "--output-document"]),
             _ => args.value(&["-o", "--output"]),
         };
+        let output = output.map(|file| in_folder(name, file, args));
         match output {
             Some(file) if file.text == "-" || file.text == "/dev/stdout" => {
                 Stream::unknown(fetched)
@@ -225,9 +246,13 @@ impl Walker<'_> {
             (_, operands) => operands,
         };
         let Some((target, sources)) = operands.split_last() else { return };
+        self.copies_protected(sources, target);
         if place::is_remote(&target.text) {
+            // A machine without a name is nobody's that one knows.
+            let nameless = super::upload::is_public_number(&target.text);
+            let tags = if nameless { Tags::of(&[Tag::Local]) } else { Tags::NONE };
             for source in sources.iter().filter(|source| !place::is_remote(&source.text)) {
-                self.note_path(FactKind::Send, source, Tags::NONE);
+                self.note_path(FactKind::Send, source, tags);
             }
         } else if !target.text.is_empty()
             && sources.iter().any(|source| place::is_remote(&source.text))
@@ -260,6 +285,54 @@ impl Walker<'_> {
                 }
             }
         }
+    }
+}
+
+impl Walker<'_> {
+    /// `scp host:.ssh/id_rsa .`, `scp x host:/etc/cron.d/`: protected files on another machine.
+    fn copies_protected(&mut self, sources: &[&Arg], target: &Arg) {
+        let path_of = |word: &Arg| {
+            let path = word.text.split_once(':').map(|(_, path)| path.trim_start_matches(':'))?;
+            let absolute = path.starts_with(['/', '~']);
+            Some(if absolute { path.to_owned() } else { format!("~/{path}") })
+        };
+        let remote = |word: &&&Arg| place::is_remote(&word.text);
+        for source in sources.iter().filter(remote) {
+            let Some(path) = path_of(source) else { continue };
+            let tags = place::locate(&path, &self.scene_now());
+            if tags.any(Tags::of(&[Tag::Secret, Tag::Blocked, Tag::History])) {
+                let tags = Tags::of(&[Tag::Secret, Tag::Elsewhere]);
+                let fact = Fact::new(FactKind::Read, place::shown(&source.text)).tagged(tags);
+                self.note(fact.at(source.span));
+            }
+        }
+        let into = path_of(target).filter(|_| place::is_remote(&target.text));
+        if let Some(path) = into {
+            let tags = place::locate(&path, &self.scene_now());
+            let system = place::locate(&format!("{path}/x"), &self.scene_now());
+            let runs = Tags::of(&[Tag::SignIn, Tag::Startup, Tag::Accounts, Tag::Blocked]);
+            let absolute = path.starts_with('/') || path.contains("/.ssh");
+            if absolute && (tags.any(runs) || system.any(runs)) {
+                let tags = Tags::of(&[Tag::System, Tag::Elsewhere]);
+                let fact = Fact::new(FactKind::Write, place::shown(&target.text)).tagged(tags);
+                self.note(fact.at(target.span));
+            }
+        }
+    }
+}
+
+/// The file that a download lands in: `aria2c -d FOLDER -o NAME`, `curl --output-dir FOLDER -o NAME`.
+fn in_folder(name: &str, file: Arg, args: &Arguments<'_>) -> Arg {
+    let folder = match name {
+        "aria2c" => args.value(&["-d", "--dir"]),
+        "curl" => args.value(&["--output-dir"]),
+        _ => None,
+    };
+    match folder {
+        Some(folder) if !file.text.starts_with('/') && file.text != "-" => {
+            file.saying(format!("{}/{}", folder.text.trim_end_matches('/'), file.text))
+        }
+        _ => file,
     }
 }
 
@@ -332,7 +405,7 @@ impl Walker<'_> {
         let is_address = |text: &str| {
             text.contains("://")
                 && !text.starts_with("file://")
-                && !text.starts_with("http://localhost")
+                && !super::upload::is_loopback(text)
         };
         let Some((last, before)) = args.operands().split_last() else { return };
         if !is_address(&last.text) {
@@ -390,7 +463,10 @@ impl Walker<'_> {
         let named = ["httpd", "http-server", "webfsd", "miniserve", "dufs", "ftpd", "file-server"];
         let first = args.operand(0).unwrap_or_default();
         let is_server = named.iter().any(|part| name.contains(part) || first == *part)
-            || matches!((name, first), ("serve" | "twistd", _) | ("git", "daemon") | (_, "serve"));
+            || matches!(
+                (name, first),
+                ("serve" | "twistd", _) | ("git", "daemon") | (_, "serve" | "funnel")
+            );
         if is_server {
             let mut folders = args.values(ROOTS);
             folders.extend(args.operands().iter().map(|word| (*word).clone()));

@@ -90,6 +90,10 @@ impl Walker<'_> {
                 self.note(Fact::new(FactKind::Bound, "too many lines of input").at(span));
                 return;
             }
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if super::verb::is_order(first) && line.contains(' ') {
+                self.note(Fact::new(FactKind::DestructiveVerb, format!("{name}: {line}")).at(span));
+            }
             if let Some(command) = line.strip_prefix('!') {
                 let content = Stream::known(command.to_owned(), stdin.taint);
                 self.run_text(Code::Shell, &content, span, &Stream::caller());

@@ -1,8 +1,5 @@
 //! What a command prints, where that can be told from its words.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
 use super::arguments::Arguments;
 use super::expand::taint_of;
 use super::value::{Arg, Stream};
@@ -11,8 +8,10 @@ use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 
-/// Text that `printf` is followed to print.
-const MOST_PRINTED: usize = 1024 * 1024;
+mod filter;
+mod print;
+
+pub(super) use print::{Escapes, printf, unescape};
 
 /// One text after the other.
 pub(super) fn concat(first: Stream, second: Stream) -> Stream {
@@ -30,7 +29,9 @@ pub(super) fn concat(first: Stream, second: Stream) -> Stream {
 pub(super) fn as_arg(out: &Stream) -> Arg {
     match &out.text {
         Some(text) => {
-            Arg { text: text.trim_end_matches('\n').to_owned(), taint: out.taint, ..Arg::default() }
+            // Bash drops zeros.
+            let text = text.trim_end_matches('\n').replace('\0', "");
+            Arg { text, taint: out.taint, ..Arg::default() }
         }
         None => Arg::unknown(out.taint),
     }
@@ -42,7 +43,7 @@ impl Walker<'_> {
         let words = args.words();
         let taint = taint_of(words);
         match name {
-            "echo" => echo(args),
+            "echo" => print::echo(args),
             "printf" => printf(words, taint),
             "cat" | "tee" | "head" | "tail" | "less" | "more" | "sort" | "tac" | "nl" | "uniq"
             | "fold" | "fmt" | "bat" => self.passes_on(name, args, stdin),
@@ -50,8 +51,7 @@ impl Walker<'_> {
             | "gzip" | "bzip2" | "xz" | "zstd" | "rev" | "tr" | "hex" | "uncompress"
             | "ascii2uni" | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => {
                 let file = args.operands().first().filter(|file| {
-                    file.text != "-"
-                        && matches!(name, "base64" | "base32" | "basenc" | "xxd" | "rev")
+                    file.text != "-" && !matches!(name, "tr" | "openssl" | "hex" | "ascii2uni")
                 });
                 match file {
                     Some(file) => decode(name, args, &self.content_of(file)),
@@ -63,8 +63,9 @@ impl Walker<'_> {
                 |cwd| Stream::known(cwd.to_owned(), Tags::NONE),
             ),
             "mktemp" => temporary_file(args),
-            "basename" => first_operand(args, |path| place::base_name(path).to_owned()),
-            "dirname" => first_operand(args, folder_of),
+            "basename" | "dirname" if args.words().len() == 1 => first_operand(args, |path| {
+                if name == "dirname" { folder_of(path) } else { place::base_name(path).to_owned() }
+            }),
             "which" | "whereis" | "type" => first_operand(args, super::guard::where_it_is),
             "realpath" | "readlink" => first_operand(args, str::to_owned),
             "pgrep" | "pidof" | "ps" | "lsof" | "fuser" | "grep" | "egrep" | "rg" | "awk"
@@ -90,6 +91,9 @@ impl Walker<'_> {
                 }
                 Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret]))
             }
+            _ if super::secret::dumps_everything(name, args) => {
+                Stream::unknown(stdin.taint.and(Tags::of(&[Tag::Local, Tag::Secret])))
+            }
             "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp"
             | "mv" => Stream::empty(),
             _ if prints_settings(name, args) => Stream::known(":\n".to_owned(), Tags::NONE),
@@ -99,23 +103,33 @@ impl Walker<'_> {
         }
     }
 
-    /// Programs that print their input or their files unchanged, or nearly.
+    /// Programs that print their input or their files, or some of their lines.
     fn passes_on(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
         let files: Vec<_> = args.operands().iter().filter(|arg| arg.text != "-").collect();
-        if files.is_empty() || name == "tee" {
+        if name == "tee" {
             return stdin.clone();
         }
-        let mut out = Stream::empty();
-        for file in files {
-            let content = match &file.stream {
+        let by_number = matches!(name, "head" | "tail");
+        let mut out = if files.is_empty() || by_number && args.words().len() == 2 {
+            stdin.clone()
+        } else {
+            let contents = files.into_iter().map(|file| match &file.stream {
                 Some(stream) => (**stream).clone(),
                 None => self.content_of(file),
-            };
-            out = concat(out, content);
-        }
-        if !matches!(name, "cat" | "tac") {
-            out.text = None;
-        }
+            });
+            contents.fold(Stream::empty(), concat)
+        };
+        let is_plain = !args.options().any(|option| option.text != "-");
+        out.text = out.text.and_then(|text| match name {
+            "head" => filter::head(&text, args),
+            "tail" => filter::tail(&text, args),
+            "cat" | "bat" | "less" | "more" if is_plain => Some(text),
+            "tac" if is_plain => Some(filter::tac(&text)),
+            "uniq" if is_plain => Some(filter::uniq(&text)),
+            // The order depends on the language.
+            "sort" if is_plain && text.lines().count() < 2 => Some(text),
+            _ => None,
+        });
         out
     }
 }
@@ -159,146 +173,6 @@ fn prints_settings(name: &str, args: &Arguments<'_>) -> bool {
         || args.operands().iter().take(2).any(|word| WORDS.contains(&word.text.as_str()))
 }
 
-fn echo(args: &Arguments<'_>) -> Stream {
-    let mut words = args.words();
-    let mut escapes = false;
-    while let [first, rest @ ..] = words
-        && matches!(first.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en")
-    {
-        escapes |= first.text.contains('e');
-        words = rest;
-    }
-    let text = words.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ");
-    let text = if escapes { unescape(&text) } else { text };
-    let mut taint = taint_of(words);
-    if text.contains(UNKNOWN) {
-        taint = taint.with(Tag::Unknown);
-    }
-    Stream::known(format!("{text}\n"), taint)
-}
-
-/// `printf` with its usual directives and escapes.
-pub(super) fn printf(words: &[Arg], taint: Tags) -> Stream {
-    let Some((format, values)) = words.split_first() else { return Stream::empty() };
-    if format.text == "-v" {
-        return Stream::empty();
-    }
-    let mut values = values.iter();
-    let mut text = String::new();
-    // The format is used again for the words that are left.
-    loop {
-        let before = values.len();
-        let mut chars = format.text.chars().peekable();
-        while let Some(char) = chars.next() {
-            match char {
-                // Read before the escapes are: an escaped percent sign is only that.
-                '%' => match directive(&mut chars, &mut values) {
-                    Some(piece) => text.push_str(&piece),
-                    None => return Stream::unknown(taint),
-                },
-                '\\' => text.extend(escape(&mut chars, 3)),
-                char => text.push(char),
-            }
-        }
-        if text.len() > MOST_PRINTED {
-            return Stream::unknown(taint.with(Tag::Unknown));
-        }
-        if values.len() == 0 || values.len() == before {
-            break;
-        }
-    }
-    Stream::known(text, taint)
-}
-
-/// One directive of `printf`, behind its percent sign.
-fn directive<'a>(
-    format: &mut Peekable<Chars<'_>>,
-    values: &mut impl Iterator<Item = &'a Arg>,
-) -> Option<String> {
-    let mut spec = String::new();
-    let kind = loop {
-        match format.next()? {
-            char if char.is_ascii_digit() || "-+ #.".contains(char) => spec.push(char),
-            char => break char,
-        }
-    };
-    if kind == '%' {
-        return Some("%".to_owned());
-    }
-    let value = values.next().map_or("", |arg| arg.text.as_str());
-    let (width, most) = spec.split_once('.').map_or((spec.as_str(), None), |(width, most)| {
-        (width, Some(most.parse::<usize>().unwrap_or_default()))
-    });
-    let to_left = width.contains('-');
-    let width = width.trim_start_matches(|char: char| !char.is_ascii_digit());
-    let width = if width.is_empty() { 0 } else { width.parse::<usize>().ok()? };
-    let piece = match kind {
-        'b' => unescape(value),
-        's' | 'd' | 'i' | 'u' | 'q' => value.to_owned(),
-        'c' => value.chars().take(1).collect(),
-        _ => return None,
-    };
-    let piece: String = piece.chars().take(most.unwrap_or(usize::MAX)).collect();
-    let room = width.saturating_sub(piece.chars().count());
-    let space = (room <= MOST_PRINTED).then(|| " ".repeat(room))?;
-    Some(if to_left { piece + &space } else { space + &piece })
-}
-
-/// `\n`, `\x72`, `\162`, `\u0072`.
-pub(super) fn unescape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        match char {
-            '\\' => {
-                // A zero in front is one digit more.
-                let digits = if chars.peek() == Some(&'0') { 4 } else { 3 };
-                out.extend(escape(&mut chars, digits));
-            }
-            char => out.push(char),
-        }
-    }
-    out
-}
-
-/// What a backslash and the characters behind it stand for.
-fn escape(chars: &mut Peekable<Chars<'_>>, digits: usize) -> Option<char> {
-    let mut number = |base: u32, most: usize| {
-        let mut value = None;
-        for _ in 0..most {
-            let Some(digit) = chars.peek().and_then(|char| char.to_digit(base)) else { break };
-            value = Some(value.unwrap_or(0_u32).saturating_mul(base).saturating_add(digit));
-            chars.next();
-        }
-        value.and_then(char::from_u32)
-    };
-    if let Some(octal) = number(8, digits) {
-        return Some(octal);
-    }
-    match chars.next() {
-        Some('n') => Some('\n'),
-        Some('t') => Some('\t'),
-        Some('r') => Some('\r'),
-        Some('e' | 'a' | 'b' | 'f' | 'v') => None,
-        Some(kind @ ('x' | 'u' | 'U')) => {
-            let most = match kind {
-                'x' => 2,
-                'u' => 4,
-                _ => 8,
-            };
-            let mut value = None;
-            for _ in 0..most {
-                let Some(digit) = chars.peek().and_then(|char| char.to_digit(16)) else { break };
-                value = Some(value.unwrap_or(0_u32).saturating_mul(16).saturating_add(digit));
-                chars.next();
-            }
-            value.and_then(char::from_u32)
-        }
-        Some(other) => Some(other),
-        None => Some('\\'),
-    }
-}
-
 /// Programs that turn one text into another: computed where it is simple, marked as decoded where
 /// it is not.
 fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
@@ -310,7 +184,7 @@ fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
         "openssl" | "gpg" | "age" => args.has_any(&["-d", "--decrypt"]),
         "gzip" | "bzip2" | "xz" | "zstd" => args.has_any(&["-d", "--decompress"]),
         "tr" => {
-            return match input.and_then(|text| translate(text, args)) {
+            return match input.and_then(|text| filter::translate(text, args)) {
                 Some(text) => Stream::known(text, taint),
                 None => Stream::unknown(taint.with(Tag::Decoded)),
             };
@@ -318,90 +192,21 @@ fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
         _ => true,
     };
     if !decodes {
-        return Stream::unknown(taint);
+        return Stream::unknown(taint.with(Tag::Encoded));
     }
     let text = match (name, input) {
-        ("base64", Some(text)) => base64(text),
+        ("base64", Some(text)) => filter::base64(text),
         ("openssl", Some(text)) if args.has("base64") || args.has_any(&["-base64", "-a"]) => {
-            base64(text)
+            filter::base64(text)
         }
-        ("xxd", Some(text)) => hex(text),
-        ("rev", Some(text)) => Some(
-            text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect(),
-        ),
+        ("xxd", Some(text)) if args.has_any(&["-p", "-ps", "-plain"]) => filter::hex(text),
+        ("rev", Some(text)) => Some(filter::rev(text)),
         _ => None,
     };
     match text {
         Some(text) => Stream::known(text, taint),
         None => Stream::unknown(taint.with(Tag::Decoded)),
     }
-}
-
-/// `tr` with plain ranges, as rot13 uses it.
-fn translate(text: &str, args: &Arguments<'_>) -> Option<String> {
-    let [from, to] = args.operands() else { return None };
-    let (from, to) = (ranges(&from.text)?, ranges(&to.text)?);
-    Some(
-        text.chars()
-            .map(|char| match from.iter().position(|known| *known == char) {
-                Some(at) => to.get(at).or(to.last()).copied().unwrap_or(char),
-                None => char,
-            })
-            .collect(),
-    )
-}
-
-fn ranges(text: &str) -> Option<Vec<char>> {
-    let chars: Vec<_> = unescape(text).chars().filter(|char| !"[]".contains(*char)).collect();
-    let mut out = Vec::new();
-    let mut rest = chars.as_slice();
-    while let Some((first, tail)) = rest.split_first() {
-        rest = match tail {
-            ['-', last, tail @ ..] if first <= last => {
-                out.extend(*first..=*last);
-                tail
-            }
-            tail => {
-                out.push(*first);
-                tail
-            }
-        };
-        if out.len() > 512 {
-            return None;
-        }
-    }
-    Some(out)
-}
-
-fn base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut buffer, mut bits) = (0_u32, 0_u32);
-    for char in text.chars().filter(|char| !char.is_whitespace() && *char != '=') {
-        let value = match char {
-            'A'..='Z' => char as u32 - 'A' as u32,
-            'a'..='z' => char as u32 - 'a' as u32 + 26,
-            '0'..='9' => char as u32 - '0' as u32 + 52,
-            '+' | '-' => 62,
-            '/' | '_' => 63,
-            _ => return None,
-        };
-        buffer = (buffer << 6 | value) & 0xFF_FFFF;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(buffer >> bits & 0xFF).ok()?);
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn hex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text.chars().filter_map(|char| char.to_digit(16)).collect();
-    let bytes = digits
-        .chunks_exact(2)
-        .map(|pair| u8::try_from(pair.iter().fold(0, |value, digit| value * 16 + digit)).ok())
-        .collect::<Option<Vec<_>>>()?;
-    String::from_utf8(bytes).ok()
 }
 
 /// The name that `mktemp` prints.
@@ -425,18 +230,5 @@ fn first_operand(args: &Arguments<'_>, change: impl Fn(&str) -> String) -> Strea
     match args.operands().first() {
         Some(arg) => Stream::known(change(&arg.text), arg.taint),
         None => Stream::unknown(Tags::NONE),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decoders_decode() {
-        assert_eq!(base64("aGVsbG8=").as_deref(), Some("hello"));
-        assert_eq!(hex("6869").as_deref(), Some("hi"));
-        assert_eq!(unescape(r"\x72\155"), "rm");
-        assert_eq!(ranges("a-c").unwrap(), ['a', 'b', 'c']);
     }
 }

@@ -4,56 +4,14 @@
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::Program;
+use super::erase;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
 /// Files that hold nothing, or nothing of use.
-const NOTHING: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
-
-/// Commands of editors that leave no line, written without blanks.
-const DELETES_ALL: &[&str] = &[
-    "%d",
-    "%delete",
-    "%d_",
-    "1,$d",
-    "1,$delete",
-    "0,$d",
-    ",d",
-    "g/./d",
-    "g/^/d",
-    "g/.*/d",
-    "%s/.*//",
-    "%s/.*//g",
-    "normggdG",
-    "normalggdG",
-    "norm!ggdG",
-    "normal!ggdG",
-];
-
-/// Statements for every line that leave nothing of it, written without blanks.
-const ERASES_LINES: &[&str] = &[
-    "",
-    "s/.*//",
-    "s/.*//s",
-    "s/.*//g",
-    "s/.*//gs",
-    "s/.*//sg",
-    "s/.+//",
-    "s/.+//s",
-    "s/^.*$//",
-    "s/^.*$//s",
-    "$_=''",
-    "$_=\"\"",
-    "undef$_",
-    "$_=undef",
-    "{}",
-    "0",
-    "NR<0",
-    "d",
-    "BEGIN{}",
-];
+pub(super) const NOTHING: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
 const EDITORS: &[&str] =
     &["vim", "vi", "nvim", "ex", "gvim", "rvim", "ed", "red", "vim.tiny", "vim.basic"];
@@ -82,6 +40,21 @@ impl Walker<'_> {
         self.emptied_in_place(name, args, stdin, span);
         self.edited_in_place(name, args);
         self.covered(name, args);
+        self.written_over_source(name, program, args);
+        self.written_over_input(name, args, span);
+        self.taken_out_of_archive(name, args);
+        self.renamed_to_one(name, args);
+    }
+
+    /// Notes a file whose content is gone, unless it is scratch or this script has made it.
+    pub(super) fn lost(&mut self, file: &Arg, span: Option<Span>) {
+        let tags = place::locate(&file.text, &self.scene_now());
+        let spared = Tags::of(&[Tag::Temp, Tag::BuildOutput, Tag::Stream, Tag::Log]);
+        let is_spared = tags.any(spared) && !file.glob;
+        if !is_spared && !self.made_here(&file.text) && !file.taint.has(Tag::Created) {
+            let shown = place::shown(&file.text);
+            self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(file.span.or(span)));
+        }
     }
 
     /// `sort -o FILE /dev/null`, `uniq /dev/null FILE`, `mv FILE /dev/null`.
@@ -135,13 +108,20 @@ impl Walker<'_> {
             // `-sc COMMAND`: the letter that takes the command ends the cluster.
             commands.extend(args.operands().first().map(|word| word.text.clone()));
             commands.extend(stdin.text.clone().filter(|_| !stdin.from_caller));
-            commands.iter().any(|command| deletes_all(command))
+            commands.iter().any(|command| erase::editor(command))
         } else if matches!(name, "perl" | "ruby") {
             let text = args.values(&["-e", "-E", "-pe", "-ne", "-pie", "-nie", "-lpe"]);
-            edits_in_place(args) && text.iter().any(|text| erases_lines(&text.text))
+            let silent = args.words().iter().any(|word| prints_nothing(&word.text));
+            let prints = |text: &str| {
+                ["print", "say", "puts", "write", "<>"].iter().any(|call| text.contains(call))
+            };
+            edits_in_place(args)
+                && text
+                    .iter()
+                    .any(|text| erase::statement(&text.text) || (silent && !prints(&text.text)))
         } else if matches!(name, "awk" | "gawk") {
             args.values(&["-i"]).iter().any(|library| library.text == "inplace")
-                && args.operands().first().is_some_and(|text| erases_lines(&text.text))
+                && args.operands().first().is_some_and(|text| erase::statement(&text.text))
         } else {
             false
         };
@@ -149,11 +129,12 @@ impl Walker<'_> {
             return;
         }
         for file in args.operands() {
-            let tags = place::locate(&file.text, &self.scene_now());
-            let is_file = file.glob || place::is_work(place::base_name(&file.text));
-            if is_file && !tags.has(Tag::Temp) && !self.made_here(&file.text) {
-                let shown = place::shown(&file.text);
-                self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(file.span.or(span)));
+            // A file that is edited is there; a word with blanks is one of the editor's commands.
+            let is_file = file.glob
+                || !file.is_known()
+                || (file.text.contains('.') && !file.text.contains([' ', '$', ',', '%']));
+            if is_file {
+                self.lost(file, span);
             }
         }
     }
@@ -190,7 +171,8 @@ impl Walker<'_> {
             let tags = place::locate(&target.text, &self.scene_now());
             if tags.any(COVERED) {
                 self.note_path(FactKind::Move, &target, Tags::NONE);
-            } else if replaces && tags.any(Tags::of(&[Tag::Home, Tag::Workspace])) {
+            }
+            if replaces && tags.any(Tags::of(&[Tag::Home, Tag::Workspace])) {
                 let shown = place::shown(&target.text);
                 self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(target.span));
             }
@@ -226,21 +208,16 @@ pub(super) fn in_place(option: &str) -> bool {
     own.unwrap_or_default().contains('i')
 }
 
+/// `-n`, `-ni`, `-i -ne`: only what the text prints stays in the file.
+fn prints_nothing(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let own = letters.unwrap_or_default().split(['M', 'm', 'I', 'e', 'E', 'r', 'F']).next();
+    own.unwrap_or_default().contains('n')
+}
+
 /// `-e`, `-ne`, `-pe`: the next word is source text.
 pub(super) fn is_source(option: &str) -> bool {
     option.strip_prefix('-').is_some_and(|rest| rest.len() < 6 && rest.ends_with(['e', 'E']))
-}
-
-fn deletes_all(command: &str) -> bool {
-    command.split(['|', '\n']).any(|part| {
-        let part: String = part.chars().filter(|char| !char.is_whitespace()).collect();
-        DELETES_ALL.contains(&part.trim_start_matches(':').trim_end_matches('!'))
-    })
-}
-
-fn erases_lines(text: &str) -> bool {
-    let text: String = text.chars().filter(|char| !char.is_whitespace()).collect();
-    ERASES_LINES.contains(&text.trim_end_matches(';'))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Variables and `${…}`.
 
 use shuck_ast::{
-    BourneParameterExpansion as Bourne, ParameterExpansion, ParameterOp, VarRef, Word,
+    BourneParameterExpansion as Bourne, ParameterExpansion, ParameterOp, Subscript, VarRef, Word,
+    WordPart,
 };
 
 use super::Walker;
+use super::pattern::{Length, Pattern, Where};
 use super::value::Arg;
 use super::visit::Node;
 use crate::analyze::UNKNOWN;
@@ -37,7 +39,7 @@ impl Walker<'_> {
     }
 
     /// A variable the script has not set.
-    fn environment(&self, name: &str) -> Arg {
+    pub(super) fn environment(&self, name: &str) -> Arg {
         match name {
             "HOME" => Arg::literal(self.scene.home()),
             "PWD" => self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal),
@@ -64,8 +66,13 @@ impl Walker<'_> {
         };
         match bourne {
             Bourne::Access { reference } => self.access(src, reference),
-            Bourne::Operation { reference, operator, operand_word_ast, .. } => {
-                self.operation(src, reference, operator, operand_word_ast.as_deref())
+            Bourne::Operation { reference, operator, operand_word_ast, colon_variant, .. } => {
+                let operand = operand_word_ast.as_deref();
+                let values = self.operation(src, reference, operator, operand, *colon_variant);
+                if self.in_quotes && !operand.is_none_or(|word| is_same_in_quotes(src, word)) {
+                    return values.iter().map(|value| Arg::unknown(value.taint)).collect();
+                }
+                values
             }
             Bourne::Indirect { reference, operator, operand_word_ast, .. } => {
                 let operator = operator.as_deref().map(Node::Operator);
@@ -77,7 +84,8 @@ impl Walker<'_> {
                 if name.is_known() {
                     self.variable(&name.text)
                 } else {
-                    vec![Arg::unknown(name.taint)]
+                    // The value of each variable whose name was listed.
+                    vec![Arg::unknown(name.taint.without(Tag::Local))]
                 }
             }
             Bourne::Slice {
@@ -90,6 +98,10 @@ impl Walker<'_> {
                 if let (Some(word), Some(text)) = (length_word_ast, &length) {
                     self.calculate(src, Node::Word(word), text);
                 }
+                if let Some(whole) = self.whole_list(reference, &value) {
+                    return part_of_list(whole, &offset, length.as_deref())
+                        .unwrap_or_else(|| vec![Arg::unknown(super::expand::taint_of(&value))]);
+                }
                 value.iter().map(|arg| slice(arg, &offset, length.as_deref())).collect()
             }
             Bourne::Transformation { reference, operator: 'P' } => {
@@ -98,13 +110,16 @@ impl Walker<'_> {
                 }
                 vec![Arg::unknown(Tags::NONE)]
             }
-            Bourne::Length { reference }
-            | Bourne::Indices { reference }
-            | Bourne::Transformation { reference, .. } => {
+            Bourne::Transformation { reference, operator } => {
+                map_known(&self.access(src, reference), |text| transformed(text, *operator))
+            }
+            Bourne::Length { reference } | Bourne::Indices { reference } => {
                 self.subscript(src, reference);
                 vec![Arg::unknown(Tags::NONE)]
             }
-            Bourne::PrefixMatch { .. } => vec![Arg::unknown(Tags::NONE)],
+            Bourne::PrefixMatch { .. } => {
+                vec![Arg::unknown(Tags::of(&[Tag::Local, Tag::Secret]))]
+            }
         }
     }
 
@@ -128,9 +143,16 @@ impl Walker<'_> {
         if subscript.is_array_selector() {
             return values;
         }
-        match subscript.syntax_text(src).trim().parse::<usize>() {
-            Ok(at) => values.get(at).cloned().into_iter().collect(),
-            Err(_) => vec![Arg::unknown(super::expand::taint_of(&values))],
+        let at = subscript.syntax_text(src).trim().parse::<isize>().ok();
+        let at = at.map(|at| match usize::try_from(at) {
+            Ok(at) => Some(at),
+            Err(_) => values.len().checked_sub(at.unsigned_abs()),
+        });
+        match at {
+            // Nothing is known about any of its words.
+            _ if values.iter().all(|value| !value.is_known()) => values,
+            Some(Some(at)) => values.get(at).cloned().into_iter().collect(),
+            _ => vec![Arg::unknown(super::expand::taint_of(&values))],
         }
     }
 
@@ -140,33 +162,36 @@ impl Walker<'_> {
         reference: &VarRef,
         operator: &ParameterOp,
         operand: Option<&Word>,
+        or_empty: bool,
     ) -> Vec<Arg> {
-        let is_set = self.state.values(reference.name.as_str()).is_some();
+        let is_set = self.is_set(reference.name.as_str());
         let values = self.access(src, reference);
-        let is_empty = values.iter().all(|arg| arg.text.is_empty());
+        // Several words are joined first, and what joins them counts.
+        let is_joined = values.len() > 1;
+        let is_empty = !is_joined && values.iter().all(|arg| arg.text.is_empty());
         match operator {
             ParameterOp::UseDefault | ParameterOp::AssignDefault => {
-                let mut default = operand.map(|word| self.one(src, word)).unwrap_or_default();
-                let known = values.iter().all(Arg::is_known);
-                if known && !is_empty {
+                let default = operand.map(|word| self.one(src, word)).unwrap_or_default();
+                let is_kept =
+                    values.iter().all(Arg::is_known) && (!is_empty || is_set && !or_empty);
+                if is_kept {
                     return values;
                 }
-                if !is_set {
-                    // The environment may hold something else.
-                    default.taint = default.taint.with(Tag::Unknown);
-                }
-                if matches!(operator, ParameterOp::AssignDefault) {
-                    self.state.set(reference.name.as_str(), vec![default.clone()]);
-                }
-                vec![default]
+                let assigns = matches!(operator, ParameterOp::AssignDefault);
+                vec![self.default(reference, &values, default, assigns)]
             }
             ParameterOp::UseReplacement => {
                 let replacement = operand.map(|word| self.one(src, word)).unwrap_or_default();
-                if is_set && is_empty { Vec::new() } else { vec![replacement] }
+                if is_set && is_empty && or_empty { Vec::new() } else { vec![replacement] }
             }
             ParameterOp::Error => {
                 operand.map(|word| self.one(src, word));
                 values
+            }
+            // With a pattern only some letters change.
+            ParameterOp::UpperAll | ParameterOp::LowerAll if operand.is_some() => {
+                operand.map(|word| self.one(src, word));
+                values.iter().map(|arg| Arg::unknown(arg.taint)).collect()
             }
             ParameterOp::UpperFirst | ParameterOp::LowerFirst => {
                 operand.map(|word| self.one(src, word));
@@ -180,29 +205,142 @@ impl Walker<'_> {
                 })
             }
             ParameterOp::RemovePrefixShort { pattern }
-            | ParameterOp::RemovePrefixLong { pattern } => {
-                self.follow_in(src, Node::Pattern(pattern));
-                let pattern = pattern.render(src);
-                map_known(&values, |text| trim_start(text, &pattern))
-            }
-            ParameterOp::RemoveSuffixShort { pattern }
+            | ParameterOp::RemovePrefixLong { pattern }
+            | ParameterOp::RemoveSuffixShort { pattern }
             | ParameterOp::RemoveSuffixLong { pattern } => {
-                self.follow_in(src, Node::Pattern(pattern));
-                let pattern = pattern.render(src);
-                map_known(&values, |text| trim_end(text, &pattern))
+                self.trimmed(src, pattern, &values, operator)
             }
             ParameterOp::ReplaceFirst { pattern, replacement_word_ast, .. } => {
-                self.follow_in(src, Node::Pattern(pattern));
-                let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
-                map_known(&values, |text| replace(text, &from, &to, 1))
+                let with = self.replacement(src, replacement_word_ast);
+                self.replaced(src, pattern, &values, &with, Where::First)
             }
             ParameterOp::ReplaceAll { pattern, replacement_word_ast, .. } => {
-                self.follow_in(src, Node::Pattern(pattern));
-                let (from, to) = (pattern.render(src), self.one(src, replacement_word_ast));
-                map_known(&values, |text| replace(text, &from, &to, usize::MAX))
+                let with = self.replacement(src, replacement_word_ast);
+                self.replaced(src, pattern, &values, &with, Where::Everywhere)
             }
         }
     }
+
+    /// The default of a variable that may be empty.
+    fn default(
+        &mut self,
+        reference: &VarRef,
+        values: &[Arg],
+        mut default: Arg,
+        assigns: bool,
+    ) -> Arg {
+        if !self.is_set(reference.name.as_str()) {
+            // The environment may hold something else.
+            default.taint = default.taint.with(Tag::Unknown);
+        } else if !values.iter().all(Arg::is_known) {
+            // It may be either.
+            self.floor_of(&default.text, default.span);
+            return Arg::unknown(super::expand::taint_of(values).and(default.taint));
+        }
+        if assigns {
+            self.assign_default(reference, &default);
+        }
+        default
+    }
+
+    /// Whether the script has given a variable a value.
+    fn is_set(&self, name: &str) -> bool {
+        match (&self.state.positional, name.parse::<usize>()) {
+            (Some(words), Ok(at)) => at <= words.len(),
+            (Some(words), Err(_)) if matches!(name, "@" | "*") => !words.is_empty(),
+            _ => self.state.values(name).is_some(),
+        }
+    }
+
+    /// `${x:=…}`; what becomes of a list is not worked out.
+    fn assign_default(&mut self, reference: &VarRef, default: &Arg) {
+        let name = reference.name.as_str();
+        let is_list = reference.subscript.is_some()
+            || matches!(self.state.values(name), Some([value, ..]) if value.len() > 1);
+        let value = if is_list { Arg::unknown(default.taint) } else { default.clone() };
+        self.state.set(name, vec![value]);
+    }
+
+    /// All that `${list[@]:…}` and `${@:…}` choose from; nothing for a single value.
+    fn whole_list(&mut self, reference: &VarRef, values: &[Arg]) -> Option<Vec<Arg>> {
+        if matches!(reference.name.as_str(), "@" | "*") {
+            self.state.positional.as_ref()?;
+            // Here the name of the script is the first.
+            return Some([self.variable("0"), values.to_vec()].concat());
+        }
+        let is_list = reference.subscript.as_deref().is_some_and(Subscript::is_array_selector);
+        is_list.then(|| values.to_vec())
+    }
+
+    /// Values without what a pattern matches.
+    fn trimmed(
+        &mut self,
+        src: &str,
+        pattern: &shuck_ast::Pattern,
+        values: &[Arg],
+        operator: &ParameterOp,
+    ) -> Vec<Arg> {
+        self.follow_in(src, Node::Pattern(pattern));
+        let pattern = Pattern::read(&pattern.render_syntax(src));
+        let length = match operator {
+            ParameterOp::RemovePrefixShort { .. } | ParameterOp::RemoveSuffixShort { .. } => {
+                Length::Shortest
+            }
+            _ => Length::Longest,
+        };
+        let at_start = matches!(
+            operator,
+            ParameterOp::RemovePrefixShort { .. } | ParameterOp::RemovePrefixLong { .. }
+        );
+        map_known(values, |text| {
+            let pattern = pattern.as_ref()?;
+            if at_start {
+                pattern.without_start(text, length)
+            } else {
+                pattern.without_end(text, length)
+            }
+        })
+    }
+
+    /// What takes the place of a match; not worked out where versions of bash differ.
+    fn replacement(&mut self, src: &str, word: &Word) -> Arg {
+        let with = self.one(src, word);
+        let is_escaped = self.in_quotes && word.span.slice(src).contains(['\\', '\'']);
+        // Newer ones put what was matched in the place of `&`.
+        if is_escaped || with.text.contains('&') { Arg::unknown(with.taint) } else { with }
+    }
+
+    /// Values with a text in place of what a pattern matches.
+    fn replaced(
+        &mut self,
+        src: &str,
+        pattern: &shuck_ast::Pattern,
+        values: &[Arg],
+        with: &Arg,
+        place: Where,
+    ) -> Vec<Arg> {
+        self.follow_in(src, Node::Pattern(pattern));
+        let source = pattern.render_syntax(src);
+        let (source, place) = match (place, source.chars().next()) {
+            (Where::First, Some('#')) => (source.get(1..).unwrap_or_default(), Where::Start),
+            (Where::First, Some('%')) => (source.get(1..).unwrap_or_default(), Where::End),
+            _ => (source.as_str(), place),
+        };
+        let pattern = Pattern::read(source);
+        map_known(values, |text| {
+            pattern.as_ref().filter(|_| with.is_known())?.replaced(text, &with.text, place)
+        })
+    }
+}
+
+/// Whether a word means the same between double quotes, where single ones and most backslashes stand
+/// for themselves.
+fn is_same_in_quotes(src: &str, word: &Word) -> bool {
+    word.parts.iter().all(|part| match &part.kind {
+        WordPart::SingleQuoted { .. } => false,
+        WordPart::Literal(_) => !part.span.slice(src).contains('\\'),
+        _ => true,
+    })
 }
 
 /// `GITHUB_TOKEN`, `DB_PASSWORD`…
@@ -233,32 +371,33 @@ fn map_known(values: &[Arg], change: impl Fn(&str) -> Option<String>) -> Vec<Arg
         .collect()
 }
 
-fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '[', '$', '\\'])
+/// The words of a list from one on, as many as are asked for.
+fn part_of_list(list: Vec<Arg>, offset: &str, length: Option<&str>) -> Option<Vec<Arg>> {
+    let offset = offset.parse::<i64>().ok()?;
+    let start = if offset < 0 {
+        list.len().checked_sub(usize::try_from(offset.unsigned_abs()).ok()?)?
+    } else {
+        usize::try_from(offset).ok()?
+    };
+    let most = length.map_or(Some(list.len()), |length| length.parse().ok())?;
+    Some(list.into_iter().skip(start).take(most).collect())
 }
 
-fn trim_start(text: &str, pattern: &str) -> Option<String> {
-    if let Some(mark) =
-        pattern.strip_prefix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty())
-    {
-        // `${x##*/}`: what follows the last mark. The short form differs only with two marks.
-        return Some(text.rsplit(mark).next().unwrap_or(text).to_owned());
+/// `${x@Q}` and its kin.
+fn transformed(text: &str, operator: char) -> Option<String> {
+    match operator {
+        'U' => Some(text.to_uppercase()),
+        'L' => Some(text.to_lowercase()),
+        'u' => {
+            let first = text.chars().next().map(|first| first.to_uppercase().to_string());
+            let rest: String = text.chars().skip(1).collect();
+            Some(first.unwrap_or_default() + &rest)
+        }
+        'Q' if !text.chars().any(char::is_control) => {
+            Some(format!("'{}'", text.replace('\'', "'\\''")))
+        }
+        _ => None,
     }
-    (!is_pattern(pattern)).then(|| text.strip_prefix(pattern).unwrap_or(text).to_owned())
-}
-
-fn trim_end(text: &str, pattern: &str) -> Option<String> {
-    if let Some(mark) =
-        pattern.strip_suffix('*').filter(|rest| !is_pattern(rest) && !rest.is_empty())
-    {
-        return Some(text.rsplit_once(mark).map_or(text, |(before, _)| before).to_owned());
-    }
-    (!is_pattern(pattern)).then(|| text.strip_suffix(pattern).unwrap_or(text).to_owned())
-}
-
-fn replace(text: &str, from: &str, to: &Arg, times: usize) -> Option<String> {
-    (!is_pattern(from) && !from.is_empty() && to.is_known())
-        .then(|| text.replacen(from, &to.text, times))
 }
 
 fn slice(arg: &Arg, offset: &str, length: Option<&str>) -> Arg {

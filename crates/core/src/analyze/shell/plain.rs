@@ -35,7 +35,7 @@ const WORDS: &[&str] = &[
     "emacs-major-version", "tcl_version", "info", "patchlevel", "lisp-implementation-version", "implementation",
     "otp_release", "system_info", "erlang", "OTP_RELEASE", "scala", "util", "Properties", "versionString",
     "versionNumberString", "libPaths", "extension_loaded", "get_loaded_extensions", "ini_get", "RUBY_VERSION",
-    "memory_get_usage", "sys_get_temp_dir", "php_sapi_name", "Statistics", "LinearAlgebra", "numeric_version",
+    "memory_get_usage", "stdpath", "exists", "has", "executable", "sys_get_temp_dir", "php_sapi_name", "Statistics", "LinearAlgebra", "numeric_version",
 ];
 
 /// Commands of editors that change the text being edited, or the editor.

@@ -1,19 +1,24 @@
-//! Files that tools run without being told: make files, package scripts, hooks of test runners.
+//! Files that tools run without being told: make files, package scripts, configuration, modules.
 //!
 //! Only what this very script has written is read here; files that were there before are the
-//! project's own.
+//! project's own. Which file a tool would really take is not worked out: each file that could be
+//! code is read as soon as a tool runs that runs files of a project.
 
 use serde_json::Value;
 
 use super::Walker;
 use super::arguments::Arguments;
-use super::catalogue::Code;
-use super::value::{Arg, Stream};
-use crate::fact::{Tag, Tags};
+use super::catalogue::{self, Code};
+use super::value::Stream;
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
+use crate::words::{self, has};
+use crate::{place, rule};
+
+mod text;
 
 /// The language of a file that a tool runs.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     /// Rules with recipes.
     Make,
@@ -21,96 +26,95 @@ enum Form {
     Package,
     /// `RUN` lines.
     Image,
-    /// Commands on lines of their own, indented or after a key.
-    Lines,
-    /// Source text.
+    /// Source text that has a reader.
     Source(Code),
+    /// Source text that has none, and configuration.
+    Text,
 }
 
-/// Tools and the files they run when none is named.
-const FILES: &[(&[&str], &[&str], Form)] = &[
-    (&["make", "gmake", "bmake"], &["GNUmakefile", "makefile", "Makefile"], Form::Make),
-    (
-        &["npm", "yarn", "pnpm", "bun", "npx", "nx", "lerna", "turbo"],
-        &["package.json"],
-        Form::Package,
-    ),
-    (&["composer"], &["composer.json"], Form::Package),
-    (&["docker", "podman", "buildah", "nerdctl"], &["Dockerfile", "Containerfile"], Form::Image),
-    (&["just"], &["justfile", "Justfile", ".justfile"], Form::Lines),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"], Form::Lines),
-    (&["ninja"], &["build.ninja"], Form::Lines),
-    (&["ant"], &["build.xml"], Form::Source(Code::Other)),
-    (&["cmake"], &["CMakeLists.txt"], Form::Source(Code::Other)),
-    (&["rake"], &["Rakefile"], Form::Source(Code::Ruby)),
-    (&["bundle", "gem"], &["Gemfile"], Form::Source(Code::Ruby)),
-    (&["vagrant"], &["Vagrantfile"], Form::Source(Code::Ruby)),
-    (&["scons"], &["SConstruct"], Form::Source(Code::Python)),
-    (&["pip", "pip3", "uv"], &["setup.py"], Form::Source(Code::Python)),
-    (&["pytest", "tox", "py.test"], &["conftest.py"], Form::Source(Code::Python)),
-    (
-        &["python", "python3", "pypy3"],
-        &["sitecustomize.py", "usercustomize.py"],
-        Form::Source(Code::Python),
-    ),
-    (&["nox"], &["noxfile.py"], Form::Source(Code::Python)),
-    (&["invoke", "fab"], &["tasks.py", "fabfile.py"], Form::Source(Code::Python)),
-    (&["gulp"], &["gulpfile.js"], Form::Source(Code::Javascript)),
-    (&["grunt"], &["Gruntfile.js"], Form::Source(Code::Javascript)),
-    (&["webpack"], &["webpack.config.js"], Form::Source(Code::Javascript)),
-    (&["eslint"], &[".eslintrc.js", "eslint.config.js"], Form::Source(Code::Javascript)),
-    (&["jest"], &["jest.config.js"], Form::Source(Code::Javascript)),
-    (&["lefthook"], &["lefthook.yml"], Form::Lines),
-    (&["direnv"], &[".envrc"], Form::Source(Code::Shell)),
-];
-
 impl Walker<'_> {
-    /// Follows what a tool runs from files that this script has written.
+    /// Follows what a program may run of the files that this script has written.
     pub(super) fn runs_project_files(
         &mut self,
         name: &str,
         args: &Arguments<'_>,
+        stdin: &Stream,
         span: Option<Span>,
     ) {
+        if !has(words::PROJECT_RUNNERS, name) {
+            return;
+        }
+        self.runs_given_files(name, args, stdin, span);
         if self.state.files.is_empty() {
             return;
         }
-        if name.starts_with("python") {
-            self.imports(args, span);
+        let named: Vec<_> =
+            args.values(&["-f", "--file"]).iter().map(|file| self.key(&file.text)).collect();
+        let written: Vec<_> = self
+            .state
+            .files
+            .iter()
+            .filter_map(|(path, file)| {
+                let form = match form_of(path) {
+                    None if named.contains(path) => named_form(name),
+                    form => form?,
+                };
+                Some((form, file.content.clone()))
+            })
+            .collect();
+        for (form, content) in written {
+            self.run_project_file(form, &content, span);
         }
-        for (_, files, form) in FILES.iter().filter(|(tools, ..)| tools.contains(&name)) {
-            let folder = args.value(&["-C", "--directory", "--prefix", "--cwd"]);
-            let folder = folder.map_or(String::new(), |folder| format!("{}/", folder.text));
-            let mut named = args.values(&["-f", "--file"]);
-            named.extend(files.iter().map(|file| Arg::literal(format!("{folder}{file}"))));
-            for file in named {
-                let content = self.content_of(&file);
-                if let Some(text) = content.text.filter(|_| self.made_here(&file.text)) {
-                    self.run_project_file(*form, &text, content.taint, span);
-                }
+    }
+
+    /// Follows what a tool runs from a file that is standard input or a process substitution.
+    fn runs_given_files(
+        &mut self,
+        name: &str,
+        args: &Arguments<'_>,
+        stdin: &Stream,
+        span: Option<Span>,
+    ) {
+        const OPTIONS: &[&str] = &[
+            "-f",
+            "--file",
+            "--justfile",
+            "--taskfile",
+            "-t",
+            "--rakefile",
+            "-F",
+            "--gulpfile",
+            "--gruntfile",
+            "--noxfile",
+        ];
+        // Others have readers of their own for what they are given.
+        let form = named_form(name);
+        if form == Form::Make || catalogue::program(name).is_some_and(|known| known.runs.is_some())
+        {
+            return;
+        }
+        for file in args.values(OPTIONS) {
+            let content = match &file.stream {
+                Some(stream) => Some((**stream).clone()),
+                None if file.text == "-" => Some(stdin.clone()),
+                None => self.descriptor(&file.text, stdin),
+            };
+            let Some(content) = content else { continue };
+            if content.text.is_none() && !content.from_caller {
+                self.note(Fact::new(FactKind::UnknownCode, name).at(span));
+            } else {
+                self.run_project_file(form, &content, span);
             }
         }
     }
 
-    /// Modules that inline source imports and this script has written.
-    fn imports(&mut self, args: &Arguments<'_>, span: Option<Span>) {
-        for source in args.values(&["-c"]) {
-            let words: Vec<_> = source
-                .text
-                .split(|char: char| !char.is_alphanumeric() && char != '_' && char != '.')
-                .filter(|word| !word.is_empty())
-                .collect();
-            let after = words.windows(2).filter_map(|pair| match pair {
-                ["import" | "from", module] => Some((*module).to_owned()),
-                _ => None,
-            });
-            for module in after.collect::<Vec<_>>() {
-                self.own_module(&module, &Stream::caller(), span);
+    fn run_project_file(&mut self, form: Form, content: &Stream, span: Option<Span>) {
+        let Some(text) = &content.text else {
+            if content.taint.any(Tags::of(&[Tag::Fetched, Tag::Decoded])) {
+                self.run_text(Code::Other, content, span, &Stream::caller());
             }
-        }
-    }
-
-    fn run_project_file(&mut self, form: Form, text: &str, taint: Tags, span: Option<Span>) {
+            return;
+        };
         match form {
             Form::Make => self.recipes(text, span),
             Form::Package => {
@@ -124,17 +128,86 @@ impl Walker<'_> {
                 let tags = Tags::of(&[Tag::Elsewhere]);
                 self.with_tags(tags, |walker| walker.child_script(&script, span, Stream::caller()));
             }
-            Form::Lines => {
-                for command in text.lines().filter_map(command_of_line) {
-                    self.child_script(command, span, Stream::caller());
-                }
+            // rake and its kin have the file functions of Ruby at hand.
+            Form::Source(Code::Ruby) => {
+                let text = format!("include FileUtils\n{text}");
+                let content = Stream { text: Some(text), ..content.clone() };
+                self.run_text(Code::Ruby, &content, span, &Stream::caller());
             }
             Form::Source(code) => {
-                let content = Stream::known(text.to_owned(), taint);
-                self.run_text(code, &content, span, &Stream::caller());
+                self.run_text(code, content, span, &Stream::caller());
             }
+            Form::Text => self.run_unread_text(text, span),
         }
     }
+
+    /// Follows the command lines in a text that would be asked about by themselves.
+    fn run_unread_text(&mut self, text: &str, span: Option<Span>) {
+        let lines = text::command_lines(text);
+        if lines.len() > text::MOST_LINES {
+            return self.note(Fact::new(FactKind::UnknownCode, "a long file").at(span));
+        }
+        for line in lines.iter().filter(|line| starts_with_a_program(line)) {
+            if self.would_ask(line) {
+                self.child_script(line, span, Stream::caller());
+            }
+        }
+        if let Some(call) = text::deletion(text) {
+            self.note(Fact::new(FactKind::UnknownCode, call).at(span));
+        }
+    }
+}
+
+/// Whether a line begins with the name of a program that is known.
+fn starts_with_a_program(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let name = place::base_name(first.trim_start_matches(['@', '!', '-']));
+    catalogue::program(name).is_some() || rule::knows(name)
+}
+
+/// The form of a file that a program is told to run by an option.
+fn named_form(program: &str) -> Form {
+    match program {
+        "make" | "gmake" | "bmake" | "dmake" => Form::Make,
+        "docker" | "podman" | "buildah" | "nerdctl" => Form::Image,
+        _ => Form::Text,
+    }
+}
+
+/// The form of a file by its name; nothing for documents and data.
+fn form_of(path: &str) -> Option<Form> {
+    let name = place::base_name(path);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    Some(match (name, ending) {
+        ("GNUmakefile" | "makefile" | "Makefile", _) | (_, "mk" | "mak") => Form::Make,
+        ("package.json" | "composer.json", _) => Form::Package,
+        ("Dockerfile" | "Containerfile", _) | (_, "dockerfile") => Form::Image,
+        ("Rakefile" | "Gemfile" | "Vagrantfile" | "Fastfile" | "Podfile" | "Guardfile", _)
+        | (_, "rb" | "rake" | "gemspec") => Form::Source(Code::Ruby),
+        ("SConstruct" | "SConscript" | "wscript" | "Snakefile", _)
+        | (_, "py" | "pyw" | "pth" | "bzl") => Form::Source(Code::Python),
+        (_, "js" | "cjs" | "mjs" | "jsx" | "ts" | "cts" | "mts" | "tsx") => {
+            Form::Source(Code::Javascript)
+        }
+        (_, "pl" | "pm") => Form::Source(Code::Perl),
+        (".envrc", _) | (_, "sh" | "bash" | "zsh") => Form::Source(Code::Shell),
+        (
+            "justfile" | "Justfile" | ".justfile" | "Procfile" | "Jenkinsfile" | "Earthfile"
+            | "CMakeLists.txt" | "meson.build" | "BUILD" | "BUILD.bazel" | "WORKSPACE"
+            | "tasks.json" | "launch.json" | "settings.json" | "devcontainer.json" | "deno.json"
+            | "nx.json" | "turbo.json" | "project.json" | "angular.json",
+            _,
+        )
+        | (
+            _,
+            "yml" | "yaml" | "toml" | "ini" | "cfg" | "ninja" | "cmake" | "gradle" | "kts" | "kt"
+            | "groovy" | "xml" | "rs" | "go" | "c" | "cc" | "cpp" | "h" | "hpp" | "java" | "scala"
+            | "sbt" | "cs" | "csproj" | "fs" | "swift" | "zig" | "nim" | "cr" | "ex" | "exs"
+            | "erl" | "hs" | "ml" | "php" | "lua" | "jl" | "r" | "R" | "dart" | "tf" | "nix"
+            | "just",
+        ) => Form::Text,
+        _ => return None,
+    })
 }
 
 /// The scripts in a package's manifest.
@@ -151,21 +224,6 @@ fn package_scripts(text: &str) -> Vec<String> {
         _ => Vec::new(),
     };
     scripts.values().flat_map(lines).collect()
-}
-
-/// `    rm x`, `  - rm x`, `  command = rm x`, `    cmds: [rm x]`.
-fn command_of_line(line: &str) -> Option<&str> {
-    let trimmed = line.trim_start();
-    if trimmed.len() == line.len() {
-        return None;
-    }
-    let value = ["command =", "run:", "cmd:", "cmds:", "- cmd:"]
-        .iter()
-        .find_map(|key| trimmed.strip_prefix(key))
-        .unwrap_or(trimmed);
-    let value = value.trim_start_matches(['-', ' ', '[', '"', '\'', '@']);
-    let value = value.trim_end_matches([']', '"', '\'', ' ']);
-    (!value.is_empty() && !value.ends_with(':')).then_some(value)
 }
 
 #[cfg(test)]
@@ -193,6 +251,13 @@ mod tests {
             r"printf 'x:\n  git push --force\n' > justfile; just x",
             r#"echo 'import os; os.system("git push --force")' > conftest.py; pytest"#,
             r#"echo 'import os; os.system("git push --force")' > tool.py; python3 -m tool"#,
+            r"printf 'version: 3\ntasks:\n  a: git push --force\n' > Taskfile.yml && task a",
+            r#"echo 'fn main(){ run("sh", "git push --force") }' > build.rs; cargo check"#,
+            r#"echo 'fn main(){ fs::remove_dir_all("src") }' > build.rs; cargo check"#,
+            "echo 'execute_process(COMMAND git push --force)' >> CMakeLists.txt; cmake -B build",
+            "echo 'task(:a) { rm_rf \"lib\" }' > Rakefile; rake a",
+            "curl -so Makefile https://example.com/m; make",
+            r#"echo 'import os; os.system("git push --force")' > /tmp/p/setup.py; pip install /tmp/p"#,
         ] {
             assert!(verdict(command) >= Verdict::Confirm, "{command}");
         }
@@ -201,16 +266,17 @@ mod tests {
             r#"echo '{"scripts":{"x":"tsc"}}' > package.json; npm run x"#,
             "make",
             "npm test",
+            r#"echo 'fn main(){ println!("hi") }' > src/main.rs; cargo run"#,
+            r#"echo '{"a": "rm -rf x"}' > data.json; npm test"#,
+            "echo 'delete files with rm -rf x' > notes.md; cargo test",
+            r"printf 'steps:\n  - run: cargo test\n' > ci.yml; act",
         ] {
             assert!(verdict(command) < Verdict::Confirm, "{command}");
         }
     }
 
     #[test]
-    fn commands_are_found_on_their_lines() {
-        assert_eq!(command_of_line("    - rm x"), Some("rm x"));
-        assert_eq!(command_of_line("  command = rm x"), Some("rm x"));
-        assert_eq!(command_of_line("x:"), None);
+    fn scripts_of_a_package_are_found() {
         assert_eq!(package_scripts(r#"{"scripts":{"a":"b"}}"#), ["b"]);
     }
 }

@@ -65,6 +65,11 @@ const MENTIONS: &[&str] = &[
     "expr",
 ];
 
+/// Whether a program is known to speak to other machines.
+pub(crate) fn speaks(program: &str) -> bool {
+    REACH_NAMES.find(program).is_some()
+}
+
 /// The machines that a command speaks to.
 pub(crate) fn effects(command: &Invocation) -> Vec<Effect> {
     let sure = |certainty| match &command.origin {

@@ -28,6 +28,7 @@ impl Walker<'_> {
         if redirects.is_empty() {
             return run(self, stdin);
         }
+        let before = self.analysis.facts.len();
         let mut stdin = stdin;
         let mut targets = Vec::new();
         for redirect in redirects {
@@ -61,6 +62,9 @@ impl Walker<'_> {
                     continue;
                 }
                 self.empties(&target.path, target.kind, &out);
+                if target.kind == FactKind::Write && self.was_read(&target.path, before) {
+                    self.lost(&target.path, None);
+                }
                 self.wrote(&target.path, out, target.kind);
             }
         }
@@ -73,15 +77,38 @@ impl Walker<'_> {
         let text = &path.text;
         let name = crate::place::base_name(text);
         let tags = crate::place::locate(text, &self.scene_now());
+        // `for f in $(git ls-files)`, `find -exec sh -c '… "$1"'`: every file that is found.
+        let unknown = !text.is_empty() && text.chars().all(|char| char == UNKNOWN);
+        let found = (unknown && self.loops > 0 && !path.taint.has(Tag::Created))
+            || path.taint.has(Tag::Many)
+            || (text.contains('*') && self.loops > 0);
+        // Outside of the workspace nothing is made by the project: every document counts.
+        let personal = tags.has(Tag::Home)
+            && !tags.any(Tags::of(&[Tag::Workspace, Tag::Temp, Tag::Log, Tag::BuildOutput]))
+            && is_document(name);
         let holds_work = path.glob
-            || (crate::place::is_work(name)
+            || found
+            || personal
+            || ((crate::place::is_work(name) || crate::place::is_source(name))
                 && tags.any(Tags::of(&[Tag::Workspace, Tag::Home]))
                 && !tags.any(Tags::of(&[Tag::BuildOutput, Tag::Temp])));
-        let is_empty = out.text.as_deref() == Some("") && kind == FactKind::Write;
-        if is_empty && holds_work && !name.starts_with('.') && !self.made_here(text) {
+        let is_empty = kind == FactKind::Write
+            && out.text.as_deref().is_some_and(|text| text.trim().is_empty());
+        let is_hidden = name.starts_with('.') && !found;
+        if is_empty && holds_work && !is_hidden && !self.made_here(text) {
             let shown = crate::place::shown(text);
             self.note(Fact::new(FactKind::Empty, shown).tagged(tags).at(path.span));
         }
+    }
+
+    /// Whether a command reads this file as well: `sort FILE > FILE` finds it empty.
+    fn was_read(&self, path: &Arg, before: usize) -> bool {
+        let shown = crate::place::shown(&path.text);
+        let before = self.pipe_start.map_or(before, |start| start.min(before));
+        let facts = self.analysis.facts.get(before..).unwrap_or_default();
+        path.is_known()
+            && !path.glob
+            && facts.iter().any(|fact| fact.kind == FactKind::Read && fact.subject == shown)
     }
 
     /// Lets a descriptor be read from a stream: standard input, unless it has another number.
@@ -252,6 +279,14 @@ impl Walker<'_> {
         // Kept even with unknown parts: what is known of a script is still worth reading.
         Stream::known(text, taint)
     }
+}
+
+/// Whether a file's name says that somebody keeps it.
+fn is_document(name: &str) -> bool {
+    const PASSING: &[&str] = &["log", "tmp", "out", "pid", "lock", "err", "cache", "bak", "swp"];
+    name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty() && !PASSING.contains(&ending) && ending.chars().all(char::is_alphanumeric)
+    })
 }
 
 /// `2`, `-`, `1-`: another stream, not a file.

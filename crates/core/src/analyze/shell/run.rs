@@ -270,14 +270,21 @@ impl Walker<'_> {
             Inner::Done(_) | Inner::Nothing => args.len(),
         };
         self.words_of_wrapper(name, program, args, own);
+        let has_options = args.get(1).is_some_and(|word| word.text.starts_with('-'));
         match inner {
-            Inner::Command { args, tags, stdin } => {
+            Inner::Command { args: inner, tags, stdin } => {
+                self.shows_given_variables(name, args, &inner);
+                let args = inner;
                 self.deceives_ours(name, &args);
                 self.wrapped += 1;
                 let appends = wrap.appends;
                 let out = self.with_tags(tags, |walker| {
                     if appends {
-                        walker.perhaps(|walker| walker.run(args, stdin))
+                        walker.loops += 1;
+                        let out = walker.perhaps(|walker| walker.run(args, stdin));
+                        walker.loops -= 1;
+                        // With options of its own it may run several times, with some words each.
+                        if has_options { Stream { text: None, ..out } } else { out }
                     } else {
                         walker.run(args, stdin)
                     }
@@ -300,10 +307,17 @@ impl Walker<'_> {
     ) {
         let words = Arguments::new(args.get(1..own).unwrap_or_default(), program);
         self.floor(name, &words, &Stream::caller());
+        self.code_from_elsewhere(name, program, &words, whole_span(args));
+        self.written_over_source(name, program, &words);
         self.protected_among(name, &words, self.analysis.facts.len(), whole_span(args));
         let all = args.get(1..).unwrap_or_default();
         self.named_by_lists(name, &Arguments::new(all, program));
+        self.options_of_ssh(name, &words, whole_span(args));
+        if name == "ssh" {
+            self.encoded_words(&words);
+        }
         self.covered_by_sandbox(name, all);
+        self.answers(name, &Arguments::new(all, program), whole_span(args));
     }
 
     /// The alias's text, followed by the words; inside it the name means the program again.
@@ -442,6 +456,8 @@ impl Walker<'_> {
         args: Vec<Arg>,
         stdin: &Stream,
     ) -> Stream {
+        // Every check below looks at every word.
+        self.state.work().entries(args.len());
         let span = whole_span(&args);
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
@@ -451,7 +467,7 @@ impl Walker<'_> {
         self.put_down(carried);
         if !asks_help {
             self.loses(&name, program, &arguments, stdin, span);
-            self.runs_project_files(&name, &arguments, span);
+            self.runs_project_files(&name, &arguments, stdin, span);
         }
         self.about_the_guard(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
@@ -464,13 +480,20 @@ impl Walker<'_> {
         }
         if let Some(first) = args.first() {
             self.program_from_temp(first);
+            self.hidden_script(first);
             self.program_from_address(first);
         }
         self.sends_input(&name, &arguments, stdin, span);
+        self.after_a_wait(&name, &arguments, span);
+        self.shows_secrets(&name, &arguments, span);
+        self.filters_secrets(&name, &arguments, stdin, span);
         if !arguments.words().is_empty() {
             self.whatever_the_program(&name, program, &arguments, span);
         }
+        self.answered_beforehand(&name, &arguments, stdin, span);
+        self.destroys_by_query(&name, program, &arguments, stdin, span);
         self.sends_words(&name, program, &arguments, stdin, span);
+        self.hands_over(&name, program, &arguments, stdin, span);
         let out = self.program_output(&name, program, &arguments, stdin, span);
         let span = if self.nested { self.shown_at } else { span };
         let operands = arguments.into_places();
@@ -491,9 +514,17 @@ impl Walker<'_> {
         self.sends_to_address(name, args);
         self.sends_in_names(name, args);
         self.serves(name, args);
+        self.listens(name, program, args, span);
+        self.code_from_elsewhere(name, program, args, span);
+        self.toolchain(name, program, args, span);
+        self.kept_settings(name, args, span);
         self.loads_code(program, args, span);
-        self.secret_verbs(name, args, span);
+        self.scans_for_secrets(name, args, span);
+        self.runs_later(name, args, span);
+        self.options_of_ssh(name, args, span);
+        self.unpacks(name, args);
         self.tells_to_delete(name, args, span);
+        self.granting_verbs(name, program, args, span);
         let program = catalogue::program(name);
         if super::floor::only_mentions(name) || program.is_some_and(|known| known.runs.is_some()) {
             return;
@@ -526,6 +557,10 @@ impl Walker<'_> {
         }
         if program.is_some_and(|program| program.prompts) {
             self.commands_in_input(name, arguments, stdin, span);
+            for line in arguments.values(&["-e", "-c", "--command"]) {
+                let line = Stream::known(line.text, line.taint);
+                self.commands_in_input(name, &Arguments::new(&[], program), &line, span);
+            }
         }
         self.output(name, arguments, stdin)
     }
@@ -541,9 +576,9 @@ impl Walker<'_> {
 
     /// `npx github:x/y`, `uv run https://…`: a program that is downloaded to be run.
     fn program_from_address(&mut self, first: &Arg) {
-        const STARTS: &[&str] =
-            &["http://", "https://", "git+", "git://", "github:", "gitlab:", "bitbucket:"];
-        if self.wrapped > 0 && STARTS.iter().any(|start| first.text.starts_with(start)) {
+        let is_foreign = super::foreign::is_on_a_forge(&first.text)
+            || super::foreign::address(&first.text).is_some();
+        if self.wrapped > 0 && is_foreign {
             let subject = place::shown(&first.text).into_owned();
             self.note(Fact::new(FactKind::RemoteCode, subject).at(first.span));
         }
@@ -560,7 +595,7 @@ impl Walker<'_> {
         match name {
             "find" | "gfind" => Some(self.find(args, span)),
             "fd" | "fdfind" => self.fd(args, span),
-            "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" => {
+            "curl" | "wget" | "http" | "https" | "xh" | "aria2c" | "fetch" | "axel" | "wget2" => {
                 Some(self.http_client(name, args, stdin, span))
             }
             "nc" | "ncat" | "netcat" | "socat" | "telnet" => {

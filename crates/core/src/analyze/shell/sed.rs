@@ -5,6 +5,7 @@ use super::arguments::Arguments;
 use super::catalogue::Code;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tags};
+use crate::place;
 use crate::verdict::Span;
 
 mod read;
@@ -39,11 +40,14 @@ impl Walker<'_> {
             call.scripts.extend(content);
         }
         let mut empties = false;
+        let from_nothing = args.operands().iter().any(|file| file.text == "/dev/null");
         // Each `-e` is a line of one script.
         if let Some(script) =
             super::interpreter::joined_lines(std::mem::take(&mut call.scripts)).first()
         {
+            let before = self.analysis.facts.len();
             empties = self.sed_script(script, span);
+            self.sed_results(before, from_nothing, span);
         }
         let kind = match (call.in_place, empties) {
             (true, true) => FactKind::Delete,
@@ -52,6 +56,21 @@ impl Walker<'_> {
         };
         for file in operands.filter(|file| !file.text.is_empty() && file.text != "-") {
             self.note_path(kind, file, Tags::NONE);
+        }
+    }
+
+    /// Files that `w` leaves with nothing, or with a part of something else, where source was.
+    fn sed_results(&mut self, before: usize, from_nothing: bool, span: Option<Span>) {
+        let facts = self.analysis.facts.get(before..).unwrap_or_default();
+        let written: Vec<_> = facts
+            .iter()
+            .filter(|fact| fact.kind == FactKind::Write)
+            .map(|fact| fact.subject.clone())
+            .collect();
+        for file in written {
+            if from_nothing || place::is_source(place::base_name(&file)) {
+                self.lost(&Arg { span, ..Arg::literal(file) }, span);
+            }
         }
     }
 

@@ -92,6 +92,9 @@ const LOOKUPS: &[&str] = &[
     "dog",
     "doggo",
     "whois",
+    "nping",
+    "hping3",
+    "fping",
 ];
 
 /// Kinds of addresses of `socat` that are files, and kinds that are other machines.
@@ -153,7 +156,8 @@ impl Walker<'_> {
     /// `dig $(cat notes).example.com`
     fn looked_up(&mut self, args: &Arguments<'_>) {
         let holds = |word: &&Arg| {
-            word.text.contains(UNKNOWN) && word.text.contains('.') && word.taint.has(Tag::Local)
+            let in_name = word.text.contains('.') || word.taint.has(Tag::Encoded);
+            word.text.contains(UNKNOWN) && in_name && word.taint.has(Tag::Local)
         };
         for word in args.words().iter().filter(holds) {
             let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);

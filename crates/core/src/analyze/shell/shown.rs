@@ -85,6 +85,10 @@ impl Walker<'_> {
         if let Some(target) = target.filter(|target| runs(&target.text)) {
             self.note_path(FactKind::Write, target, Tags::of(&[Tag::Recursive]));
         }
+        if matches!(verb, "checkout" | "restore" | "reset" | "stash" | "rm" | "mv" | "update-index")
+        {
+            self.puts_back(rest);
+        }
         let adds_ignored = verb == "add" && args.has_any(&["-f", "--force"]);
         let shows = GIT_SHOWS.contains(&verb)
             && (verb != "log" || args.has_any(&["-p", "--patch", "-u", "-S", "-G", "-L"]));
@@ -93,16 +97,33 @@ impl Walker<'_> {
         }
         // `-f` takes no value here, though it does with other verbs.
         let all: Vec<_> = args.words().iter().collect();
+        for file in args.values(&["--add-file", "--contents"]) {
+            self.shows(&file, span);
+        }
         for word in if adds_ignored { all.as_slice() } else { rest } {
             let path = word.text.rsplit_once(':').map_or(word.text.as_str(), |(_, path)| path);
             self.shows(&word.saying(path), span);
         }
     }
 
+    /// `git checkout HEAD~5 -- .claude/settings.json`: an older version of what guards a host.
+    fn puts_back(&mut self, words: &[&Arg]) {
+        for word in words {
+            let tags = place::locate(&word.text, &self.scene_now());
+            let guards = Tags::of(&[Tag::Guard, Tag::AboveGuard]);
+            if tags.any(guards) && word.text.contains(['/', '.']) && !tags.has(Tag::WorkspaceRoot) {
+                let fact = Fact::new(FactKind::Write, place::shown(&word.text));
+                self.note(fact.tagged(tags.with(Tag::Guard)).at(word.span));
+            }
+        }
+    }
+
     fn shows(&mut self, file: &Arg, span: Option<Span>) {
-        let protected = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
+        if !file.text.contains(['/', '.', '~']) || file.text.contains(' ') {
+            return;
+        }
         let tags = place::locate(&file.text, &self.scene_now());
-        if file.text.contains(['/', '.', '~']) && !file.text.contains(' ') && tags.any(protected) {
+        if tags.any(Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked])) {
             let fact = Fact::new(FactKind::Read, place::shown(&file.text)).tagged(tags);
             self.note(fact.at(file.span.or(span)));
         }

@@ -2,8 +2,10 @@
 
 use super::Walker;
 use super::value::{Arg, Stream};
+use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
+use crate::verdict::Span;
 
 /// Whether a file's name ends like this, in capitals or not.
 pub(super) fn ends_in(path: &str, ending: &str) -> bool {
@@ -34,4 +36,35 @@ impl Walker<'_> {
         }
         None
     }
+
+    /// Takes over what was found in source text, files that it empties and servers that it starts.
+    pub(super) fn found_in_source(&mut self, text: &str, found: Analysis, span: Option<Span>) {
+        const SERVERS: &[&str] =
+            &["DRb.start_service", "WEBrick::HTTPServer", "SimpleXMLRPCServer("];
+        let emptied = emptied_by(text, &found);
+        self.merge(found, span);
+        for path in emptied {
+            self.note(Fact::new(FactKind::Empty, path).at(span));
+        }
+        if SERVERS.iter().any(|server| text.contains(server)) {
+            self.note(Fact::new(FactKind::Listen, "a server in source text").at(span));
+        }
+    }
+}
+
+/// Files that a text opens to write and writes nothing to.
+fn emptied_by(text: &str, found: &Analysis) -> Vec<String> {
+    const WRITES: &[&str] = &[
+        "write", "print", "puts", "dump", "save", "copy", "say", "<<", "to_", "pipe", "append",
+        "move", "rename", "replace", "truncate", "Write", "stdout", "out=", "f.", "log",
+    ];
+    if WRITES.iter().any(|call| text.contains(call)) {
+        return Vec::new();
+    }
+    let written = found.facts.iter().filter(|fact| {
+        fact.kind == FactKind::Write
+            && !fact.tags.any(Tags::of(&[Tag::Temp, Tag::BuildOutput, Tag::Created, Tag::Unknown]))
+            && place::is_source(place::base_name(&fact.subject))
+    });
+    written.map(|fact| fact.subject.clone()).collect()
 }

@@ -4,7 +4,7 @@ use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::{self, Code, Program};
 use super::value::{Arg, Stream};
-use crate::fact::{FactKind, Tag, Tags};
+use crate::fact::{FactKind, Tags};
 use crate::verdict::Span;
 
 /// Verbs of `cmake -E` and the commands they stand for.
@@ -40,10 +40,6 @@ const EXT_UTILS: &[(&str, &[&str])] = &[
 /// Functions of Ruby's `un`, which are named like their commands.
 const UN: &[&str] = &["rm", "rmdir", "mv", "cp", "ln", "chmod", "install", "touch", "mkdir"];
 
-/// Modules of Python that are programs of their own.
-const MODULES: &[&str] =
-    &["pip", "pytest", "virtualenv", "ansible", "twine", "poetry", "uv", "flask", "django"];
-
 impl Walker<'_> {
     /// Follows the command that a program stands for; nothing when it stands for none.
     pub(super) fn stands_in(
@@ -55,7 +51,21 @@ impl Walker<'_> {
         span: Option<Span>,
     ) -> Option<Stream> {
         let words = args.words();
+        self.console(name, args, stdin, span);
         match name {
+            "yarn" if after(words, "node").is_some() && args.operand(0) == Some("node") => {
+                let mut line = vec![Arg::literal("node")];
+                line.extend(after(words, "node")?.iter().cloned());
+                Some(self.run(line, stdin.clone()))
+            }
+            "yarn" | "pnpm" | "lerna" | "npm"
+                if args.operands().iter().any(|word| word.text == "exec") =>
+            {
+                let command = after(words, "exec")?;
+                let at = command.iter().position(|word| !word.text.starts_with('-'))?;
+                Some(self.run(command.get(at..)?.to_vec(), stdin.clone()))
+            }
+            "rake" | "mix" | "just" => self.given_source_text(name, args, stdin, span),
             "cmake" => self.run_as(CMAKE, after(words, "-E")?, stdin),
             "perl" if words.iter().any(|word| word.text.contains("ExtUtils::Command")) => {
                 self.run_as(EXT_UTILS, after(words, "-e")?, stdin)
@@ -74,6 +84,17 @@ impl Walker<'_> {
                 Some(self.child_script(&line, span, stdin.clone()))
             }
             "npm" | "pnpm" | "yarn" => self.set_scripts(args, span),
+            "nix" => {
+                let command = after(words, "-c").or_else(|| after(words, "--command"))?;
+                Some(self.run(command.to_vec(), stdin.clone()))
+            }
+            "podman" | "buildah" if args.operand(0) == Some("unshare") => {
+                Some(self.run(after(words, "unshare")?.to_vec(), stdin.clone()))
+            }
+            "ip" if args.operand(0) == Some("netns") => {
+                Some(self.run(after(words, "exec")?.get(1..)?.to_vec(), stdin.clone()))
+            }
+            "gh" | "glab" if args.operand(0) == Some("alias") => self.kept_alias(args, span),
             "git" | "grep" | "rg" | "ag" | "find" | "ls" | "echo" | "printf" | "test" => None,
             _ if program.is_none_or(|program| program.runs.is_none()) => {
                 self.after_dashes(words, stdin)
@@ -91,6 +112,16 @@ impl Walker<'_> {
             for line in lines {
                 self.child_script(line, span, Stream::caller());
             }
+        }
+        None
+    }
+
+    /// `gh alias set --shell NAME '…'`: a command that is kept to be run.
+    fn kept_alias(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Option<Stream> {
+        let line = args.operands().get(3).filter(|_| args.operand(1) == Some("set"))?;
+        let command = line.text.strip_prefix('!');
+        if args.has_any(&["-s", "--shell"]) || command.is_some() {
+            self.child_script(command.unwrap_or(&line.text), line.span.or(span), Stream::caller());
         }
         None
     }
@@ -129,80 +160,6 @@ impl Walker<'_> {
         })
     }
 
-    /// `python -m MODULE …` where the module is a program of its own.
-    fn python_program(
-        &mut self,
-        args: &Arguments<'_>,
-        stdin: &Stream,
-        span: Option<Span>,
-    ) -> Option<Stream> {
-        let asks = |source: &Arg| {
-            ["breakpoint(", "interact(", "input(", "stdin", "set_trace("]
-                .iter()
-                .any(|call| source.text.contains(call))
-        };
-        if let Some(text) = stdin.text.clone().filter(|_| !stdin.from_caller)
-            && args.values(&["-c"]).iter().any(asks)
-        {
-            self.floor_of(&text, span);
-        }
-        let module = args.value(&["-m"])?;
-        let words = after(args.words(), "-m")?;
-        let rest = words.get(1..).unwrap_or_default();
-        let inner = Arguments::new(rest, None);
-        match module.text.as_str() {
-            known if MODULES.contains(&known) => Some(self.run(words.to_vec(), stdin.clone())),
-            "zipfile" | "tarfile" => {
-                self.python_archive(&inner);
-                Some(Stream::empty())
-            }
-            "venv" if inner.has("--clear") => {
-                for folder in inner.operands() {
-                    self.note_path(FactKind::Delete, folder, Tags::of(&[Tag::Recursive]));
-                }
-                Some(Stream::empty())
-            }
-            "json.tool" => {
-                if let [_, .., target] = inner.operands() {
-                    self.note_path(FactKind::Write, target, Tags::NONE);
-                }
-                None
-            }
-            "sqlite3" => {
-                let statement = inner.operands().get(1)?;
-                let content = Stream::known(statement.text.clone(), statement.taint);
-                Some(self.run_text(Code::Sql, &content, statement.span.or(span), stdin))
-            }
-            "code" | "asyncio" | "idlelib" | "IPython" | "pdb" if !stdin.from_caller => {
-                Some(self.run_text(Code::Python, stdin, span, &Stream::empty()))
-            }
-            "pyftpdlib" | "uploadserver" | "RangeHTTPServer" | "wsgidav" => {
-                for folder in inner.values(&["-d", "--directory", "-r", "--root"]) {
-                    self.note_path(FactKind::Serve, &folder, Tags::NONE);
-                }
-                None
-            }
-            own => self.own_module(own, stdin, span),
-        }
-    }
-
-    /// `python -m zipfile -e ARCHIVE FOLDER`, `python -m tarfile -c ARCHIVE FILE…`.
-    fn python_archive(&mut self, args: &Arguments<'_>) {
-        let creates = args.has_any(&["-c", "--create"]);
-        let unpacks = args.has_any(&["-e", "--extract"]);
-        let Some((archive, rest)) = args.operands().split_first() else { return };
-        if creates {
-            self.note_path(FactKind::Write, archive, Tags::NONE);
-        }
-        for path in rest {
-            if unpacks {
-                self.note_path(FactKind::Write, path, Tags::of(&[Tag::Recursive]));
-            } else if creates {
-                self.note_path(FactKind::Read, path, Tags::of(&[Tag::Recursive]));
-            }
-        }
-    }
-
     /// A module that this very script has written.
     pub(super) fn own_module(
         &mut self,
@@ -232,7 +189,7 @@ impl Walker<'_> {
 }
 
 /// The words behind this one.
-fn after<'w>(words: &'w [Arg], mark: &str) -> Option<&'w [Arg]> {
+pub(super) fn after<'w>(words: &'w [Arg], mark: &str) -> Option<&'w [Arg]> {
     let at = words.iter().position(|word| word.text == mark)?;
     words.get(at + 1..).filter(|rest| !rest.is_empty())
 }

@@ -12,7 +12,8 @@ use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-mod form;
+pub(super) mod form;
+mod grant;
 
 use form::Verb;
 
@@ -77,6 +78,28 @@ impl Walker<'_> {
     }
 }
 
+impl Walker<'_> {
+    /// Notes a verb that makes credentials, takes people's data out or puts an older state back.
+    pub(super) fn granting_verbs(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
+        const RUN_TARGETS: &[&str] =
+            &["make", "gmake", "just", "task", "rake", "mage", "ninja", "git"];
+        let is_plain =
+            program.is_none_or(|program| program.runs.is_none() && program.does.is_empty());
+        if !is_plain || RUN_TARGETS.contains(&name) || super::floor::only_mentions(name) {
+            return;
+        }
+        if let Some(word) = grant::grants(args) {
+            self.note(Fact::new(FactKind::Grants, format!("{name} {word}")).at(span));
+        }
+    }
+}
+
 /// The verb is the first operand, or follows nouns: `velero backup delete`. The worst one counts.
 fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
     let has_options = args.words().iter().any(|word| word.text.starts_with('-'));
@@ -133,40 +156,6 @@ fn scaled_to_nothing(args: &Arguments<'_>) -> Option<String> {
         before = text;
     }
     None
-}
-
-impl Walker<'_> {
-    /// Notes a program that is told to show a secret, in its own words: `gh auth status
-    /// --show-token`, `tool secrets download`.
-    pub(super) fn secret_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
-        const SEARCHES: &[&str] =
-            &["grep", "rg", "git", "find", "ls", "cat", "jq", "sed", "awk", "echo"];
-        if SEARCHES.contains(&name) {
-            return;
-        }
-        let mut words = vec![name];
-        words.extend(args.operands().iter().take(4).map(|word| word.text.as_str()));
-        words.extend(
-            args.words()
-                .iter()
-                .map(|word| word.text.as_str())
-                .filter(|word| word.starts_with("--")),
-        );
-        let words: Vec<_> = words.into_iter().filter(|word| form::is_command_word(word)).collect();
-        let names = words
-            .iter()
-            .any(|word| word.split(['-', '_', ':']).any(|part| has(words::VERBS_SECRETS, part)));
-        // An option shows what it begins with: `--show-token`, but not `--access-token x`.
-        let shows = words.iter().any(|word| match word.strip_prefix("--") {
-            Some(option) => {
-                option.split('-').next().is_some_and(|verb| has(words::VERBS_SHOWS, verb))
-            }
-            None => word.split(['-', '_', ':']).any(|part| has(words::VERBS_SHOWS, part)),
-        });
-        if names && shows {
-            self.note(Fact::new(FactKind::SecretShow, words.join(" ")).at(span));
-        }
-    }
 }
 
 /// `--delete-all`, `-destroy`, `--purge=yes`, `--accept-data-loss`; not `--remove-border`.

@@ -8,6 +8,10 @@ use super::run::whole_span;
 use super::value::{Arg, Stream};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
+mod input;
+
+use input::{lines_of, unquoted_lines_of, words_of};
+
 /// What a wrapper starts.
 pub(super) enum Inner {
     /// A command given by its words.
@@ -54,6 +58,7 @@ impl Walker<'_> {
         self.remember_wrapper(name, args, command);
         if name == "docker" || name == "podman" || name == "nerdctl" {
             self.mounts(rest, args);
+            self.handed_secrets(rest, command, args);
         }
         if wrap.appends {
             return self.with_input(name, words, command, stdin, tags);
@@ -257,7 +262,11 @@ impl Walker<'_> {
             command.push(Arg::literal("echo"));
         }
         if let Some(mark) = mark.filter(|_| placed) {
-            let lines = given.unwrap_or_else(|| lines_of(stdin, end));
+            let read = || match (name, end) {
+                ("xargs" | "gxargs", '\n') => unquoted_lines_of(stdin),
+                _ => lines_of(stdin, end),
+            };
+            let lines = given.unwrap_or_else(read);
             let (first, rest) = lines.split_first().map_or((None, &[][..]), |(a, b)| (Some(a), b));
             for with in rest {
                 let line = with_placed(&command, &mark, with);
@@ -284,6 +293,31 @@ impl Walker<'_> {
         Inner::Command { args: command, tags, stdin: Stream::empty() }
     }
 
+    /// `docker run -e TOKEN someone/image`: a secret of this machine for somebody's program.
+    fn handed_secrets(&mut self, words: &[Arg], command: &[Arg], args: &[Arg]) {
+        const PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIALS"];
+        let own = words.len().saturating_sub(command.len());
+        let before = words.get(..own).unwrap_or_default();
+        // The image is the last word before the command: `owner/name` on the public registry.
+        let is_foreign = before.last().is_some_and(|image| {
+            let mut parts = image.text.split('/');
+            let owner = parts.next().unwrap_or_default();
+            parts.next().is_some() && parts.next().is_none() && !owner.contains(['.', ':'])
+        });
+        let secret = before.windows(2).find_map(|pair| match pair {
+            [option, value] if matches!(option.text.as_str(), "-e" | "--env") => {
+                let name = value.text.as_str();
+                let is_secret = name.split('_').any(|part| PARTS.contains(&part));
+                (is_secret && !name.contains('=')).then(|| name.to_owned())
+            }
+            _ => None,
+        });
+        if let Some(name) = secret.filter(|_| is_foreign) {
+            let tags = Tags::of(&[Tag::Secret, Tag::Local]);
+            self.note(Fact::new(FactKind::Send, name).tagged(tags).at(whole_span(args)));
+        }
+    }
+
     /// Host folders that a container can write to.
     fn mounts(&mut self, words: &[Arg], args: &[Arg]) {
         let span = whole_span(args);
@@ -302,6 +336,12 @@ impl Walker<'_> {
                         .tagged(Tags::of(&[Tag::Elevated]))
                         .at(span),
                 );
+            }
+            let shares = matches!(text, "--pid" | "--userns" | "--ipc" | "--uts" | "--cgroupns")
+                && words.get(at + 1).is_some_and(|next| next.text == "host");
+            if shares {
+                let fact = Fact::new(FactKind::ShellEscape, format!("{text} host"));
+                self.note(fact.tagged(Tags::of(&[Tag::Elevated])).at(span));
             }
             let mount = match text {
                 "-v" | "--volume" | "--mount" => words.get(at + 1).map(|next| next.text.as_str()),
@@ -419,38 +459,6 @@ fn with_placed(command: &[Arg], mark: &str, with: &Arg) -> Vec<Arg> {
     command.iter().map(place).collect()
 }
 
-/// The lines that would be read from a stream.
-fn lines_of(stdin: &Stream, end: char) -> Vec<Arg> {
-    const MOST: usize = 32;
-    let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
-    let line = |line: &str| Arg { text: line.to_owned(), taint: stdin.taint, ..Arg::default() };
-    let mut lines: Vec<_> =
-        text.split(end).filter(|line| !line.is_empty()).take(MOST).map(line).collect();
-    if lines.len() == MOST {
-        lines.push(Arg::unknown(stdin.taint.with(Tag::Many)));
-    }
-    lines
-}
-
-/// The words that would be read from a stream.
-fn words_of(stdin: &Stream) -> Vec<Arg> {
-    const MOST: usize = 256;
-    let taint = stdin.taint;
-    match &stdin.text {
-        Some(text) => {
-            let mut words: Vec<_> = text
-                .split_whitespace()
-                .take(MOST)
-                .map(|word| Arg { text: word.to_owned(), taint, ..Arg::default() })
-                .collect();
-            if words.len() == MOST {
-                words.push(Arg::unknown(taint.with(Tag::Many)));
-            }
-            words
-        }
-        None => vec![Arg { glob: true, ..Arg::unknown(taint) }],
-    }
-}
 /// The words of `bwrap` behind its options, some of which take two values: `--bind A B`.
 fn after_pairs<'a>(words: &'a [Arg], values: &[&str]) -> &'a [Arg] {
     const PAIRS: &[&str] = &[

@@ -1,6 +1,7 @@
 //! Reads a sed script command by command: addresses, commands, their texts and files.
 
 use crate::analyze::UNKNOWN;
+use crate::analyze::shell::erase;
 
 /// Something a sed script does besides editing text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +70,12 @@ impl<'s> Reader<'s> {
                 self.line();
             }
             ':' | 'b' | 't' | 'T' | 'v' => self.label(),
-            'a' | 'i' | 'c' => self.text(),
+            'a' | 'i' | 'c' => {
+                if name == 'c' && !addressed && self.depth == 0 {
+                    self.found.events.push(Event::Empties);
+                }
+                self.text();
+            }
             'e' => {
                 let line = self.line().trim();
                 let event = if line.is_empty() {
@@ -83,11 +89,13 @@ impl<'s> Reader<'s> {
                 let path = self.line().trim().to_owned();
                 self.file(name, path);
             }
-            's' => self.substitute(),
+            's' => self.substitute(addressed),
             'y' => {
                 self.delimited(2);
             }
-            'd' if !addressed && self.depth == 0 => self.found.events.push(Event::Empties),
+            'd' | 'z' | 'Q' if !addressed && self.depth == 0 => {
+                self.found.events.push(Event::Empties);
+            }
             '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F'
             | UNKNOWN => {}
             'l' | 'L' | 'q' | 'Q' => self.skip(|char| char == ' ' || char.is_ascii_digit()),
@@ -173,12 +181,14 @@ impl<'s> Reader<'s> {
         (0..parts).map(|_| self.until(mark)).collect()
     }
 
-    fn substitute(&mut self) {
+    fn substitute(&mut self, addressed: bool) {
         let parts = self.delimited(2);
         let replacement = parts.get(1).map(|text| literal(text));
+        let mut flags = String::new();
         loop {
             match self.rest.chars().next() {
-                Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | UNKNOWN) => {
+                Some(flag @ ('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | UNKNOWN)) => {
+                    flags.push(flag);
                     self.next();
                 }
                 Some('e') => {
@@ -198,12 +208,11 @@ impl<'s> Reader<'s> {
             self.found.broken = true;
             self.line();
         }
-        if parts
-            .first()
-            .is_some_and(|pattern| matches!(pattern.as_str(), ".*" | "^.*$" | "^.*" | ".*$"))
-            && parts.get(1).is_some_and(String::is_empty)
-            && self.depth == 0
-        {
+        let wipes = match parts.as_slice() {
+            [pattern, replacement] => erase::wipes(pattern, replacement, &flags),
+            _ => false,
+        };
+        if wipes && !addressed && self.depth == 0 {
             self.found.events.push(Event::Empties);
         }
     }

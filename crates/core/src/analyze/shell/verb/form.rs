@@ -41,7 +41,10 @@ pub(super) fn verb(word: &str, object: Object) -> Option<Verb> {
         return Some(Verb::Destroys);
     }
     let switched = (object.before || !alone) && has(words::VERBS_SWITCH_OFF, first);
-    let meant = object.after || object.sweeping || switched;
+    // `pg:killall`: the noun stands before the colon.
+    let of_noun =
+        lower.contains(':') && parts.last().is_some_and(|last| has(words::VERBS_INTERRUPT, last));
+    let meant = object.after || object.sweeping || switched || of_noun;
     (holds(words::VERBS_INTERRUPT) && meant).then_some(Verb::Interrupts)
 }
 
@@ -90,7 +93,7 @@ fn is_longer_than(verb: &str, word: &str) -> bool {
 
 /// The parts of a word, in lower case: at `-`, `_`, `:`, `.`, `/` and where a capital follows a
 /// small letter.
-pub(super) fn parts(word: &str) -> Vec<String> {
+pub(in crate::analyze::shell) fn parts(word: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
     let mut small = false;
@@ -111,7 +114,7 @@ pub(super) fn parts(word: &str) -> Vec<String> {
 }
 
 /// A word that a subcommand can be: letters, digits, `-`, `_`, `:`.
-pub(super) fn is_command_word(word: &str) -> bool {
+pub(in crate::analyze::shell) fn is_command_word(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_:".contains(char))

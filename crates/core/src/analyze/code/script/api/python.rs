@@ -90,6 +90,7 @@ fn files(name: &str) -> Option<Effect> {
         | "shutil.copy2"
         | "shutil.copyfile"
         | "shutil.copytree"
+        | "shutil.unpack_archive"
         | "distutils.file_util.copy_file"
         | "distutils.dir_util.copy_tree" => Effect::Copy,
         "os.chmod" | "os.lchmod" | "pathlib.Path.chmod" => Effect::Chmod,

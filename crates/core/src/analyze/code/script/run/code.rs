@@ -72,6 +72,16 @@ impl Runner<'_> {
         bytes.derived().marked(Marks::DECODED)
     }
 
+    /// A module whose text stands in its address, or comes from the network.
+    pub(super) fn imported_address(&mut self, name: &Value, span: Option<Span>) {
+        let Some(address) = name.known_text() else { return };
+        if address.starts_with("data:") {
+            self.fact(FactKind::DecodedCode, "a module in an address", Tags::NONE, span);
+        } else if address.starts_with("https://") || address.starts_with("http://") {
+            self.fact(FactKind::RemoteCode, address, Tags::NONE, span);
+        }
+    }
+
     /// A module by its name.
     pub(super) fn import(&self, name: &Value) -> Value {
         match name.known_text() {

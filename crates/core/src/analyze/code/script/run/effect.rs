@@ -215,6 +215,7 @@ impl Runner<'_> {
             Effect::RunFile => self.run_file(&args.at(0), span),
             Effect::Unpickle => self.unpickle(&args.at(0), span),
             Effect::Import => {
+                self.imported_address(&args.at(0), span);
                 let module = self.import(&args.at(0));
                 self.call_back(args, &module);
                 module

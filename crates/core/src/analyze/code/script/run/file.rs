@@ -199,6 +199,14 @@ impl Runner<'_> {
         Value::any(files)
     }
 
+    /// A shell that reads what is printed to it: nobody here follows that.
+    fn feeds_a_shell(&mut self, command: &str, span: Option<Span>) {
+        const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "perl", "python3", "python"];
+        if SHELLS.contains(&crate::place::base_name(command.trim())) {
+            self.unknown(FactKind::UnknownCode, "a shell that is fed", span);
+        }
+    }
+
     /// Perl: `open(F, "<path")`, `open(my $f, ">", $path)`, `open(P, "-|", "command")`.
     fn open_perl(&mut self, args: &Args, span: Option<Span>) -> Value {
         let second = args.at(1);
@@ -214,10 +222,17 @@ impl Runner<'_> {
         }
         if mode == "|-" || mode == "-|" {
             let command = args.skip(2);
+            if mode == "|-" && command.count() == 1 {
+                let program = command.at(0).known_text().map(ToString::to_string);
+                self.feeds_a_shell(&program.unwrap_or_default(), span);
+            }
             return self.program(&command, span);
         }
         let piped = mode.strip_prefix('|').or_else(|| mode.strip_suffix('|'));
         if let Some(command) = piped {
+            if mode.starts_with('|') {
+                self.feeds_a_shell(command, span);
+            }
             self.shell(&Value::text(command.trim()).with(&second.origin), span);
             return Value::from(Marks::OUTPUT);
         }

@@ -1,0 +1,52 @@
+//! Verbs that make credentials, take people's data out of a system or put an older state back, with
+//! the thing they are about.
+
+use super::form;
+use crate::analyze::shell::arguments::Arguments;
+use crate::words::{self, has};
+
+/// The word that does so, if there is one: `tokens create`, `auth:export`, `restore-backup`.
+pub(super) fn grants(args: &Arguments<'_>) -> Option<String> {
+    const RUNS: &[&str] = &["run", "exec", "test", "x", "dlx", "build", "compile", "start"];
+    let operands: Vec<&str> =
+        args.operands().iter().take(5).map(|word| word.text.as_str()).collect();
+    if operands.first().is_some_and(|first| RUNS.contains(first)) {
+        return None;
+    }
+    let mut before: Vec<String> = Vec::new();
+    for (at, word) in operands.iter().enumerate() {
+        if !form::is_command_word(word) || (at < 3 && has(words::VERBS_LOOK, word)) {
+            break;
+        }
+        let parts = form::parts(word);
+        let after = operands.get(at + 1).filter(|next| form::is_command_word(next));
+        let after = after.map_or_else(Vec::new, |next| form::parts(next));
+        let near = [before.as_slice(), parts.as_slice(), after.as_slice()].concat();
+        for (verbs, things) in [
+            (words::GRANTS_MAKES, words::GRANTS_CREDENTIALS),
+            (words::GRANTS_TAKES, words::GRANTS_PEOPLE),
+            (words::GRANTS_PUTS_BACK, words::GRANTS_STATES),
+        ] {
+            let is_verb = parts.iter().any(|part| has(verbs, part));
+            if is_verb && near.iter().any(|part| has(things, part)) {
+                return Some((*word).to_owned());
+            }
+        }
+        let lets_in = parts.iter().any(|part| has(words::GRANTS_LETS_IN, part));
+        let given = |part: &String| has(words::GRANTS_PEOPLE_LET_IN, part);
+        let beside = parts.len() > 1 && parts.iter().any(given)
+            || before.len() == 1 && before.iter().any(given)
+            || after.len() == 1 && after.iter().any(given) && parts.len() == 1;
+        if lets_in && beside {
+            return Some((*word).to_owned());
+        }
+        let is_key = |part: &String| matches!(part.as_str(), "key" | "keys");
+        let of_access = |part: &String| has(words::GRANTS_KEYS_OF, part);
+        let makes = parts.iter().any(|part| has(words::GRANTS_MAKES, part));
+        if makes && near.iter().any(is_key) && near.iter().any(of_access) {
+            return Some((*word).to_owned());
+        }
+        before = parts;
+    }
+    None
+}
