@@ -75,14 +75,7 @@ impl Invocation {
             return self.words.iter().any(|word| matches_one(wanted, word));
         }
         if let Some(long) = wanted.strip_prefix("--") {
-            return self.words.iter().any(|word| {
-                word.strip_prefix("--").is_some_and(|word| {
-                    let (name, value) = word.split_once('=').unwrap_or((word, "true"));
-                    // An option that is switched off is not there.
-                    let is_on = !matches!(value, "false" | "none" | "no" | "off");
-                    (name == long && is_on) || word == long
-                })
-            });
+            return self.words.iter().any(|word| has_long(word, long));
         }
         if let Some(letters) = wanted.strip_prefix('-')
             && !letters.is_empty()
@@ -128,18 +121,43 @@ fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     }
 }
 
+/// `--force` in `--force` and `--force=x`; an option that is switched off is not there.
+fn has_long(word: &str, long: &str) -> bool {
+    let Some(rest) = word.strip_prefix("--").and_then(|word| word.strip_prefix(long)) else {
+        return false;
+    };
+    match rest.strip_prefix('=') {
+        Some(value) => !long.contains('=') && !matches!(value, "false" | "none" | "no" | "off"),
+        None => rest.is_empty(),
+    }
+}
+
 /// `a|b` means either; `*` means anything, wherever it stands.
 fn matches(pattern: &str, word: &str) -> bool {
-    pattern.split('|').any(|pattern| matches_one(pattern, word))
+    let mut patterns = pattern.as_bytes().split(|byte| *byte == b'|');
+    patterns.any(|pattern| matches_bytes(pattern, word.as_bytes()))
 }
 
 fn matches_one(pattern: &str, word: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == word };
+    matches_bytes(pattern.as_bytes(), word.as_bytes())
+}
+
+/// Compares bytes, not characters: every rule of a program asks this about every word, and setting
+/// up a search for characters costs more than the words are long.
+fn matches_bytes(pattern: &[u8], word: &[u8]) -> bool {
+    let differs = |first: &u8| *first != b'*' && word.first() != Some(first);
+    if pattern.first().is_some_and(differs) {
+        return false;
+    }
+    let mut pieces = pattern.split(|byte| *byte == b'*');
+    let start = pieces.next().unwrap_or_default();
+    let Some(end) = pieces.next_back() else { return pattern == word };
     let Some(mut word) = word.strip_prefix(start) else { return false };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for piece in middle.split('*').filter(|piece| !piece.is_empty()) {
-        let Some((_, after)) = word.split_once(piece) else { return false };
-        word = after;
+    for piece in pieces.filter(|piece| !piece.is_empty()) {
+        let Some(at) = word.windows(piece.len()).position(|window| window == piece) else {
+            return false;
+        };
+        word = word.get(at + piece.len()..).unwrap_or_default();
     }
     word.ends_with(end)
 }

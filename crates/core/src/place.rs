@@ -117,23 +117,28 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
 
 /// Whether nothing in a path is a pattern, unknown or out of the ordinary.
 fn is_plain(path: &str) -> bool {
-    !path.contains("//")
-        && !path.contains("/.")
-        && !path.ends_with('/')
-        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte))
+    let mut before = b' ';
+    let ordinary = path.bytes().all(|byte| {
+        let doubled = before == b'/' && matches!(byte, b'/' | b'.');
+        before = byte;
+        !doubled && (byte.is_ascii_alphanumeric() || b"._-/+@".contains(&byte))
+    });
+    ordinary && before != b'/'
 }
 
 /// The everyday case: a plain relative name in the workspace.
 fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
-    let plain = scene.cwd.is_some_and(|cwd| !guard::concerns(cwd, scene))
+    let plain = !path.starts_with(['.', '/'])
+        && is_plain(path)
         && scene.context.paths.is_empty()
         && scene.sensitive.is_empty()
-        && scene.context.sensitive_paths.is_empty()
-        && !path.starts_with(['.', '/'])
-        && is_plain(path);
-    let folder = scene.cwd?.strip_prefix(scene.workspace()?)?;
+        && scene.context.sensitive_paths.is_empty();
+    if !plain {
+        return None;
+    }
+    let cwd = scene.cwd.filter(|cwd| !guard::concerns(cwd, scene))?;
+    let folder = cwd.strip_prefix(scene.workspace()?)?;
     let below = match folder.strip_prefix('/') {
-        _ if !plain => return None,
         None if folder.is_empty() => Cow::Borrowed(path),
         Some(folder) if !folder.is_empty() && is_plain(folder) => {
             Cow::Owned(format!("{folder}/{path}"))

@@ -33,6 +33,7 @@ mod later;
 mod listen;
 mod loader;
 mod module;
+mod name;
 mod network;
 mod option;
 mod origin;

@@ -13,6 +13,25 @@ pub(super) struct Arguments<'a> {
     /// Where values stand in a word of their own.
     value_places: Vec<usize>,
     operands: Vec<&'a Arg>,
+    /// The bytes that are in any of the words.
+    bytes: ByteSet,
+    /// Whether any word begins with a dash.
+    dashed: bool,
+}
+
+/// A set of bytes; all that are not ASCII count as one.
+#[derive(Debug, Clone, Copy, Default)]
+struct ByteSet(u128);
+
+impl ByteSet {
+    fn of(text: &str) -> Self {
+        let bit = |byte: u8| 1_u128 << byte.min(0x7f);
+        Self(text.bytes().fold(0, |bits, byte| bits | bit(byte)))
+    }
+
+    fn has(self, byte: u8) -> bool {
+        self.0 & (1 << byte.min(0x7f)) != 0
+    }
 }
 
 impl<'a> Arguments<'a> {
@@ -24,6 +43,11 @@ impl<'a> Arguments<'a> {
         let mut operands = Vec::with_capacity(words.len());
         let mut rest = words.iter().enumerate();
         let mut options_end = false;
+        let (mut bytes, mut dashed) = (ByteSet::default(), false);
+        for word in words {
+            bytes = ByteSet(bytes.0 | ByteSet::of(&word.text).0);
+            dashed |= word.text.starts_with('-');
+        }
         while let Some((at, word)) = rest.next() {
             let text = word.text.as_str();
             if options_end || !text.starts_with('-') || text == "-" {
@@ -35,7 +59,18 @@ impl<'a> Arguments<'a> {
                 value_places.extend(rest.next().map(|(at, _)| at));
             }
         }
-        Self { words, places, value_places, operands }
+        Self { words, places, value_places, operands, bytes, dashed }
+    }
+
+    /// Whether any word begins with a dash.
+    pub(super) fn has_options(&self) -> bool {
+        self.dashed
+    }
+
+    /// Whether any word holds one of these characters. Most commands hold no `:` and no `=`, so
+    /// that whole families of checks need not look at their words.
+    pub(super) fn hold_any(&self, bytes: &[u8]) -> bool {
+        bytes.iter().any(|byte| self.bytes.has(*byte))
     }
 
     /// All of them.
@@ -91,6 +126,9 @@ impl<'a> Arguments<'a> {
     /// Whether this option is there: `-f` also in `-rf`, `--force` also as `--force=x`, or this
     /// very word.
     pub(super) fn has(&self, option: &str) -> bool {
+        if !self.dashed && option.starts_with('-') {
+            return false;
+        }
         self.words.iter().any(|word| is_option(&word.text, option))
     }
 
@@ -107,9 +145,11 @@ impl<'a> Arguments<'a> {
     /// Every value given to any of these options: `-o x`, `-ox`, `--out x`, `--out=x`, `of=x`.
     pub(super) fn values(&self, options: &[&str]) -> Vec<Arg> {
         let mut found = Vec::new();
+        if !self.dashed && options.iter().all(|option| option.starts_with('-')) {
+            return found;
+        }
         for (at, word) in self.words.iter().enumerate() {
-            let dashed = word.text.starts_with('-');
-            for option in options.iter().filter(|option| dashed || !option.starts_with('-')) {
+            for option in options.iter().filter(|option| may_name(&word.text, option)) {
                 if let Some(value) = attached(&word.text, option) {
                     found.push(Arg { text: value.to_owned(), ..word.clone() });
                 } else if takes_next(&word.text, &[option]) {
@@ -158,6 +198,18 @@ fn is_option(word: &str, option: &str) -> bool {
                 && cluster.contains(letter)
         }
         _ => false,
+    }
+}
+
+/// Whether a word may be this option, alone, with its value or as the last of several letters: the
+/// quick question, since nearly every word is asked about many options and is none of them.
+fn may_name(word: &str, option: &str) -> bool {
+    match option.as_bytes() {
+        [b'-', letter] => {
+            word.starts_with('-')
+                && (word.starts_with(option) || word.as_bytes().last() == Some(letter))
+        }
+        _ => word.starts_with(option),
     }
 }
 

@@ -34,6 +34,9 @@ fn patched(patch: &str, folder: Option<&str>) -> Vec<Carried> {
     found
 }
 
+/// Bytes of a path beyond which the folder that a script has gone to is not known.
+const LONGEST_FOLDER: usize = 4096;
+
 impl Walker<'_> {
     /// Where relative paths start now.
     pub(super) fn cwd(&self) -> Option<&str> {
@@ -60,6 +63,11 @@ impl Walker<'_> {
             }
             Some(arg) => arg.saying(place::absolute(&arg.text, &self.scene_now())),
         };
+        // No system takes such a path, and every command after it would cost as much as the path
+        // is long.
+        let is_known = target.text.len() <= LONGEST_FOLDER;
+        let target = if is_known { target } else { Arg::unknown(target.taint) };
+        self.state.work().text(target.text.len());
         let old = self.cwd().map_or_else(|| Arg::unknown(Tags::NONE), Arg::literal);
         self.state.set("OLDPWD", vec![old]);
         self.state.set("PWD", vec![target]);

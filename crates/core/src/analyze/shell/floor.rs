@@ -23,6 +23,8 @@ const MOST_READ: usize = 32;
 const MOST_COMMANDS: u32 = 64;
 /// Words of one command from which on it is read as another command.
 const MOST_TAILS: usize = 8;
+/// Words that are shown of a command with more of them than are read.
+const MOST_SHOWN: usize = 8;
 /// Longer texts are not read as a whole, but still looked through.
 const MOST_TEXT: usize = 16 * 1024;
 
@@ -128,9 +130,6 @@ impl Walker<'_> {
             self.floor_of_options(args);
             return;
         }
-        if catalogue::program(name).is_none() {
-            self.floor_of_tails(args);
-        }
         let mut is_prose = false;
         for word in args.words() {
             let option = word.text.split_once('=').map_or("", |(option, _)| option);
@@ -163,17 +162,25 @@ impl Walker<'_> {
     fn floor_of_tails(&mut self, args: &Arguments<'_>) {
         let words = args.words();
         let mut read = 0;
+        let mut length: usize = words.iter().map(|word| word.text.len() + 1).sum();
         for (at, word) in words.iter().enumerate() {
             let tail = words.get(at..).unwrap_or_default();
+            let whole = length;
+            length = length.saturating_sub(word.text.len() + 1);
             let name = crate::place::base_name(&word.text).split('.').next().unwrap_or_default();
             // A name alone is a topic or a filter: `man mkfs`.
             if tail.len() < 2 || !(can_block(name) || CARRIERS.contains(&name)) {
                 continue;
             }
+            read += 1;
+            let too_many = read > MOST_TAILS;
+            if !too_many && whole >= MOST_TEXT {
+                continue;
+            }
+            let tail = if too_many { tail.get(..MOST_SHOWN).unwrap_or(tail) } else { tail };
             let line: Vec<_> = tail.iter().map(|word| super::run::quote(&word.text)).collect();
             let line = line.join(" ");
-            read += 1;
-            if read > MOST_TAILS || (line.len() < MOST_TEXT && self.is_catastrophic(&line)) {
+            if too_many || self.is_catastrophic(&line) {
                 let subject = crate::place::shown(&line);
                 let span = super::run::whole_span(tail);
                 self.note(Fact::new(FactKind::HiddenCommand, subject).at(span));

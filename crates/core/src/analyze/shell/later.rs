@@ -107,9 +107,11 @@ impl Walker<'_> {
             && name.starts_with('.')
             && !name.starts_with("..")
             && !SOURCED.iter().any(|end| name.ends_with(end));
+        if !hidden || !file.text.contains('/') || !file.is_known() {
+            return;
+        }
         let tags = place::locate(&file.text, &self.scene_now());
-        let outside = !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown]));
-        if hidden && outside && file.text.contains('/') && file.is_known() {
+        if !tags.any(Tags::of(&[Tag::Workspace, Tag::Unknown])) {
             let subject = place::shown(&file.text).into_owned();
             self.note(Fact::new(FactKind::HiddenScript, subject).at(file.span));
         }

@@ -36,7 +36,10 @@ impl Walker<'_> {
                 .or_else(|| setting_for_everybody(args))
                 .or_else(|| debugged_server(name, args)),
         };
-        let why = why.or_else(|| lets_everybody_in(args).filter(|_| serves(opens, args)));
+        let why = why.or_else(|| {
+            let is_server = args.has_options() && serves(opens, args);
+            is_server.then(|| lets_everybody_in(args)).flatten()
+        });
         if let Some(why) = why {
             let tags = Tags::of(&[Tag::Remote]);
             self.note(Fact::new(FactKind::Listen, why).tagged(tags).at(span));
@@ -126,6 +129,9 @@ fn host_of(value: &str) -> Option<&str> {
 
 /// `--inspect=0.0.0.0`, `-agentlib:jdwp=…,address=*:5005`, `--remote-debugging-address=0.0.0.0`.
 fn debugger_for_everybody(args: &Arguments<'_>) -> Option<String> {
+    if !args.hold_any(b"=") {
+        return None;
+    }
     args.words().iter().find_map(|word| {
         let text = word.text.as_str();
         let (option, value) = text.split_once('=')?;
@@ -152,9 +158,9 @@ fn debugged_server(name: &str, args: &Arguments<'_>) -> Option<String> {
     if name == "dlv" {
         return for_everybody(args).filter(|_| args.has("--headless"));
     }
-    let debugs = args.has_any(&["--debug", "--debugger"]);
     let is_server = matches!(name, "flask" | "werkzeug" | "manage.py" | "django-admin" | "odoo");
-    for_everybody(args).filter(|_| debugs && is_server)
+    let debugs = is_server && args.has_any(&["--debug", "--debugger"]);
+    debugs.then(|| for_everybody(args)).flatten()
 }
 
 fn is_everybody_by_name(value: &str) -> bool {
@@ -163,16 +169,16 @@ fn is_everybody_by_name(value: &str) -> bool {
 
 /// `config set core.https_address [::]:8443`: a daemon that goes on listening.
 fn setting_for_everybody(args: &Arguments<'_>) -> Option<String> {
-    let texts: Vec<&str> = args.words().iter().map(|word| word.text.as_str()).collect();
-    let sets = texts
-        .iter()
-        .take(4)
-        .any(|text| matches!(text.to_ascii_lowercase().as_str(), "set" | "config" | "configure"));
-    let wide = texts.iter().find(|text| {
-        let value = text.split_once('=').map_or(**text, |(_, value)| value);
+    const SETS: &[&str] = &["set", "config", "configure"];
+    let sets = |word: &Arg| SETS.iter().any(|verb| word.text.eq_ignore_ascii_case(verb));
+    if !args.words().iter().take(4).any(sets) {
+        return None;
+    }
+    let wide = args.words().iter().find(|word| {
+        let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
         host_of(value).is_some_and(is_sure)
     });
-    wide.filter(|_| sets).map(|text| (*text).to_owned())
+    wide.map(|word| word.text.clone())
 }
 
 /// `--noauth`, `--auth none`, `--without-connection-token`, `--NotebookApp.token=''`.

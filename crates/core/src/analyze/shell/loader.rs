@@ -347,9 +347,9 @@ impl Walker<'_> {
             _ => (previous, word),
         };
         option.starts_with('-')
-            && NAMES.iter().any(|name| option.to_ascii_lowercase().contains(name))
-            && NATIVE.iter().any(|ending| super::source::ends_in(value, ending))
             && value.contains('/')
+            && NATIVE.iter().any(|ending| super::source::ends_in(value, ending))
+            && NAMES.iter().any(|name| option.to_ascii_lowercase().contains(name))
             && !place::locate(value, &self.scene_now()).has(Tag::System)
     }
 

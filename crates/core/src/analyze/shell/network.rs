@@ -264,6 +264,7 @@ impl Walker<'_> {
                 self.made(&target.saying(format!("{folder}/{file}")), Tags::of(&[Tag::Fetched]));
             }
         } else if name == "rsync"
+            && !args.has("-n")
             && args
                 .words()
                 .iter()

@@ -7,6 +7,7 @@ use shuck_ast::{
 
 use super::arguments::Arguments;
 use super::catalogue::{self, Program, Wrap};
+use super::name::program_name;
 use super::value::{Arg, Stream};
 use super::visit::Node;
 use super::wrapper::Inner;
@@ -638,15 +639,6 @@ fn names_a_local_file(word: &Arg) -> bool {
         let inside = !known.starts_with('/') && !known.contains("..") && !rest.contains("..");
         inside && known.contains('/')
     })
-}
-
-/// The name of a program without its folder. Some file systems know no case: there `RM` is `rm`.
-fn program_name(path: &str) -> String {
-    let name = place::base_name(path);
-    let lower = name.to_ascii_lowercase();
-    let is_sql = matches!(name, "TRUNCATE" | "SELECT" | "DROP" | "DELETE" | "UPDATE" | "ALTER");
-    let is_other = lower != name && !is_sql && catalogue::program(name).is_none();
-    if is_other && catalogue::program(&lower).is_some() { lower } else { name.to_owned() }
 }
 
 /// `tar czf x .` is `tar -czf x .`.

@@ -48,8 +48,10 @@ impl Walker<'_> {
         }
         self.lends_keys(name, args, span);
         self.gives_key(name, args, span);
-        let option_as_host = args.words().iter().find(|word| word.text.contains("ssh://-"));
-        if let Some(word) = option_as_host {
+        let option_as_host = |word: &&Arg| word.text.contains("ssh://-");
+        if args.hold_any(b":")
+            && let Some(word) = args.words().iter().find(option_as_host)
+        {
             self.escapes(name, word, span);
         }
         if matches!(name, "mosh" | "dbclient") {

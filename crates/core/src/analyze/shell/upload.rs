@@ -111,11 +111,11 @@ impl Walker<'_> {
                     .words()
                     .iter()
                     .any(|word| word.text.contains("://") && is_elsewhere(&word.text));
-        let public = args.words().iter().any(|word| {
+        let public = |word: &Arg| {
             let value = word.text.rsplit(['=', ':']).next().unwrap_or_default();
             has(words::SENDS_EVERYBODY, value) || has(words::SENDS_EVERYBODY, &word.text)
-        });
-        let opens = public && has(words::SECRETS_PLATFORMS, name);
+        };
+        let opens = has(words::SECRETS_PLATFORMS, name) && args.words().iter().any(public);
         if uploads || pushes || opens {
             self.note(Fact::new(FactKind::Send, name).tagged(LOCAL).at(span));
         }

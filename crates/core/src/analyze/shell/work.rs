@@ -120,6 +120,7 @@ mod tests {
         ("braces that stay open", |n| {
             format!("echo {}\n", format!("{}{{a,b}} ", "{".repeat(30)).repeat(n / 16))
         }),
+        ("folders in folders", |n| format!("cd {}\nrm f\n", "d".repeat(80)).repeat(n)),
         ("here-documents", |n| "cat <<E\na $x b\nE\n".repeat(n)),
         ("substitutions", |n| "echo $(echo a)\n".repeat(n)),
         ("expressions over one value", |n| {

@@ -243,7 +243,10 @@ pub(super) fn decrypted(name: &str, args: &Arguments<'_>) -> Option<String> {
 pub(super) fn kept_by_user(name: &str, args: &Arguments<'_>) -> Option<String> {
     let told = |list: &[&str]| {
         has(list, name)
-            || args.words().iter().any(|word| has(list, &format!("{name} {}", word.text)))
+            || list.iter().any(|entry| {
+                let verb = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
+                verb.is_some_and(|verb| args.words().iter().any(|word| word.text == verb))
+            })
     };
     if told(words::SECRETS_CLIPBOARDS) {
         return Some(format!("{name}: what was copied"));

@@ -1,0 +1,47 @@
+//! The name that a program is known by.
+
+use super::catalogue;
+use crate::place;
+use crate::words;
+
+/// The name of a program without its folder. Some file systems know no case: there `RM` is `rm`.
+/// GNU's tools are called by their own names, also where a `g` stands before them.
+pub(super) fn program_name(path: &str) -> String {
+    let name = place::base_name(path);
+    if let Some(own) = name.strip_prefix('g').filter(|own| words::has(words::PROGRAMS_GNU, own)) {
+        return own.to_owned();
+    }
+    let lower = name.to_ascii_lowercase();
+    let is_sql = matches!(name, "TRUNCATE" | "SELECT" | "DROP" | "DELETE" | "UPDATE" | "ALTER");
+    let is_other = lower != name && !is_sql && catalogue::program(name).is_none();
+    if is_other && catalogue::program(&lower).is_some() { lower } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::words::PROGRAMS_GNU;
+    use crate::{Action, Context, Policy, Verdict, judge};
+
+    fn verdict(command: String) -> Verdict {
+        let context = Context {
+            home: Some("/home/dev".into()),
+            workspace: Some("/home/dev/project".into()),
+            cwd: Some("/home/dev/project".into()),
+            ..Context::default()
+        };
+        judge(&Action::Shell { command, cwd: None }, &Policy::default(), &context).verdict
+    }
+
+    #[test]
+    fn a_tool_of_gnu_is_judged_alike_by_both_of_its_names() {
+        for name in PROGRAMS_GNU {
+            for words in
+                ["-R 777 /", "-rf /", "-rf ~", "a b", "-9 1", "/etc/shadow", "x ~/.ssh/id_rsa"]
+            {
+                let plain = verdict(format!("{name} {words}"));
+                assert_eq!(verdict(format!("g{name} {words}")), plain, "g{name} {words}");
+                assert_eq!(verdict(format!("/opt/bin/g{name} {words}")), plain, "{name} {words}");
+            }
+        }
+    }
+}
