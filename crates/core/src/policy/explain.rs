@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use crate::action::Action;
 use crate::context::Context;
-use crate::policy::layer::{By, PATTERN, Rank, Ruling};
+use crate::policy::allowed::UNLISTED;
+use crate::policy::layer::{By, PATTERN, Ruling};
+use crate::policy::rank::Rank;
 use crate::policy::subject::Subject;
 use crate::policy::{Case, Policy, Profile};
 use crate::rule;
@@ -36,8 +38,10 @@ impl Policy {
                 changes.push(change);
             }
         }
-        let held = rulings.iter().any(Ruling::always_asks);
-        if judgement.verdict == Verdict::Confirm && !held {
+        let mut asks = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Confirm);
+        let confirms = |ruling: &Ruling<'_>| !ruling.held && self.is_auto_confirmed(ruling);
+        let offered = judgement.verdict == Verdict::Confirm && self.may_auto_confirm();
+        if offered && asks.all(confirms) {
             changes.push("a session with `auto_confirm`".to_owned());
         }
         changes
@@ -57,8 +61,8 @@ impl Policy {
         }
         match ruling.by {
             By::Entry(layer, entry) => match layer.rank {
-                Rank::Organisation => {
-                    format!("the organisation's own file {}, by `{entry}`", layer.file)
+                Rank::Organisation | Rank::Workspace => {
+                    format!("the {}'s own file {}, by `{entry}`", layer.rank.as_str(), layer.file)
                 }
                 Rank::User | Rank::Project => format!("another `{entry}` in {}", layer.file),
             },
@@ -76,6 +80,9 @@ impl Policy {
             return format!("`options: {{{}: …}}` in your user configuration", option.name);
         }
         match subject {
+            Subject::Rule(id) if id.ends_with(UNLISTED) => {
+                "a rule with `verdict: allow` in the file that has the `defaults`".to_owned()
+            }
             Subject::Rule(id) if id.ends_with(PATTERN) => {
                 "`safety: {custom_patterns: …}` in the file that has the pattern".to_owned()
             }

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::context::Mode;
+use crate::policy::rank::Rank;
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -150,9 +151,7 @@ impl Profile {
         let before = findings.len();
         findings.retain(|finding| {
             finding.hard
-                || ["organisation.", "user.", "project."]
-                    .iter()
-                    .any(|layer| finding.rule.starts_with(layer))
+                || Rank::of_rule(&finding.rule).is_some()
                 || self
                     .families
                     .iter()
