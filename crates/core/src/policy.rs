@@ -310,6 +310,9 @@ impl Policy {
             || profile.holds(subject, finding)
             || self.layers.iter().any(|layer| layer.asks_always(subject));
         let (mut verdict, mut by) = match profile.word(subject, context.mode) {
+            Some((entry, verdict)) if verdict != own && profile.explores(subject, context.mode) => {
+                (verdict, By::Explore(entry))
+            }
             Some((entry, verdict)) if verdict != own => (verdict, By::Profile(entry)),
             _ => (own, By::Rule),
         };
@@ -604,6 +607,29 @@ mod tests {
             let blocked = vec![finding("a.b.c", Verdict::Block)];
             assert!(settle(&Policy::default(), &context, blocked).verdict == Verdict::Block);
         }
+    }
+
+    #[test]
+    fn what_exploring_refuses_is_told_as_that() {
+        let told = |profile: &str, action: &Action, findings| {
+            let context = Context {
+                mode: Some(Mode::Explore),
+                profile: Some(profile.to_owned()),
+                ..Context::default()
+            };
+            Policy::default().settle(action, &context, findings, String::new()).reason
+        };
+        let submit = Action::Screenshot {};
+        let found = vec![finding("ui.form.submit", Verdict::Confirm)];
+        let refused = told("browser-agent", &submit, found);
+        assert_eq!(refused, "Exploring, so this is refused: Found by ui.form.submit");
+        let refused = told("browser-agent", &shell("ls"), Vec::new());
+        assert_eq!(refused, "Exploring, so this is refused: `kind.shell` is for task mode");
+        let write = Action::FileWrite { path: "a".into(), content: None };
+        let asked = told("coding-agent", &write, Vec::new());
+        assert_eq!(asked, "Exploring, so this is asked about: `kind.file_write` is for task mode");
+        let plain = told("coding-agent", &shell("x"), vec![finding("a.b.c", Verdict::Block)]);
+        assert_eq!(plain, "Found by a.b.c", "it is refused in every mode");
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl Policy {
             By::Always(layer) => format!("`always` in {}", layer.file),
             By::Off(layer) => format!("`safety: {{enabled: true}}` in {}", layer.file),
             By::Relaxed(option) => format!("without {option} a person would be asked"),
+            By::Explore(_) => "a session in task mode".to_owned(),
             By::Rule | By::Profile(_) | By::Choice(_) => self.user_entry(subject, context),
         }
     }
@@ -117,6 +118,7 @@ pub(super) fn said(ruling: &Ruling<'_>) -> String {
             format!("your settings always ask before `{name}`")
         }
         (_, By::Choice(name)) => format!("your settings ask before `{name}`"),
+        (_, By::Explore(entry)) => format!("`{entry}` is for task mode"),
         (_, By::Profile(entry)) => format!("`{entry}` sets {subject} to {verdict}"),
         (_, By::Entry(layer, entry)) => format!("`{entry}: {verdict}` in {}", layer.file),
         (_, By::Always(layer)) => format!("`always` in {} names {subject}", layer.file),
@@ -147,7 +149,14 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
         (None, Some(ruling)) => said(ruling),
         (None, None) => String::new(),
     };
-    if more > 0 { format!("{line} (and {more} more)") } else { line }
+    let line = if more > 0 { format!("{line} (and {more} more)") } else { line };
+    match rulings.get(at).map(|ruling| ruling.by) {
+        Some(By::Explore(_)) => {
+            let done = if verdict == Verdict::Block { "refused" } else { "asked about" };
+            format!("Exploring, so this is {done}: {line}")
+        }
+        _ => line,
+    }
 }
 
 /// Why something is allowed although something was found.
@@ -157,7 +166,7 @@ fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
         By::Relaxed(option) => Some((finding, option)),
         By::Entry(layer, _) => Some((finding, layer.rank.as_str())),
         By::Choice(_) => Some((finding, "your settings")),
-        By::Rule | By::Profile(_) | By::Always(_) => None,
+        By::Rule | By::Profile(_) | By::Explore(_) | By::Always(_) => None,
     });
     match lowered {
         Some((finding, why)) => format!("{} (allowed: {why})", one_line(&finding.reason)),

@@ -116,6 +116,11 @@ impl Ruling<'_> {
         self.verdict == Verdict::Confirm && !self.held && self.asked_by(Rank::Workspace).is_none()
     }
 
+    /// Whether this layer wants a person asked.
+    pub(crate) fn is_asked_by(&self, rank: Rank) -> bool {
+        self.floors.0.get(rank as usize).is_some_and(|floor| *floor >= Some(Verdict::Confirm))
+    }
+
     /// The most trusted layer that wants a person asked, if one up to this rank does.
     pub(crate) fn asked_by(&self, at_most: Rank) -> Option<Rank> {
         self.floors.first(Verdict::Confirm).filter(|rank| *rank <= at_most)
@@ -129,6 +134,8 @@ pub(crate) enum By<'a> {
     Rule,
     /// An entry of the profile.
     Profile(&'static str),
+    /// An entry of the profile for explore mode.
+    Explore(&'static str),
     /// An entry of a file.
     Entry(&'a Layer, &'a str),
     /// A file's `always` list.

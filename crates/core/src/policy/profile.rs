@@ -127,6 +127,11 @@ impl Profile {
             .or_else(|| self.option_for(subject).map(|option| (option.name, option.verdict)))
     }
 
+    /// Whether an entry for explore mode speaks for this subject in this mode.
+    pub(crate) fn explores(&self, subject: Subject<'_>, mode: Option<Mode>) -> bool {
+        mode == Some(Mode::Explore) && closest(self.explore, subject).is_some()
+    }
+
     /// Whether this profile lets nothing lower its verdict on this.
     pub(crate) fn holds(&self, subject: Subject<'_>, finding: Option<&Finding>) -> bool {
         self.asks_always(subject)

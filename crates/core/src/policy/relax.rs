@@ -1,7 +1,7 @@
 //! What a session and a remembered answer lower: *confirm* to *allow*, and nothing else.
 //!
-//! A session goes below no verdict that a file has set, unless the `auto_confirm` of that file, or
-//! of a more trusted one, names it. A remembered answer is a person's, so it is bound only by what
+//! A session goes below no verdict that a file has set, unless the `auto_confirm` of that very file
+//! names it. A remembered answer is a person's, so it is bound only by what
 //! is always asked about.
 
 use crate::action::Action;
@@ -122,10 +122,8 @@ impl Policy {
         if !lists().all(|(_, list)| names(&list)) || !own.is_none_or(|own| names(own)) {
             return false;
         }
-        match ruling.asked_by(Rank::Project) {
-            None => true,
-            Some(rank) => lists().any(|(from, _)| from <= rank),
-        }
+        let mut asking = Rank::ALL.into_iter().filter(|rank| ruling.is_asked_by(*rank));
+        asking.all(|rank| lists().any(|(from, _)| from == rank))
     }
 
     /// Whether no file has set that a person is asked about this.
