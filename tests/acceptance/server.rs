@@ -27,6 +27,7 @@ mod console;
 mod files;
 mod hosts;
 mod live;
+mod policy;
 mod record;
 mod serve;
 

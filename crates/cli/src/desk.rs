@@ -188,6 +188,11 @@ impl Desk {
         Some(format!("{}/approvals/{}", server.trim().trim_end_matches('/'), part(approval)))
     }
 
+    /// The organisation's policy, as the server hands it out.
+    pub(crate) async fn policy(&self) -> Result<Value, ClientError> {
+        self.client.get("/api/policy").await
+    }
+
     /// Takes a question back: nobody waits for its answer any more.
     pub(crate) async fn withdraw(&self, approval: &str) -> Result<(), ClientError> {
         let path = format!("/api/approvals/{}/withdraw", part(approval));

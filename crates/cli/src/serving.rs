@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Context, Policy};
+use countersign_core::Policy;
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 use countersign_gate::channel::{self, Configured, Dispatcher};
 use countersign_gate::clock::System;
@@ -193,7 +193,7 @@ async fn announce(
 }
 
 /// Makes a folder that only its owner may look into, and refuses one that others may.
-fn make_private(folder: &Path) -> Result<()> {
+pub(crate) fn make_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -223,10 +223,11 @@ pub(crate) fn claim(folder: &Path) -> Result<File> {
     }
 }
 
-/// The policy of a server: whoever runs it and their organisation, no project.
+/// The policy of a server: of those who run it and their organisation, no project. The
+/// organisation's file may be named.
 ///
 /// # Errors
 /// A configuration is wrong.
-pub(crate) fn policy() -> Result<Policy> {
-    settings::policy(&Context::default())
+pub(crate) fn policy(organisation: Option<&Path>) -> Result<Policy> {
+    settings::server_policy(organisation)
 }

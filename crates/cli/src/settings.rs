@@ -3,18 +3,22 @@
 //! A file that is there and cannot be read, or is wrong, is an error: nothing is judged without
 //! the rules its author meant. A file that is not there costs nothing.
 
+use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use countersign_core::policy::{ConfigError, Source, Sources, merged, section};
+use countersign_core::policy::{ConfigError, Lock, Source, Sources, merged, section};
 use countersign_core::{Context, Policy};
 use countersign_gate::channel::Configured;
+use countersign_gate::id::WorkspaceId;
+use serde_json::{Map, Value};
 
 use crate::around;
 use crate::beneath::Root;
+use crate::served_policy;
 
 /// The organisation's file.
 const ORGANISATION: &str = "/etc/countersign/config.yaml";
@@ -28,6 +32,8 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(crate) enum Owner {
     /// Whoever runs the machine.
     Organisation,
+    /// The workspace of the server that the caller works in.
+    Workspace,
     /// The person at it.
     User,
     /// The repository the agent works in, which may only tighten.
@@ -39,6 +45,7 @@ impl Owner {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Organisation => "organisation",
+            Self::Workspace => "workspace",
             Self::User => "user",
             Self::Project => "project",
         }
@@ -74,6 +81,75 @@ pub(crate) fn policy_of(layers: Vec<Layer>) -> Result<Policy> {
     Policy::load(&sources(layers)).map_err(explained)
 }
 
+/// The policy of a server: its layers, and a policy for each workspace that has one.
+///
+/// # Errors
+/// One of them is wrong.
+pub(crate) fn server_policy(policy: Option<&Path>) -> Result<Policy> {
+    let layers = server_layers(policy)?;
+    let workspaces = workspaces(&layers)?;
+    Policy::load(&Sources { workspaces, ..sources(layers) }).map_err(explained)
+}
+
+/// What a server is configured by besides its policy.
+///
+/// # Errors
+/// One of the files is wrong, or the environment says something impossible.
+pub(crate) fn server_sections(policy: Option<&Path>) -> Result<Sections> {
+    sections_of(server_layers(policy)?)
+}
+
+/// The layers of a server: it is asked for the organisation's policy, and asks nobody else for it.
+fn server_layers(policy: Option<&Path>) -> Result<Vec<Layer>> {
+    let mut layers = local_layers()?;
+    let Some(path) = policy else { return Ok(layers) };
+    let named = read(Owner::Organisation, path.to_owned())?;
+    if named.text.is_none() {
+        bail!("`{}` is not there", path.display());
+    }
+    for layer in layers.iter_mut().filter(|layer| layer.owner == Owner::Organisation) {
+        if layer.text.is_some() {
+            bail!(
+                "`{}` is the organisation's policy here: leave out --policy",
+                layer.path.display()
+            );
+        }
+        *layer = named.clone();
+    }
+    Ok(layers)
+}
+
+/// The policies of workspaces: `workspaces/<id>.yaml` beside the organisation's file, or beside the
+/// user's where the organisation has none.
+fn workspaces(layers: &[Layer]) -> Result<BTreeMap<String, Source>> {
+    let mut found = BTreeMap::new();
+    let first = layers.iter().find(|layer| layer.text.is_some());
+    let folder =
+        first.and_then(|layer| layer.path.parent()).map(|folder| folder.join("workspaces"));
+    let Some(folder) = folder else { return Ok(found) };
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read `{}`", folder.display()));
+        }
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        if WorkspaceId::parse(&id).is_err() {
+            bail!("`{}` is not named by the id of a workspace, such as `wsp_…`", path.display());
+        }
+        let layer = read(Owner::Workspace, path)?;
+        let source = layer.text.map(|text| Source { name: layer.path.display().to_string(), text });
+        found.extend(source.map(|source| (id, source)));
+    }
+    Ok(found)
+}
+
 /// What the configuration says besides the policy.
 #[derive(Debug)]
 pub(crate) struct Sections {
@@ -89,14 +165,6 @@ pub(crate) struct Sections {
     pub(crate) mcp: crate::mcp::Options,
 }
 
-/// What the organisation's and the user's file say besides the policy.
-///
-/// # Errors
-/// One is there but cannot be read or is wrong, or the environment says something impossible.
-pub(crate) fn sections() -> Result<Sections> {
-    sections_of(layers(&Context::default())?)
-}
-
 /// What these layers say besides the policy. A project's says nothing.
 ///
 /// # Errors
@@ -105,6 +173,7 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     let sources = sources(layers);
     let gate: Option<countersign_gate::Config> = merged(&sources, "gate").map_err(explained)?;
     let gate = gate.unwrap_or_default().with_environment(|name| env::var(name).ok())?;
+    let gate = with_locked_retention(&sources, gate)?;
     let mut channels = Vec::new();
     for source in [&sources.organisation, &sources.user].into_iter().flatten() {
         let more: Option<Vec<Configured>> = section(source, "channels").map_err(explained)?;
@@ -116,6 +185,29 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     let mcp: Option<crate::mcp::Options> = merged(&sources, "mcp").map_err(explained)?;
     let (server, hook) = (server.unwrap_or_default(), hook.unwrap_or_default());
     Ok(Sections { gate, channels, server, hook, mcp: mcp.unwrap_or_default() })
+}
+
+/// The same gate, keeping records as long as the organisation says where it has locked that.
+fn with_locked_retention(
+    sources: &Sources,
+    gate: countersign_gate::Config,
+) -> Result<countersign_gate::Config> {
+    let Some(organisation) = &sources.organisation else { return Ok(gate) };
+    let locks: Option<Vec<Lock>> = section(organisation, "lock").map_err(explained)?;
+    if !locks.is_some_and(|locks| locks.contains(&Lock::Retention)) {
+        return Ok(gate);
+    }
+    let own: Option<countersign_gate::Config> = section(organisation, "gate").map_err(explained)?;
+    let retention_days = own.unwrap_or_default().retention_days;
+    if retention_days != gate.retention_days {
+        bail!(
+            "records are kept for {retention_days} days: the organisation has locked `retention` \
+             ({}), and the user's file or $AUTO_ACTION_LOG_RETENTION_DAYS says {}",
+            organisation.name,
+            gate.retention_days
+        );
+    }
+    Ok(gate)
 }
 
 /// What these layers say about hooks. A project's says nothing.
@@ -134,12 +226,41 @@ pub(crate) fn mcp_of(layers: Vec<Layer>) -> Result<Option<crate::mcp::Options>> 
     merged(&sources(layers), "mcp").map_err(explained)
 }
 
+/// The layer from which one field of a section comes: the organisation's, the user's, the
+/// environment or the default.
+///
+/// # Errors
+/// A layer is wrong.
+pub(crate) fn origin(layers: &[Layer], name: &str, field: &str) -> Result<&'static str> {
+    const VARIABLES: [(&str, &str); 4] = [
+        ("enabled", "AUTO_ACTION_ENABLED"),
+        ("retention_days", "AUTO_ACTION_LOG_RETENTION_DAYS"),
+        ("approval_timeout", "CRITICAL_POINT_TIMEOUT"),
+        ("allowed_origins", "AUTO_ACTION_ALLOWED_ORIGINS"),
+    ];
+    let mut variables = VARIABLES.iter().filter(|_| name == "gate");
+    if variables.any(|(of, variable)| *of == field && env::var_os(variable).is_some()) {
+        return Ok("environment");
+    }
+    let sources = sources(layers.to_vec());
+    let files = [("organisation", &sources.organisation), ("user", &sources.user)];
+    for (layer, source) in files {
+        let Some(source) = source else { continue };
+        let written: Option<Map<String, Value>> = section(source, name).map_err(explained)?;
+        if written.is_some_and(|written| written.contains_key(field)) {
+            return Ok(layer);
+        }
+    }
+    Ok("default")
+}
+
 fn sources(layers: Vec<Layer>) -> Sources {
     let mut sources = Sources::default();
     for Layer { owner, path, text } in layers {
         let source = text.map(|text| Source { name: path.display().to_string(), text });
         match owner {
             Owner::Organisation => sources.organisation = source,
+            Owner::Workspace => sources.workspace = source,
             Owner::User => sources.user = source,
             Owner::Project => sources.project = source,
         }
@@ -157,6 +278,15 @@ fn explained(error: ConfigError) -> anyhow::Error {
 /// # Errors
 /// One is there but cannot be read, or `$COUNTERSIGN_CONFIG` names one that is not.
 pub(crate) fn layers(context: &Context) -> Result<Vec<Layer>> {
+    let mut layers = served_policy::with_served(local_layers()?)?;
+    if let Some(workspace) = &context.workspace {
+        layers.push(project(Path::new(workspace))?);
+    }
+    Ok(layers)
+}
+
+/// The organisation's and the user's file on this machine, read.
+pub(crate) fn local_layers() -> Result<Vec<Layer>> {
     let mut layers = vec![read(Owner::Organisation, PathBuf::from(ORGANISATION))?];
     // Unit tests share one environment, so the file of the person who runs them has no say.
     if let Some(path) = user_path().filter(|_| !cfg!(test)) {
@@ -165,9 +295,6 @@ pub(crate) fn layers(context: &Context) -> Result<Vec<Layer>> {
             bail!("`{}`, named by $COUNTERSIGN_CONFIG, is not there", layer.path.display());
         }
         layers.push(layer);
-    }
-    if let Some(workspace) = &context.workspace {
-        layers.push(project(Path::new(workspace))?);
     }
     Ok(layers)
 }
@@ -255,7 +382,6 @@ fn open(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;

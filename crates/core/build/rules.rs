@@ -33,6 +33,9 @@ fn check(id: &str, row: &Row) -> Result<(), String> {
     if row.program.words().is_empty() == row.fact.words().is_empty() {
         return Err(format!("{id}: a rule has either `program` or `fact`"));
     }
+    if !row.optional.is_empty() {
+        return Err(format!("{id}: `optional` is for configured rules that allow"));
+    }
     if row.hard && row.verdict != "block" {
         return Err(format!("{id}: a hard rule blocks"));
     }
@@ -43,7 +46,7 @@ fn rule(id: &str, row: &Row) -> String {
     format!(
         "Rule {{ id: Cow::Borrowed({id:?}), title: Cow::Borrowed({:?}), why: {}, \
          risk: RiskLevel::{}, verdict: Verdict::{}, category: Category::{}, instead: {}, \
-         hard: {}, when: {}, hits: {}, misses: {} }},\n",
+         hard: {}, when: {}, optional: None, hits: {}, misses: {} }},\n",
         row.title,
         optional(row.why.as_ref()),
         camel(&row.risk),

@@ -93,6 +93,20 @@ impl Invocation {
         self.operands().any(|word| matches_one(wanted, word))
     }
 
+    /// Whether every word is known and is one of the first operands, so many of them, or one of
+    /// these.
+    pub(crate) fn has_only<'a>(
+        &self,
+        first: usize,
+        named: impl Iterator<Item = &'a std::borrow::Cow<'static, str>> + Clone,
+    ) -> bool {
+        let first = self.operands.get(..first).unwrap_or_default();
+        self.words.iter().enumerate().all(|(at, word)| {
+            !word.contains(UNKNOWN)
+                && (first.contains(&at) || named.clone().any(|pattern| matches(pattern, word)))
+        })
+    }
+
     /// The command as shown to a person.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -6,20 +6,24 @@
 //! hard-block     compiled in; nothing after it is asked
 //! profile:NAME   the rules' own verdicts, and where the profile differs
 //! organisation   may lower and raise
-//! user           may lower and raise, but not below what the organisation set
+//! workspace      may lower and raise, but not below what the organisation set
+//! user           may lower and raise, but not below what a layer above set
 //! settings       the user's choices per app and skill; lower only what a skill itself asks
 //! project        may only raise: the agent can write that file
-//! session        auto_confirm and autonomous mode turn confirm into allow, a program only what a
-//!                skill itself asks
+//! session        auto_confirm and autonomous mode turn confirm into allow where no file set it, a
+//!                program only what a skill itself asks
 //! remembered     an earlier yes to this very action does the same
 //! ```
 //!
 //! INVARIANT: only [`Policy::settle`] makes a verdict, and a finding that is `hard` makes it
 //! *block* before any layer is heard. What is *held* (`always` of the profile, of a file or of the
-//! user's settings) is never lowered by any layer.
+//! user's settings) is never lowered by any layer. What a file sets is lowered by no layer after
+//! it, and a block only by an entry with `danger` in its name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 use crate::action::Action;
 use crate::analyze::Analysis;
@@ -27,6 +31,7 @@ use crate::app::{self, Skill};
 use crate::context::Context;
 use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
+mod allowed;
 mod choice;
 pub mod config;
 pub mod error;
@@ -34,11 +39,15 @@ mod explain;
 pub(crate) mod known;
 mod layer;
 mod limits;
+mod lines;
 mod load;
+mod lock;
 mod outline;
 mod own;
 mod pattern;
 pub mod profile;
+mod rank;
+mod relax;
 mod risk;
 mod section;
 pub mod session;
@@ -47,17 +56,18 @@ mod spot;
 mod subject;
 mod vocabulary;
 
-use layer::{By, Layer, Ruling, strictest};
-use session::Relaxation;
+use layer::{By, Floors, Layer, Ruling, strictest};
 use subject::Subject;
 
 pub use choice::{AppChoice, SkillChoice, SkillChoices};
 pub use config::{STARTER, Source, Sources};
 pub use error::{ConfigError, Notice, Problem};
 pub use known::nearest;
-pub use layer::Rank;
+pub use lines::Line;
+pub use lock::Lock;
 pub use outline::Outline;
 pub use profile::Profile;
+pub use rank::Rank;
 pub use section::{merged, section};
 pub use session::{Remembered, Session};
 pub use show::Settings;
@@ -72,6 +82,10 @@ pub struct Policy {
     layers: Arc<Vec<Layer>>,
     choices: SkillChoices,
     session: Session,
+    /// What this session confirms by itself, where it names that.
+    auto_confirm_rules: Option<Vec<String>>,
+    /// The policies of workspaces, by id.
+    workspaces: Arc<BTreeMap<String, Self>>,
     remembered: Vec<Remembered>,
     sensitive_paths: Arc<Vec<String>>,
     notices: Arc<Vec<Notice>>,
@@ -84,6 +98,8 @@ impl Default for Policy {
             layers: Arc::default(),
             choices: SkillChoices::default(),
             session: Session::default(),
+            auto_confirm_rules: None,
+            workspaces: Arc::default(),
             remembered: Vec::new(),
             sensitive_paths: Arc::default(),
             notices: Arc::default(),
@@ -96,6 +112,38 @@ impl Policy {
     #[must_use]
     pub fn in_session(self, session: Session) -> Self {
         Self { session, ..self }
+    }
+
+    /// The same policy, in a session that confirms by itself only what these words name.
+    #[must_use]
+    pub fn auto_confirming(self, rules: Option<Vec<String>>) -> Self {
+        Self { auto_confirm_rules: rules, ..self }
+    }
+
+    /// The policy of a workspace, by its id; this one, where it has none of its own.
+    #[must_use]
+    pub fn in_workspace(&self, id: &str) -> Self {
+        self.workspaces.get(id).unwrap_or(self).clone()
+    }
+
+    /// Whether these words name a rule, a family, a kind or a level of risk.
+    #[must_use]
+    pub fn is_known(&self, words: &str) -> bool {
+        let own: Vec<_> = self.own_rules().map(|rule| rule.id.to_string()).collect();
+        known::check(words, &own).is_ok()
+    }
+
+    /// What a layer says that others may be handed, without what holds secrets; nothing, where
+    /// there is no such layer.
+    #[must_use]
+    pub fn handed_out(&self, rank: Rank) -> Option<&Map<String, Value>> {
+        let mut layers = self.layers.iter();
+        layers.find(|layer| layer.rank == rank).map(|layer| &layer.handed_out)
+    }
+
+    /// The workspaces that have a policy of their own, by id.
+    pub fn workspaces(&self) -> impl Iterator<Item = (&str, &Self)> {
+        self.workspaces.iter().map(|(name, policy)| (name.as_str(), policy))
     }
 
     /// The same policy, with what the user has chosen for apps and skills.
@@ -177,8 +225,10 @@ impl Policy {
 
     /// Adds the findings of configured rules and patterns.
     pub fn apply_own_rules(&self, action: &Action, analysis: &Analysis, to: &mut Vec<Finding>) {
-        for layer in self.layers.iter() {
+        for (at, layer) in self.layers.iter().enumerate() {
             layer.find(action, analysis, to);
+            let trusted = self.layers.get(..=at).unwrap_or_default();
+            to.extend(layer.unlisted(action, analysis, trusted));
         }
     }
 
@@ -260,45 +310,26 @@ impl Policy {
             || profile.holds(subject, finding)
             || self.layers.iter().any(|layer| layer.asks_always(subject));
         let (mut verdict, mut by) = match profile.word(subject, context.mode) {
+            Some((entry, verdict)) if verdict != own && profile.explores(subject, context.mode) => {
+                (verdict, By::Explore(entry))
+            }
             Some((entry, verdict)) if verdict != own => (verdict, By::Profile(entry)),
             _ => (own, By::Rule),
         };
         if profile.asks_always(subject) && verdict < Verdict::Confirm {
             (verdict, by) = (Verdict::Confirm, By::Profile("always"));
         }
-        Ruling { subject, verdict, by, held, floor: Verdict::Allow }
+        // The verdict of a file's own rule is that file's word.
+        let of_file = finding.and_then(|finding| Rank::of_rule(&finding.rule));
+        let floors = of_file.map_or_else(Floors::default, |rank| Floors::of(rank, verdict));
+        Ruling { subject, verdict, by, held, floors }
     }
 
-    /// The profile to judge by, unless the context names one that does not exist.
+    /// The profile to judge by, unless the context names one that does not exist. A locked one
+    /// holds whatever the context names.
     fn profile_in(&self, context: &Context) -> Option<&'static Profile> {
-        context.profile.as_deref().map_or(Some(self.profile), Profile::named)
-    }
-
-    fn hear_session(&self, action: &Action, rulings: &mut [Ruling<'_>]) -> Option<Step> {
-        let (option, relaxed) = match self.session.relaxes()? {
-            Relaxation::All(option) => (option, relax(rulings, option, |_| true)),
-            Relaxation::Skills(option) => (option, self.relax_skill(action, rulings, option)),
-        };
-        let because = match relaxed.as_str() {
-            "" => format!("{option} has nothing to confirm here"),
-            rules => format!("auto-confirmed by {option}: {rules}"),
-        };
-        Some(Step { layer: "session".to_owned(), said: strictest(rulings), because })
-    }
-
-    fn hear_remembered(&self, digest: &str, rulings: &mut [Ruling<'_>]) -> Option<Step> {
-        let answer = self.remembered.iter().find(|answer| answer.digest == digest)?;
-        let relaxed = relax(rulings, "a remembered yes", |subject| match subject {
-            Subject::Rule(id) => answer.rules.iter().any(|known| known == id),
-            // These are about the action as a whole, which is the very one that was answered.
-            Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => true,
-            Subject::UnknownProfile(_) => false,
-        });
-        let because = match relaxed.as_str() {
-            "" => "the remembered yes was not about this".to_owned(),
-            rules => format!("a person said yes to this very action: {rules}"),
-        };
-        Some(Step { layer: "remembered".to_owned(), said: strictest(rulings), because })
+        let named = context.profile.as_deref().map_or(Some(self.profile), Profile::named)?;
+        Some(if self.is_locked(Lock::Profile) { self.profile } else { named })
     }
 }
 
@@ -356,25 +387,6 @@ fn profile_step(
     layer.push_str("profile:");
     layer.push_str(profile.name);
     Step { layer, said, because }
-}
-
-/// Turns confirm into allow where nothing holds it, and names what that was.
-fn relax<'a>(
-    rulings: &mut [Ruling<'a>],
-    by: &'static str,
-    covers: impl Fn(Subject<'a>) -> bool,
-) -> String {
-    const MOST_NAMES: usize = 8;
-    let mut names = Vec::new();
-    for ruling in rulings {
-        if ruling.verdict == Verdict::Confirm && !ruling.held && covers(ruling.subject) {
-            (ruling.verdict, ruling.by) = (Verdict::Allow, By::Relaxed(by));
-            if names.len() < MOST_NAMES && !names.contains(&ruling.subject) {
-                names.push(ruling.subject);
-            }
-        }
-    }
-    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Strictest first: hard ones, then what was ruled, then what the rule asked for, then the risk.
@@ -595,6 +607,29 @@ mod tests {
             let blocked = vec![finding("a.b.c", Verdict::Block)];
             assert!(settle(&Policy::default(), &context, blocked).verdict == Verdict::Block);
         }
+    }
+
+    #[test]
+    fn what_exploring_refuses_is_told_as_that() {
+        let told = |profile: &str, action: &Action, findings| {
+            let context = Context {
+                mode: Some(Mode::Explore),
+                profile: Some(profile.to_owned()),
+                ..Context::default()
+            };
+            Policy::default().settle(action, &context, findings, String::new()).reason
+        };
+        let submit = Action::Screenshot {};
+        let found = vec![finding("ui.form.submit", Verdict::Confirm)];
+        let refused = told("browser-agent", &submit, found);
+        assert_eq!(refused, "Exploring, so this is refused: Found by ui.form.submit");
+        let refused = told("browser-agent", &shell("ls"), Vec::new());
+        assert_eq!(refused, "Exploring, so this is refused: `kind.shell` is for task mode");
+        let write = Action::FileWrite { path: "a".into(), content: None };
+        let asked = told("coding-agent", &write, Vec::new());
+        assert_eq!(asked, "Exploring, so this is asked about: `kind.file_write` is for task mode");
+        let plain = told("coding-agent", &shell("x"), vec![finding("a.b.c", Verdict::Block)]);
+        assert_eq!(plain, "Found by a.b.c", "it is refused in every mode");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Row {
     pub all: Vec<String>,
     /// None of these options or words.
     pub none: Vec<String>,
+    /// In a rule that allows: what may stand there besides. It matches no other word.
+    pub optional: Vec<String>,
 
     /// The kind of fact.
     pub fact: OneOrMany,

@@ -39,6 +39,9 @@ pub struct Rule {
     pub hard: bool,
     /// What it matches.
     pub when: When,
+    /// In a configured rule that allows: the words it accepts besides those it names. It then
+    /// matches a command only if it accounts for every word.
+    pub optional: Option<Words>,
     /// Examples that must match.
     pub hits: Words,
     /// Examples that must not.
@@ -141,7 +144,12 @@ impl Rule {
         if row.hits.is_empty() || row.misses.is_empty() {
             return Err(RuleError::NoExamples);
         }
+        let allows = word::<Verdict>(&row.verdict, "verdict")? == Verdict::Allow;
+        if !allows && !row.optional.is_empty() {
+            return Err(RuleError::OptionalWithoutAllow);
+        }
         Ok(Self {
+            optional: allows.then(|| each(&row.optional)),
             id: Cow::Owned(id),
             when,
             risk: word(&row.risk, "risk")?,
@@ -169,26 +177,49 @@ impl Rule {
 
     /// The same, where the program has been looked up.
     fn on_command_of_its_program(&self, command: &Invocation, findings: &mut Vec<Finding>) {
-        if let When::Command { args, any, all, none, .. } = &self.when
-            && command.starts_with(args)
-            && (any.is_empty() || any.iter().any(|word| command.has_one(word)))
-            && all.iter().all(|word| command.has(word))
-            && !none.iter().any(|word| command.has_one(word))
-        {
+        if self.matches_words(command) {
             self.add(findings, &command.shown(), command.span);
         }
     }
 
     /// Adds a finding if this fact matches.
     pub fn on_fact(&self, fact: &Fact, findings: &mut Vec<Finding>) {
+        if self.matches_fact(fact) {
+            self.add(findings, &fact.subject, fact.span);
+        }
+    }
+
+    /// Whether this command matches.
+    pub(crate) fn matches_command(&self, command: &Invocation) -> bool {
+        matches!(&self.when, When::Command { program, .. }
+            if program.iter().any(|name| *name == command.program))
+            && self.matches_words(command)
+    }
+
+    /// Whether the words of a command of its program match.
+    fn matches_words(&self, command: &Invocation) -> bool {
+        let When::Command { args, any, all, none, .. } = &self.when else { return false };
+        command.starts_with(args)
+            && (any.is_empty() || any.iter().any(|word| command.has_one(word)))
+            && all.iter().all(|word| command.has(word))
+            && !none.iter().any(|word| command.has_one(word))
+            && self.optional.as_ref().is_none_or(|optional| {
+                command.has_only(
+                    args.len(),
+                    [any, all, optional].into_iter().flat_map(|words| words.iter()),
+                )
+            })
+    }
+
+    /// Whether this fact matches.
+    pub(crate) fn matches_fact(&self, fact: &Fact) -> bool {
         if let When::Fact { kinds, places, with, without } = &self.when
             && kinds.contains(&fact.kind)
-            && let tags = fact.tags.derived()
-            && (places.is_empty() || tags.any(*places))
-            && tags.all(*with)
-            && !tags.any(*without)
         {
-            self.add(findings, &fact.subject, fact.span);
+            let tags = fact.tags.derived();
+            (places.is_empty() || tags.any(*places)) && tags.all(*with) && !tags.any(*without)
+        } else {
+            false
         }
     }
 
@@ -259,6 +290,9 @@ pub enum RuleError {
     /// No `hits` or no `misses`.
     #[error("a rule needs at least one example under `hits` and one under `misses`")]
     NoExamples,
+    /// `optional` in a rule that does not allow.
+    #[error("`optional` is only for a rule whose verdict is `allow`")]
+    OptionalWithoutAllow,
     /// A word that is not in the vocabulary.
     #[error("unknown {what} `{word}`")]
     Unknown {

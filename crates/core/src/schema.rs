@@ -84,6 +84,9 @@ pub(crate) struct RuleRow {
     /// None of these options or words.
     #[schemars(default)]
     none: Vec<String>,
+    /// In a rule that allows: what may stand there besides. It matches no other word.
+    #[schemars(default)]
+    optional: Vec<String>,
     /// Facts, any of which matches.
     #[schemars(schema_with = "facts", default)]
     fact: (),

@@ -201,6 +201,7 @@ fn policies() -> impl Strategy<Value = Policy> {
                 organisation: organisation.map(source),
                 user: user.map(source),
                 project: project.map(source),
+                ..Sources::default()
             };
             let policy = Policy::load(&sources).unwrap_or_default();
             let choices = choices.and_then(|json| serde_json::from_str(json).ok());
@@ -221,6 +222,9 @@ const LAX_FILES: &[&str] = &[
      apps: {x: {skills: {y: {access: read}}}}",
     "safety: {enabled: false, sensitive_paths: [/tmp]}\noverrides: {'*': allow}\n\
      options: {recoverable: allow, regenerable: allow}",
+    "danger_overrides: {'*': allow, risk.low: allow, kind.shell: allow, kind.file_write: allow}\n\
+     safety: {enabled: false}",
+    "auto_confirm: ['*', risk.low, kind.shell]\ndefaults: {'*': allow}",
 ];
 
 fn source(text: &str) -> Source {

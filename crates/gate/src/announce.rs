@@ -99,6 +99,7 @@ impl Passing {
             | What::SessionStarted
             | What::SessionPaused
             | What::SessionResumed
+            | What::SessionMode
             | What::SessionEnded { .. }
             | What::DeviceWaiting { .. }
             | What::SignedOut { .. }

@@ -54,6 +54,8 @@ pub enum What {
     SessionStarted,
     SessionPaused,
     SessionResumed,
+    /// A session explores from now on, or works.
+    SessionMode,
     SessionEnded {
         reason: &'static str,
     },

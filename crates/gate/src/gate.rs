@@ -25,7 +25,7 @@ use crate::clock::{ChanceError, Clock, MonotonicClock, Timestamp, random};
 use crate::config::Config;
 use crate::document::{self, Document, Held, Marks, Shared};
 use crate::event::{Bus, Event};
-use crate::id::UserId;
+use crate::id::{UserId, WorkspaceId};
 use crate::judging::{Executor, Judging, NotJudged, Threads};
 use crate::keyring::{Keyring, Purpose};
 use crate::process::Processes;
@@ -44,6 +44,7 @@ mod explore;
 mod handover;
 mod history;
 mod idempotency;
+mod issue;
 mod join;
 mod judge;
 mod key;
@@ -73,7 +74,7 @@ pub use people::{Joined, PeopleError};
 pub use remember::{Reach, Remembered};
 pub use report::{ReportError, ReportedError};
 pub use rights::Lost;
-pub use session::{Consent, SiteCredential, StartError};
+pub use session::{Consent, ModeError, SiteCredential, StartError};
 pub use socket::AtSocket;
 pub use spend::SpendError;
 pub use sweep::Swept;
@@ -203,7 +204,14 @@ impl Gate {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// The policy in force.
+    /// The policy in force in a workspace.
+    #[must_use]
+    pub fn policy_in(&self, workspace: &WorkspaceId) -> Policy {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        policy.in_workspace(workspace.as_str())
+    }
+
+    /// The policy in force outside of every workspace.
     #[must_use]
     pub fn policy(&self) -> Policy {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -41,6 +41,7 @@ pub enum Purpose {
     ApprovalToken,
     Csrf,
     IdempotencyKey,
+    Policy,
 }
 
 impl Purpose {
@@ -59,6 +60,7 @@ impl Purpose {
             Self::ApprovalToken => b"countersign approval token v1\0",
             Self::Csrf => b"countersign csrf v1\0",
             Self::IdempotencyKey => b"countersign idempotency key v1\0",
+            Self::Policy => b"countersign policy v1\0",
         }
     }
 }

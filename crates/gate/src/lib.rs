@@ -28,6 +28,7 @@ pub mod scope;
 pub mod secret;
 pub mod session;
 pub mod settings;
+pub mod signed_policy;
 pub mod store;
 pub mod sweeper;
 mod sync;

@@ -63,6 +63,8 @@ pub struct Plan {
     pub mode: Option<Mode>,
     /// Confirmations are given without asking, and recorded as such.
     pub auto_confirm: bool,
+    /// The rules, families, kinds or risks that `auto_confirm` is for; all, where none is named.
+    pub auto_confirm_rules: Option<Vec<String>>,
     /// Origins the agent may open.
     pub allowed_origins: Option<Vec<String>>,
     /// What the agent is to do.

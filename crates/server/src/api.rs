@@ -19,6 +19,7 @@ mod health;
 pub(crate) mod history;
 pub(crate) mod key;
 mod me;
+mod policy;
 mod session;
 mod settings;
 mod upload;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> Vec<Route> {
         usage::routes(),
         halt::routes(),
         me::routes(),
+        policy::routes(),
         health::routes(),
     ]
     .concat()

@@ -12,8 +12,8 @@ use countersign_core::Judgement;
 use countersign_core::redact::redact;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, IdempotencyError, PeopleError, ReadError, ReportError, SpendError,
-    StartError,
+    AnswerError, AuthError, IdempotencyError, ModeError, PeopleError, ReadError, ReportError,
+    SpendError, StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::judging::NotJudged;
@@ -148,6 +148,7 @@ impl From<PeopleError> for Problem {
         match error {
             PeopleError::NotFound => Self::not_found(),
             PeopleError::NotAllowed => Self::forbidden("not-allowed", error),
+            PeopleError::Locked(_) => Self::forbidden("locked", error),
             PeopleError::SwitchedOff => Self::conflict("switched-off", error),
             PeopleError::Link => Self::new(StatusCode::GONE, "link", error),
             PeopleError::NotSignedIn => Self::not_signed_in(error),
@@ -182,12 +183,25 @@ impl From<StartError> for Problem {
                 Self::forbidden("not-for-agents", error)
             }
             StartError::Workspace => Self::forbidden("workspace", error),
-            StartError::Profile(_) | StartError::Origin(_) | StartError::Site(_) => {
-                Self::bad_request(error)
-            }
+            StartError::Locked(_) => Self::forbidden("locked", error),
+            StartError::Profile(_)
+            | StartError::UnknownRule(_)
+            | StartError::Origin(_)
+            | StartError::Site(_) => Self::bad_request(error),
             StartError::TooMany(wait) => too_many("too-many-sessions", error, Some(wait)),
             StartError::Running => Self::conflict("session-running", error),
             StartError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<ModeError> for Problem {
+    fn from(error: ModeError) -> Self {
+        match error {
+            ModeError::NotFound => Self::not_found(),
+            ModeError::NotForAgents => Self::forbidden("not-for-agents", error),
+            ModeError::Over => Self::conflict("session-over", error),
+            ModeError::Gate(error) => error.into(),
         }
     }
 }
@@ -248,6 +262,7 @@ impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::NotAllowed => Self::forbidden("not-allowed", error),
+            ReadError::Locked(_) => Self::forbidden("locked", error),
             ReadError::Gate(error) => error.into(),
         }
     }

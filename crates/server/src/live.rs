@@ -408,6 +408,7 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
         What::SessionStarted => ("session_started", of_session()),
         What::SessionPaused => ("session_paused", of_session()),
         What::SessionResumed => ("session_resumed", of_session()),
+        What::SessionMode => ("session_mode", of_session()),
         What::SessionEnded { reason } => {
             ("session_ended", json!({"session_id": session, "reason": reason}))
         }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
+use countersign_core::Context;
+use countersign_core::policy::Lock;
 use countersign_gate::audit::{self, Damage, Report};
 use countersign_gate::bytes::Hash;
 use countersign_gate::clock::{MonotonicClock, System};
@@ -19,7 +21,7 @@ use serde_json::json;
 use crate::ask::{self, Answer};
 use crate::data::{self, Data};
 use crate::exit::Exit;
-use crate::serving;
+use crate::{serving, settings};
 
 /// Prove, export or erase the record of everything that happened, or begin it anew
 #[derive(Debug, Args)]
@@ -189,6 +191,9 @@ impl Export {
 impl Erase {
     fn run(self) -> Result<Exit> {
         let user = UserId::parse(&self.user).with_context(|| format!("`{}`", self.user))?;
+        if settings::policy(&Context::default())?.is_locked(Lock::Erasure) {
+            bail!("nothing was erased: the organisation has locked `erasure`");
+        }
         if !self.yes {
             let question = format!("Erase everything on record about {user}? ");
             match ask::proceed(&question) {

@@ -1,5 +1,6 @@
 //! `countersign config`: where the configuration is, whether it is right, and a first one.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -7,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
-use countersign_core::policy::STARTER;
+use countersign_core::policy::{Line, STARTER};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::around::Around;
 use crate::beneath::Root;
@@ -21,8 +22,9 @@ use crate::show::one_line;
 ///
 /// Three files count, if they are there: the organisation's `/etc/countersign/config.yaml`; the
 /// user's `$COUNTERSIGN_CONFIG`, or else `$XDG_CONFIG_HOME/countersign/config.yaml`; the project's
-/// `.countersign.yaml` at the root of the workspace, which may only tighten. When one of them is
-/// wrong, nothing is judged and nothing runs.
+/// `.countersign.yaml` at the root of the workspace, which may only tighten. Where `hook.policy_key`
+/// is set, the organisation's comes from its server instead. When one of them is wrong, nothing is
+/// judged and nothing runs.
 #[derive(Debug, Args)]
 pub(crate) struct Config {
     #[command(subcommand)]
@@ -36,7 +38,8 @@ enum What {
         /// A file to check by itself, as if it were the user's
         file: Option<PathBuf>,
     },
-    /// Show the files that count and what they come to
+    /// Show the files that count, what they come to line by line with the layer that holds, and
+    /// the digest of the policy
     Show {
         /// Print them as JSON
         #[arg(long)]
@@ -110,53 +113,99 @@ fn show(json: bool) -> Result<Exit> {
             there: layer.text.is_some(),
         })
         .collect();
-    let sections = settings::sections_of(layers.clone())?;
-    let settings::Sections { gate, channels, server, hook, mcp } = sections;
-    let settings = serde_json::to_value(settings::policy_of(layers)?.settings())?;
-    let (gate, server) = (serde_json::to_value(gate)?, serde_json::to_value(server)?);
-    let (hook, mcp) = (serde_json::to_value(hook)?, serde_json::to_value(mcp)?);
-    let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
+    let policy = settings::policy_of(layers.clone())?;
+    let sections = section_values(&layers)?;
     let mut out = io::stdout().lock();
     if json {
-        let all = json!({
+        let mut all = json!({
             "files": files,
-            "settings": settings,
-            "gate": gate,
-            "server": server,
-            "hook": hook,
-            "mcp": mcp,
-            "channels": channels,
+            "settings": policy.settings(),
+            "lines": policy.lines(),
+            "digest": policy.digest(),
+            "notices": policy.notices().iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
+        let mut from = Map::new();
+        for Section { name, value, origins } in sections {
+            if let Some(all) = all.as_object_mut() {
+                all.insert(name.to_owned(), value);
+            }
+            from.insert(name.to_owned(), json!(origins));
+        }
+        if let Some(all) = all.as_object_mut() {
+            all.insert("from".to_owned(), Value::Object(from));
+        }
         serde_json::to_writer_pretty(&mut out, &all)?;
         writeln!(out)?;
-    } else {
-        let (policy, gate, server) = (readable(&settings), readable(&gate), readable(&server));
-        write!(out, "{states}\n{policy}\ngate:\n{}", indented(&gate))?;
-        write!(out, "server:\n{}", indented(&server))?;
-        write!(out, "hook:\n{}", indented(&readable(&hook)))?;
-        write!(out, "mcp:\n{}", indented(&readable(&mcp)))?;
-        write!(out, "{}", readable(&json!({ "channels": channels })))?;
+        return Ok(Exit::Done);
     }
+    writeln!(out, "{states}")?;
+    for Line { name, value, layer } in policy.lines() {
+        writeln!(out, "{}: {} ({layer})", one_line(&name), one_line(&value))?;
+    }
+    for section in sections {
+        write!(out, "{}:\n{}", section.name, indented(&readable(&section)))?;
+    }
+    for notice in policy.notices() {
+        writeln!(out, "note: {}", one_line(&notice.to_string()))?;
+    }
+    writeln!(out, "policy digest: {}", policy.digest())?;
     Ok(Exit::Done)
 }
 
-/// Settings as a person reads them: one to a line, lists below their name.
-fn readable(settings: &Value) -> String {
+/// A section beside the policy: what holds, and the layer of each field.
+struct Section {
+    name: &'static str,
+    value: Value,
+    origins: BTreeMap<String, &'static str>,
+}
+
+fn section_values(layers: &[Layer]) -> Result<Vec<Section>> {
+    let sections = settings::sections_of(layers.to_vec())?;
+    let settings::Sections { gate, channels, server, hook, mcp } = sections;
+    let channels: Vec<_> = channels.iter().map(|channel| channel.settings.name()).collect();
+    let values = [
+        ("gate", serde_json::to_value(gate)?),
+        ("server", serde_json::to_value(server)?),
+        ("hook", serde_json::to_value(hook)?),
+        ("mcp", serde_json::to_value(mcp)?),
+        ("channels", json!(channels)),
+    ];
+    let section = |(name, value): (&'static str, Value)| {
+        let fields = value.as_object().into_iter().flatten().map(|(field, _)| field.clone());
+        let origins = fields.map(|field| {
+            let layer = settings::origin(layers, name, &field)?;
+            Ok((field, layer))
+        });
+        Ok(Section { name, origins: origins.collect::<Result<_>>()?, value })
+    };
+    values.into_iter().map(section).collect()
+}
+
+/// A section as a person reads it: one field to a line, with its layer, lists below their name.
+fn readable(section: &Section) -> String {
     let mut text = String::new();
-    for (name, value) in settings.as_object().into_iter().flatten() {
-        let name = name.replace('_', " ");
+    if let Value::Array(items) = &section.value {
+        let _ = match items.as_slice() {
+            [] => writeln!(text, "none"),
+            items => {
+                items.iter().try_for_each(|item| writeln!(text, "{}", one_line(&item_text(item))))
+            }
+        };
+    }
+    for (name, value) in section.value.as_object().into_iter().flatten() {
+        let layer = section.origins.get(name).copied().unwrap_or("default");
         match value {
             Value::Array(items) if items.is_empty() => {
-                let _ = writeln!(text, "{name}: none");
+                let _ = writeln!(text, "{name}: none ({layer})");
             }
             Value::Array(items) => {
-                let _ = writeln!(text, "{name}:");
+                let _ = writeln!(text, "{name}: ({layer})");
                 for item in items {
                     let _ = writeln!(text, "  {}", one_line(&item_text(item)));
                 }
             }
             value => {
-                let _ = writeln!(text, "{name}: {}", one_line(&item_text(value)));
+                let _ = writeln!(text, "{name}: {} ({layer})", one_line(&item_text(value)));
             }
         }
     }
@@ -171,11 +220,6 @@ fn item_text(item: &Value) -> String {
     match item {
         Value::String(text) => text.clone(),
         Value::Null => "not set".to_owned(),
-        // A named verdict and who set it.
-        Value::Object(setting) if setting.contains_key("verdict") => {
-            let part = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default();
-            format!("{}: {} ({})", part("name"), part("verdict"), part("layer"))
-        }
         other => other.to_string(),
     }
 }

@@ -19,12 +19,17 @@ use crate::exit::Exit;
 use crate::show::{self, Paint};
 use crate::{case, quote, settings};
 
+mod report;
+
+use report::Report;
+
 /// Judge a command, ask if need be, then run it
 ///
 /// What is allowed runs. What must be confirmed is asked about on the terminal; without one it
 /// does not run. What is blocked does not run. Exits with the command's own exit code, or 3 when
 /// nobody said yes, 4 when it is blocked, 2 when it could not be judged, 126 or 127 when it could
-/// not be started.
+/// not be started. With --json the exit code is never the command's own: 0 when it succeeded, 1
+/// when it failed, and the others as above.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["script", "argv"]))]
 #[command(override_usage = USAGE)]
@@ -35,6 +40,9 @@ pub(crate) struct Run {
     /// The program and its arguments, as they are
     #[arg(last = true, value_name = "CMD")]
     argv: Vec<OsString>,
+    /// Print what became of it as JSON; what the command prints goes to standard error
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     bounds: Bounds,
 }
@@ -44,14 +52,27 @@ const USAGE: &str = "countersign run [OPTIONS] -- <CMD> [ARGS]...
 
 impl Run {
     pub(super) fn run(self) -> Result<Exit> {
+        let ended = self.judge_and_run();
+        if let (true, Err(error)) = (self.json, &ended) {
+            Report::not_judged(error).print()?;
+        }
+        ended
+    }
+
+    fn judge_and_run(&self) -> Result<Exit> {
         let command = self.judged_text()?;
         let mut context = Around::here(&self.bounds).context()?;
         let policy = settings::policy(&context)?;
         let action = Action::Shell { command: command.clone(), cwd: None };
         let judgement = case::judge_with_facts(&action, &policy, &mut context)?;
-        match permitted(&judgement, &command)? {
-            Exit::Done => Ok(execute(self.command())),
-            refused => Ok(refused),
+        match (permitted(&judgement, &command)?, self.json) {
+            (Exit::Done, false) => Ok(execute(self.command())),
+            (Exit::Done, true) => report::execute(self.command(), &judgement, not_started),
+            (refused, false) => Ok(refused),
+            (refused, true) => {
+                Report::refused(refused, &judgement).print()?;
+                Ok(refused)
+            }
         }
     }
 

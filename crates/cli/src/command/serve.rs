@@ -47,6 +47,10 @@ pub(crate) struct Serve {
     /// Where people reach it, when that is not where it listens
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// The organisation's policy, where it is not `/etc/countersign/config.yaml`: holds here, and is
+    /// handed to hooks and clients
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Print a link that signs one more device of the owner in: for when they have lost all others
     #[arg(long)]
     invite: bool,
@@ -105,6 +109,7 @@ impl Serve {
     pub(super) fn run(self) -> Result<Exit> {
         self.log.start();
         let invite = self.invite;
+        let organisation = self.policy.clone();
         let plan = self.plan()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -116,7 +121,7 @@ impl Serve {
             let stopped = stopped();
             // An output that nobody reads does not stop the server.
             let _ = greet(&serving);
-            tokio::spawn(reload(Arc::downgrade(&serving.gate)));
+            tokio::spawn(reload(Arc::downgrade(&serving.gate), organisation));
             tracing::info!(url = serving.bound.url(), "listening");
             ready();
             serving.run(stopped).await;
@@ -127,7 +132,7 @@ impl Serve {
 
     fn plan(self) -> Result<Plan> {
         let folder = self.data.folder()?;
-        let sections = settings::sections()?;
+        let sections = settings::server_sections(self.policy.as_deref())?;
         let mut server = sections.server;
         server.socket = Some(folder.join(SOCKET));
         server.listen = self.listen.unwrap_or(server.listen);
@@ -140,7 +145,8 @@ impl Serve {
             server.tls = Some(Tls::SelfSigned { folder: folder.clone() });
         }
         let (config, channels) = (sections.gate, sections.channels);
-        Ok(Plan { folder, policy: policy()?, config, channels, settings: server })
+        let policy = policy(self.policy.as_deref())?;
+        Ok(Plan { folder, policy, config, channels, settings: server })
     }
 }
 
@@ -196,14 +202,14 @@ const NEEDS_A_RESTART: &str = "`server`, `gate` and `channels` of the configurat
                                variables, the command line, certificate and key";
 
 /// Reads the rules again when asked to. What is wrong changes nothing.
-async fn reload(gate: std::sync::Weak<Gate>) {
+async fn reload(gate: std::sync::Weak<Gate>, organisation: Option<PathBuf>) {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
         while asked.recv().await.is_some() {
             let Some(gate) = gate.upgrade() else { return };
-            match policy() {
+            match policy(organisation.as_deref()) {
                 Ok(policy) => {
                     gate.set_policy(policy);
                     tracing::info!("profile and rules were read again");
@@ -214,5 +220,5 @@ async fn reload(gate: std::sync::Weak<Gate>) {
         }
     }
     #[cfg(not(unix))]
-    drop(gate);
+    drop((gate, organisation));
 }

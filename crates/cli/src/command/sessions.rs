@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
@@ -26,6 +26,7 @@ enum Command {
     Show(Show),
     Stop(Stop),
     Resume(Resume),
+    Mode(Mode),
 }
 
 /// List sessions, newest first
@@ -90,12 +91,48 @@ struct Resume {
     ids: Vec<String>,
 }
 
+/// Let a session explore or work, from its next action on
+#[derive(Debug, Args)]
+struct Mode {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID")]
+    id: String,
+    /// To which
+    #[arg(value_enum)]
+    mode: ModeName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeName {
+    /// Look, change nothing
+    Explore,
+    /// Do the work
+    Task,
+}
+
+impl Mode {
+    fn run(self) -> Result<Exit> {
+        let mode = match self.mode {
+            ModeName::Explore => "explore",
+            ModeName::Task => "task",
+        };
+        let client = self.server.open()?;
+        let path = format!("/api/sessions/{}", part(&self.id));
+        block_on(async { Ok(client.patch(&path, &json!({"mode": mode})).await?) })?;
+        writeln!(io::stdout(), "{}: {mode}", one_line(&self.id))?;
+        Ok(Exit::Done)
+    }
+}
+
 impl Sessions {
     pub(super) fn run(self) -> Result<Exit> {
         match self.command {
             Command::List(list) => list.run(),
             Command::Show(show) => show.run(),
             Command::Stop(stop) => stop.run(),
+            Command::Mode(mode) => mode.run(),
             Command::Resume(Resume { server, ids }) => each(&server, &ids, "resume", "goes on"),
         }
     }

@@ -19,6 +19,14 @@ pub(crate) struct Options {
     /// Sends every action through the server, so that all of them are on record. Costs a round
     /// trip for each, and without a server nothing runs.
     pub(crate) record: bool,
+    /// The public key of the server (`cspk_…`) whose organisation policy holds on this machine.
+    /// It is fetched from `server`, kept in the data folder, and checked by this key.
+    pub(crate) policy_key: Option<String>,
+    /// Seconds after which a newer policy is asked for; 300 unless said.
+    pub(crate) policy_refresh: Option<u32>,
+    /// Seconds after which a policy is too old to be used, and nothing is judged without a newer
+    /// one; 86400 unless said.
+    pub(crate) policy_max_age: Option<u32>,
 }
 
 impl Options {

@@ -26,6 +26,53 @@ fn what_cannot_be_started_exits_as_a_shell_would() {
     assert_eq!(sandbox.run(&["run", "--", "./notes.txt"]).code, Some(126));
 }
 
+/// The one JSON object on standard output.
+fn report(ended: &Ended) -> serde_json::Value {
+    assert_eq!(ended.out.lines().count(), 1, "{ended:?}");
+    serde_json::from_str(&ended.out).unwrap()
+}
+
+#[test]
+fn with_json_the_exit_code_is_ours_and_the_commands_is_told() {
+    let sandbox = Sandbox::new("run-json");
+    for (script, code, outcome, exit_code) in [
+        ("echo said; exit 0", 0, "succeeded", 0),
+        ("echo said; exit 1", 1, "failed", 1),
+        ("echo said; exit 3", 1, "failed", 3),
+        ("echo said; exit 4", 1, "failed", 4),
+        ("echo said; exit 127", 1, "failed", 127),
+    ] {
+        let ended = sandbox.run(&["run", "--json", "-c", script]);
+        assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
+        let told = report(&ended);
+        assert_eq!(told["outcome"], outcome, "{script}");
+        assert_eq!(told["exit_code"], exit_code, "{script}");
+        assert_eq!(told["judgement"]["verdict"], "allow", "{script}");
+        assert!(ended.err.contains("said"), "what it prints goes to standard error: {ended:?}");
+    }
+    let killed = sandbox.run(&["run", "--json", "-c", "kill -9 $$"]);
+    assert_eq!((killed.code, report(&killed)["signal"].as_i64()), (Some(1), Some(9)));
+}
+
+#[test]
+fn with_json_a_refusal_is_told_apart_from_every_end_of_a_command() {
+    let sandbox = Sandbox::new("run-json-refused");
+    let ended = |arguments: &[&str], code: i32, outcome: &str| {
+        let ended = sandbox.run(&[&["run", "--json"][..], arguments].concat());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let told = report(&ended);
+        assert_eq!(told["outcome"], outcome);
+        assert!(told.get("exit_code").is_none());
+        told
+    };
+    let blocked = ended(&["--", "mkfs.ext4", "/no-such-device"], 4, "blocked");
+    assert_eq!(blocked["judgement"]["verdict"], "block");
+    ended(&["--", "no-such-program-anywhere"], 127, "not_started");
+    sandbox.write(".countersign.yaml", "overrides: {kind.shell: maybe}\n");
+    let wrong = ended(&["--", "true"], 2, "not_judged");
+    assert!(wrong["error"].as_str().unwrap().contains("maybe"), "{wrong}");
+}
+
 #[test]
 fn every_argument_arrives_as_it_was_given() {
     let sandbox = Sandbox::new("run-argv");

@@ -36,15 +36,26 @@ fn download(files: &[DownloadFile], scene: &Scene<'_>) -> Vec<Fact> {
         .collect();
     let known = files.iter().filter_map(|file| file.bytes);
     let bytes = known.clone().fold(0_u64, u64::saturating_add);
+    let unknown = files.len().saturating_sub(known.clone().count());
     let noun = if files.len() == 1 { "file" } else { "files" };
-    let subject = format!("{} {noun}, {} MB", files.len(), bytes.div_ceil(1_000_000));
-    let large = known.clone().any(|bytes| bytes >= LARGE_FILE) || known.count() < files.len();
+    let subject = format!("{} {noun}, {}", files.len(), size(bytes, unknown, files.len()));
+    let large = known.clone().any(|bytes| bytes >= LARGE_FILE) || unknown > 0;
     if files.len() > MOST_FILES || bytes > MOST_BYTES {
         facts.push(Fact::new(FactKind::DownloadBatch, subject).tagged(Tags::of(&[Tag::Many])));
     } else if large {
         facts.push(Fact::new(FactKind::DownloadBatch, subject));
     }
     facts
+}
+
+/// The size as a person reads it: what nobody knows is not told as nothing.
+fn size(bytes: u64, unknown: usize, files: usize) -> String {
+    let megabytes = bytes.div_ceil(1_000_000);
+    match unknown {
+        0 => format!("{megabytes} MB"),
+        unknown if unknown == files => "size unknown".to_owned(),
+        unknown => format!("{megabytes} MB and {unknown} of unknown size"),
+    }
 }
 
 fn export(pages: u64) -> Vec<Fact> {
@@ -86,6 +97,25 @@ mod tests {
         assert_eq!(told(&[Some(20 * MB); 3]), Some(true));
         assert_eq!(told(&[Some(1); 6]), Some(true));
         assert_eq!(told(&[Some(u64::MAX), Some(1)]), Some(true));
+    }
+
+    #[test]
+    fn a_size_that_nobody_knows_is_told_as_that() {
+        let subject = |sizes: &[Option<u64>]| {
+            let file = |bytes: &Option<u64>| DownloadFile {
+                url: "https://example.com/a".to_owned(),
+                name: None,
+                bytes: *bytes,
+            };
+            let files = sizes.iter().map(file).collect();
+            let context = Context::default();
+            let analysis = analyze(&Action::Download { files }, &Scene::new(&context, &[]));
+            analysis.facts[0].subject.clone()
+        };
+        assert_eq!(subject(&[None]), "1 file, size unknown");
+        assert_eq!(subject(&[None, None]), "2 files, size unknown");
+        assert_eq!(subject(&[Some(11_000_000), None]), "2 files, 11 MB and 1 of unknown size");
+        assert_eq!(subject(&[Some(11_000_000)]), "1 file, 11 MB");
     }
 
     #[test]

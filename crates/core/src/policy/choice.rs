@@ -16,9 +16,11 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
-use crate::policy::layer::{By, Ruling, strictest};
+use crate::policy::Policy;
+use crate::policy::layer::{By, Floors, Ruling, strictest};
+use crate::policy::rank::Rank;
+use crate::policy::relax::relax;
 use crate::policy::subject::Subject;
-use crate::policy::{Policy, relax};
 use crate::verdict::{Step, Verdict};
 
 /// What a user has chosen for apps and skills.
@@ -141,6 +143,9 @@ impl Policy {
     ) -> Option<String> {
         // What nobody has declared asks because nobody knows what it does.
         self.skill(skill)?;
+        if self.layers.iter().any(|layer| layer.insists_on_skill(skill)) {
+            return Some(format!("`{name}` is set not to ask, but `{skill}` is settled"));
+        }
         let mut because = String::new();
         for ruling in rulings.iter_mut().filter(|ruling| is_own(ruling.subject)) {
             let subject = ruling.subject;
@@ -171,21 +176,16 @@ impl Policy {
             Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => false,
         });
         let other = others.map(|ruling| ruling.verdict).max().unwrap_or(Verdict::Allow);
-        // What the organisation wants asked is not asked by declaration.
-        let settled: Vec<_> = rulings
-            .iter()
-            .filter(|ruling| !ruling.may_go_unasked())
-            .map(|ruling| ruling.subject)
-            .collect();
-        relax(rulings, by, |subject| {
-            let covered = match subject {
-                Subject::Rule(_) | Subject::Skill(_) => is_own(subject),
+        relax(rulings, by, |ruling| {
+            let covered = match ruling.subject {
+                Subject::Rule(_) | Subject::Skill(_) => is_own(ruling.subject),
                 Subject::Kind(_) => other < Verdict::Confirm,
                 // The risk is the skill's own only if nothing else was found.
                 Subject::Risk(_) => other == Verdict::Allow,
                 Subject::UnknownProfile(_) => false,
             };
-            covered && !settled.contains(&subject)
+            // What a file wants asked is not asked by declaration.
+            covered && ruling.asked_by(Rank::Project).is_none()
         })
     }
 }
@@ -202,7 +202,7 @@ fn asks(name: &str, hold: Hold) -> Ruling<'_> {
         verdict: Verdict::Confirm,
         by: By::Choice(name),
         held: hold == Hold::Held,
-        floor: Verdict::Allow,
+        floors: Floors::default(),
     }
 }
 
@@ -213,8 +213,8 @@ mod tests {
     use super::*;
     use crate::context::{Context, Mode};
     use crate::judge::judge;
-    use crate::policy::testing::{finding, load};
-    use crate::policy::{Remembered, Session};
+    use crate::policy::testing::{bare_profile, finding, load};
+    use crate::policy::{Profile, Remembered, Session};
     use crate::verdict::{Finding, Judgement};
 
     fn choices(json: serde_json::Value) -> SkillChoices {
@@ -395,14 +395,20 @@ mod tests {
 
     #[test]
     fn kind_and_risk_go_unasked_for_a_program_only_when_they_are_the_skills_own() {
-        let file = "overrides: {kind.skill: confirm, risk.low: confirm}";
-        let policy = load(["", file, ""]).unwrap().in_session(PROGRAM);
+        let asking = |verdicts| {
+            let profile = Profile { verdicts, ..bare_profile() };
+            let profile: &'static Profile = Box::leak(Box::new(profile));
+            Policy { profile, ..Policy::default() }.in_session(PROGRAM)
+        };
+        let policy = asking(&[("kind.skill", Verdict::Confirm), ("risk.low", Verdict::Confirm)]);
         assert_eq!(with(&policy, "email.send", Vec::new()).verdict, Verdict::Allow);
-        let warned = vec![finding("a.b.c", Verdict::Warn)];
-        assert_eq!(with(&policy, "email.send", warned).verdict, Verdict::Confirm);
-        let kind = load(["", "overrides: {kind.skill: confirm}", ""]).unwrap().in_session(PROGRAM);
-        let warned = vec![finding("a.b.c", Verdict::Warn)];
-        assert_eq!(with(&kind, "email.send", warned).verdict, Verdict::Warn);
+        let warned = || vec![finding("a.b.c", Verdict::Warn)];
+        assert_eq!(with(&policy, "email.send", warned()).verdict, Verdict::Confirm);
+        let kind = asking(&[("kind.skill", Verdict::Confirm)]);
+        assert_eq!(with(&kind, "email.send", warned()).verdict, Verdict::Warn);
+        // What a file has set is asked about, whoever the session is.
+        let set = load(["", "overrides: {kind.skill: confirm}", ""]).unwrap().in_session(PROGRAM);
+        assert_eq!(with(&set, "email.send", Vec::new()).verdict, Verdict::Confirm);
     }
 
     #[test]

@@ -3,18 +3,20 @@
 //! Text in, layer or error out: reading the file is the caller's. Unknown fields are errors, and
 //! so is a rule whose examples do not behave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::app::{Access, Skill};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
-use crate::policy::layer::{Layer, Rank};
+use crate::policy::layer::Layer;
+use crate::policy::lock::Lock;
 use crate::policy::pattern::Patterns;
 use crate::policy::profile::{Limits, Profile};
+use crate::policy::rank::Rank;
 use crate::policy::spot::{self, To};
-use crate::policy::{known, limits, own};
+use crate::policy::{allowed, known, limits, own, section};
 use crate::row::Row;
 use crate::verdict::Verdict;
 
@@ -35,10 +37,14 @@ pub struct Source {
 pub struct Sources {
     /// Set by whoever runs the machines.
     pub organisation: Option<Source>,
+    /// What the server hands out for the workspace that the caller works in.
+    pub workspace: Option<Source>,
     /// The user's own.
     pub user: Option<Source>,
     /// `.countersign.yaml` of the repository the agent works in. May only tighten.
     pub project: Option<Source>,
+    /// What holds in one workspace of a server besides, by the workspace's id.
+    pub workspaces: BTreeMap<String, Source>,
 }
 
 /// A file this large was not written by a person.
@@ -57,6 +63,17 @@ pub(crate) struct File {
     /// Verdicts by rule (`shell.git.force-push`), family (`shell.git.*`), kind of action
     /// (`kind.file_write`) or risk (`risk.high`: this or worse). The closest one holds.
     overrides: Option<BTreeMap<String, Verdict>>,
+    /// The only overrides that lower a block, by the same names. Hard blocks stay. Not in a
+    /// project's file.
+    danger_overrides: Option<BTreeMap<String, Verdict>>,
+    /// Verdicts by kind of action (`shell`, `file_write`; `*` is every other kind), for actions of
+    /// which some part is named by none of the rules that allow.
+    defaults: Option<BTreeMap<String, Verdict>>,
+    /// The rules, families, kinds or risks that a session with `auto_confirm` confirms by itself;
+    /// everything that is not set by a file, where none is named.
+    auto_confirm: Option<Vec<String>>,
+    /// What no lower layer changes. Only in the organisation's file.
+    lock: Option<Vec<Lock>>,
     /// The profile's named settings.
     options: Option<BTreeMap<String, Leniency>>,
     /// What a session may use up, in place of what the profile says. A project's file may only
@@ -179,6 +196,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     let file: File = serde_saphyr::from_str(&source.text)
         .map_err(|error| ConfigError::yaml(&source.name, &error))?;
     check_sections(rank, &file, at)?;
+    check_ranks(rank, &file, at)?;
     let safety = file.safety.unwrap_or_default();
     let options = file.options.unwrap_or_default();
     for name in options.keys() {
@@ -186,11 +204,16 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     }
     let apps = file.apps.unwrap_or_default();
     let providers = apps.iter().map(|(app, row)| (app.clone(), row.provider.clone())).collect();
+    let asking_skills = asking_skills(&apps);
     Ok(Layer {
         rank,
         file: source.name.clone(),
         enabled: safety.enabled,
         overrides: file.overrides.unwrap_or_default().into_iter().collect(),
+        danger_overrides: file.danger_overrides.unwrap_or_default().into_iter().collect(),
+        defaults: allowed::read(file.defaults.unwrap_or_default(), at)?,
+        auto_confirm: file.auto_confirm,
+        locks: file.lock.unwrap_or_default(),
         options: options.into_iter().map(|(name, level)| (name, level.into())).collect(),
         always: file.always.unwrap_or_default(),
         rules: own::read(rank, file.rules.unwrap_or_default(), at)?,
@@ -201,7 +224,36 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         profile: read_profile(file.profile.as_deref(), at)?,
         skills: read_skills(apps, at)?,
         providers,
+        asking_skills,
+        unheard: BTreeSet::new(),
+        written: section::written(source)?,
+        handed_out: section::handed_out(source)?,
     })
+}
+
+/// Skills before which a person is asked because the file says `confirm: true`.
+fn asking_skills(apps: &BTreeMap<String, AppRow>) -> BTreeSet<String> {
+    let skills = apps.iter().flat_map(|(app, row)| {
+        row.skills.iter().map(move |(skill, row)| (format!("{app}.{skill}"), row.confirm))
+    });
+    skills.filter(|(_, confirm)| *confirm == Some(true)).map(|(id, _)| id).collect()
+}
+
+/// Refuses what only a more trusted file may say.
+fn check_ranks(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
+    if file.lock.is_some() && rank != Rank::Organisation {
+        let problem =
+            Problem::Value { field: "lock", problem: "is only for the organisation to set" };
+        let hint = "put it into the organisation's file; `always` holds what is yours to hold";
+        return Err(at.error(&[To::Key("lock")], problem, hint));
+    }
+    if file.danger_overrides.is_some() && rank == Rank::Project {
+        let field = "danger_overrides";
+        let problem = Problem::Value { field, problem: "is not for a project to set" };
+        let hint = "put it into the user's or the organisation's file";
+        return Err(at.error(&[To::Key(field)], problem, hint));
+    }
+    Ok(())
 }
 
 /// What others read is not for the agent's project to set: it could name its own approvers.
@@ -215,12 +267,16 @@ fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigEr
     ];
     let set = sections.into_iter().find(|(_, value)| value.is_some());
     match (rank, set) {
-        (Rank::Project, Some((field, _))) => Err(at.error(
-            &[To::Key(field)],
-            Problem::Value { field, problem: "is not for a project to set" },
-            "put it into the user's or the organisation's file",
-        )),
-        (Rank::Organisation | Rank::User | Rank::Project, _) => Ok(()),
+        (Rank::Project | Rank::Workspace, Some((field, _))) => {
+            let problem = match rank {
+                Rank::Workspace => "is not for one workspace to set",
+                Rank::Organisation | Rank::User | Rank::Project => "is not for a project to set",
+            };
+            let problem = Problem::Value { field, problem };
+            let hint = "put it into the user's or the organisation's file";
+            Err(at.error(&[To::Key(field)], problem, hint))
+        }
+        (Rank::Organisation | Rank::Workspace | Rank::User | Rank::Project, _) => Ok(()),
     }
 }
 
@@ -231,18 +287,21 @@ pub(crate) fn check_names(
     own: &[String],
 ) -> Result<(), ConfigError> {
     let at = Place(source);
-    for (words, _) in &layer.overrides {
-        known::check(words, own).map_err(|near| at.unknown("rule", "overrides", words, near))?;
+    let entries = [("overrides", &layer.overrides), ("danger_overrides", &layer.danger_overrides)];
+    for (section, entries) in entries {
+        for (words, _) in entries {
+            known::check(words, own).map_err(|near| at.unknown("rule", section, words, near))?;
+        }
     }
-    for (index, words) in layer.always.iter().enumerate() {
-        known::check(words, own).map_err(|near| {
-            let problem = Problem::Unknown { what: "rule", word: words.clone() };
-            at.error(
-                &[To::Key("always"), To::Item(index)],
-                problem,
-                &did_you_mean(near, LIST_RULES),
-            )
-        })?;
+    let auto_confirm = layer.auto_confirm.as_deref().unwrap_or_default();
+    for (list, named) in [("always", layer.always.as_slice()), ("auto_confirm", auto_confirm)] {
+        for (index, words) in named.iter().enumerate() {
+            known::check(words, own).map_err(|near| {
+                let problem = Problem::Unknown { what: "rule", word: words.clone() };
+                let hint = did_you_mean(near, LIST_RULES);
+                at.error(&[To::Key(list), To::Item(index)], problem, &hint)
+            })?;
+        }
     }
     Ok(())
 }
@@ -267,8 +326,19 @@ impl Place<'_> {
         near: Option<String>,
     ) -> ConfigError {
         let hint = did_you_mean(near, if what == "rule" { LIST_RULES } else { LIST_OPTIONS });
+        self.unknown_with(what, section, word, &hint)
+    }
+
+    /// A word that names nothing, and what to do about it.
+    pub(super) fn unknown_with(
+        self,
+        what: &'static str,
+        section: &str,
+        word: &str,
+        hint: &str,
+    ) -> ConfigError {
         let problem = Problem::Unknown { what, word: word.to_owned() };
-        self.error(&[To::Key(section), To::Key(word)], problem, &hint)
+        self.error(&[To::Key(section), To::Key(word)], problem, hint)
     }
 }
 
@@ -377,8 +447,8 @@ mod tests {
         (
             "zzz: 1\n",
             "user.yaml:1:1: unknown field `zzz`",
-            "known here: profile, safety, overrides, options, limits, always, apps, rules, gate, \
-             channels, server, hook, mcp",
+            "known here: profile, safety, overrides, danger_overrides, defaults, auto_confirm, lock, \
+             options, limits, always, apps, rules, gate, channels, server, hook, mcp",
         ),
         (
             "safety:\n  enabled: maybe\n",

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use crate::action::Action;
 use crate::context::Context;
-use crate::policy::layer::{By, PATTERN, Rank, Ruling};
+use crate::policy::allowed::UNLISTED;
+use crate::policy::layer::{By, PATTERN, Ruling};
+use crate::policy::rank::Rank;
 use crate::policy::subject::Subject;
 use crate::policy::{Case, Policy, Profile};
 use crate::rule;
@@ -36,8 +38,10 @@ impl Policy {
                 changes.push(change);
             }
         }
-        let held = rulings.iter().any(Ruling::always_asks);
-        if judgement.verdict == Verdict::Confirm && !held {
+        let mut asks = rulings.iter().filter(|ruling| ruling.verdict == Verdict::Confirm);
+        let confirms = |ruling: &Ruling<'_>| !ruling.held && self.is_auto_confirmed(ruling);
+        let offered = judgement.verdict == Verdict::Confirm && self.may_auto_confirm();
+        if offered && asks.all(confirms) {
             changes.push("a session with `auto_confirm`".to_owned());
         }
         changes
@@ -57,14 +61,15 @@ impl Policy {
         }
         match ruling.by {
             By::Entry(layer, entry) => match layer.rank {
-                Rank::Organisation => {
-                    format!("the organisation's own file {}, by `{entry}`", layer.file)
+                Rank::Organisation | Rank::Workspace => {
+                    format!("the {}'s own file {}, by `{entry}`", layer.rank.as_str(), layer.file)
                 }
                 Rank::User | Rank::Project => format!("another `{entry}` in {}", layer.file),
             },
             By::Always(layer) => format!("`always` in {}", layer.file),
             By::Off(layer) => format!("`safety: {{enabled: true}}` in {}", layer.file),
             By::Relaxed(option) => format!("without {option} a person would be asked"),
+            By::Explore(_) => "a session in task mode".to_owned(),
             By::Rule | By::Profile(_) | By::Choice(_) => self.user_entry(subject, context),
         }
     }
@@ -76,6 +81,9 @@ impl Policy {
             return format!("`options: {{{}: …}}` in your user configuration", option.name);
         }
         match subject {
+            Subject::Rule(id) if id.ends_with(UNLISTED) => {
+                "a rule with `verdict: allow` in the file that has the `defaults`".to_owned()
+            }
             Subject::Rule(id) if id.ends_with(PATTERN) => {
                 "`safety: {custom_patterns: …}` in the file that has the pattern".to_owned()
             }
@@ -110,6 +118,7 @@ pub(super) fn said(ruling: &Ruling<'_>) -> String {
             format!("your settings always ask before `{name}`")
         }
         (_, By::Choice(name)) => format!("your settings ask before `{name}`"),
+        (_, By::Explore(entry)) => format!("`{entry}` is for task mode"),
         (_, By::Profile(entry)) => format!("`{entry}` sets {subject} to {verdict}"),
         (_, By::Entry(layer, entry)) => format!("`{entry}: {verdict}` in {}", layer.file),
         (_, By::Always(layer)) => format!("`always` in {} names {subject}", layer.file),
@@ -140,7 +149,14 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
         (None, Some(ruling)) => said(ruling),
         (None, None) => String::new(),
     };
-    if more > 0 { format!("{line} (and {more} more)") } else { line }
+    let line = if more > 0 { format!("{line} (and {more} more)") } else { line };
+    match rulings.get(at).map(|ruling| ruling.by) {
+        Some(By::Explore(_)) => {
+            let done = if verdict == Verdict::Block { "refused" } else { "asked about" };
+            format!("Exploring, so this is {done}: {line}")
+        }
+        _ => line,
+    }
 }
 
 /// Why something is allowed although something was found.
@@ -150,7 +166,7 @@ fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
         By::Relaxed(option) => Some((finding, option)),
         By::Entry(layer, _) => Some((finding, layer.rank.as_str())),
         By::Choice(_) => Some((finding, "your settings")),
-        By::Rule | By::Profile(_) | By::Always(_) => None,
+        By::Rule | By::Profile(_) | By::Explore(_) | By::Always(_) => None,
     });
     match lowered {
         Some((finding, why)) => format!("{} (allowed: {why})", one_line(&finding.reason)),

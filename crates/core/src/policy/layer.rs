@@ -3,43 +3,28 @@
 //! | layer | may lower | heard over |
 //! |---|---|---|
 //! | organisation | yes | the profile |
-//! | user | yes, except what the organisation set | profile, organisation |
+//! | workspace | yes, except what the organisation set | profile, organisation |
+//! | user | yes, except what the organisation or the workspace set | the layers above |
 //! | project | never: the agent can write that file | everything, upwards |
+//!
+//! INVARIANT: what a layer sets is the floor for every layer after it, sessions included, and only
+//! an entry of `danger_overrides` lowers a block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
 
 use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::app::Skill;
+use crate::policy::lock::Lock;
 use crate::policy::own::OwnRules;
 use crate::policy::pattern::Patterns;
 use crate::policy::profile::{Limits, Profile};
+use crate::policy::rank::Rank;
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Step, Verdict};
-
-/// Whose configuration it is. The order is the order of the layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rank {
-    /// Whoever runs the machines.
-    Organisation,
-    /// The person the agent works for.
-    User,
-    /// The repository the agent works in: not to be trusted.
-    Project,
-}
-
-impl Rank {
-    /// The layer's name in a trace and in the ids of its rules.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Organisation => "organisation",
-            Self::User => "user",
-            Self::Project => "project",
-        }
-    }
-}
 
 /// What one file says.
 #[derive(Debug, Clone)]
@@ -48,6 +33,13 @@ pub(crate) struct Layer {
     pub(crate) file: String,
     pub(crate) enabled: Option<bool>,
     pub(crate) overrides: Vec<(String, Verdict)>,
+    /// The only entries that lower a block.
+    pub(crate) danger_overrides: Vec<(String, Verdict)>,
+    /// Verdicts by kind of action, for what none of the rules that allow is about.
+    pub(crate) defaults: Vec<(String, Verdict)>,
+    /// What a session may confirm by itself; everything, where no layer says.
+    pub(crate) auto_confirm: Option<Vec<String>>,
+    pub(crate) locks: Vec<Lock>,
     pub(crate) options: Vec<(String, Verdict)>,
     pub(crate) always: Vec<String>,
     pub(crate) rules: OwnRules,
@@ -60,6 +52,14 @@ pub(crate) struct Layer {
     pub(crate) skills: BTreeMap<String, Skill>,
     /// Declared apps, and whoever serves each where that is said.
     pub(crate) providers: BTreeMap<String, Option<String>>,
+    /// Skills before which a person is asked because the file says so in as many words.
+    pub(crate) asking_skills: BTreeSet<String>,
+    /// The overrides that are followed nowhere or not everywhere, as `section.words`.
+    pub(crate) unheard: BTreeSet<String>,
+    /// What the file says about the policy, in canonical form.
+    pub(crate) written: String,
+    /// What of the file others may be handed.
+    pub(crate) handed_out: Map<String, Value>,
 }
 
 /// What stands for one finding, kind or risk while the layers are heard.
@@ -70,8 +70,39 @@ pub(crate) struct Ruling<'a> {
     pub(crate) by: By<'a>,
     /// Nothing lowers it.
     pub(crate) held: bool,
-    /// What the organisation set: the user may not go below.
-    pub(crate) floor: Verdict,
+    /// What the layers have set: no later layer and no session goes below.
+    pub(crate) floors: Floors,
+}
+
+/// The least that each layer has set, by its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Floors([Option<Verdict>; Rank::ALL.len()]);
+
+impl Floors {
+    /// What one layer has set.
+    pub(crate) fn of(rank: Rank, verdict: Verdict) -> Self {
+        let mut floors = Self::default();
+        floors.set(rank, verdict);
+        floors
+    }
+
+    fn set(&mut self, rank: Rank, verdict: Verdict) {
+        if let Some(floor) = self.0.get_mut(rank as usize) {
+            *floor = Some(verdict);
+        }
+    }
+
+    /// The layer above this rank that has set more than this verdict, if one has.
+    fn above(&self, verdict: Verdict, rank: Rank) -> Option<Rank> {
+        let mut set = Rank::ALL.into_iter().zip(self.0);
+        set.find(|(other, floor)| *other < rank && *floor > Some(verdict)).map(|(other, _)| other)
+    }
+
+    /// The most trusted layer that has set at least this, if any has.
+    fn first(&self, least: Verdict) -> Option<Rank> {
+        let mut set = Rank::ALL.into_iter().zip(self.0);
+        set.find(|(_, floor)| *floor >= Some(least)).map(|(rank, _)| rank)
+    }
 }
 
 impl Ruling<'_> {
@@ -82,7 +113,17 @@ impl Ruling<'_> {
 
     /// Whether what the user set, or what the session is, may turn this into allow.
     pub(crate) fn may_go_unasked(&self) -> bool {
-        self.verdict == Verdict::Confirm && !self.held && self.floor < Verdict::Confirm
+        self.verdict == Verdict::Confirm && !self.held && self.asked_by(Rank::Workspace).is_none()
+    }
+
+    /// Whether this layer wants a person asked.
+    pub(crate) fn is_asked_by(&self, rank: Rank) -> bool {
+        self.floors.0.get(rank as usize).is_some_and(|floor| *floor >= Some(Verdict::Confirm))
+    }
+
+    /// The most trusted layer that wants a person asked, if one up to this rank does.
+    pub(crate) fn asked_by(&self, at_most: Rank) -> Option<Rank> {
+        self.floors.first(Verdict::Confirm).filter(|rank| *rank <= at_most)
     }
 }
 
@@ -93,6 +134,8 @@ pub(crate) enum By<'a> {
     Rule,
     /// An entry of the profile.
     Profile(&'static str),
+    /// An entry of the profile for explore mode.
+    Explore(&'static str),
     /// An entry of a file.
     Entry(&'a Layer, &'a str),
     /// A file's `always` list.
@@ -110,7 +153,11 @@ pub(crate) enum By<'a> {
 pub(crate) enum Deaf {
     Held,
     Project,
-    Organisation,
+    /// A layer above has set it.
+    Settled(Rank),
+    /// It is a block, and the entry does not say that it is dangerous.
+    Block,
+    Locked,
 }
 
 impl Deaf {
@@ -118,7 +165,12 @@ impl Deaf {
         match self {
             Self::Held => "nothing lowers this",
             Self::Project => "a project file may only tighten",
-            Self::Organisation => "the organisation has settled this",
+            Self::Settled(Rank::Workspace) => "the workspace has settled this",
+            Self::Settled(Rank::Organisation | Rank::User | Rank::Project) => {
+                "the organisation has settled this"
+            }
+            Self::Block => "only `danger_overrides` lowers a block",
+            Self::Locked => "the organisation has locked this",
         }
     }
 }
@@ -164,13 +216,13 @@ impl Layer {
 
     fn hear_one<'a>(&'a self, profile: &Profile, ruling: &mut Ruling<'a>, because: &mut String) {
         let subject = ruling.subject;
-        if let Some((entry, verdict)) = self.word(profile, subject) {
-            let verdict_word = verdict.as_str();
-            match self.follow(ruling, entry, verdict) {
-                Ok(()) => note(because, format_args!("`{entry}: {verdict_word}` for {subject}")),
+        for said in [self.word(profile, subject), self.danger_word(subject)].into_iter().flatten() {
+            let (entry, word) = (said.entry, said.verdict.as_str());
+            match self.follow(ruling, said) {
+                Ok(()) => note(because, format_args!("`{entry}: {word}` for {subject}")),
                 Err(deaf) => {
                     let why = deaf.why();
-                    note(because, format_args!("`{entry}: {verdict_word}` is ignored: {why}"));
+                    note(because, format_args!("`{entry}: {word}` is ignored: {why}"));
                 }
             }
         }
@@ -182,38 +234,70 @@ impl Layer {
             (ruling.verdict, ruling.by) = (Verdict::Allow, By::Off(self));
             note(because, format_args!("asking is switched off, so {subject} is not asked about"));
         }
+        if self.insists_on(ruling) {
+            ruling.floors.set(self.rank, ruling.verdict);
+        }
+    }
+
+    /// Whether what is ruled now is this layer's word, although no entry of it says so.
+    fn insists_on(&self, ruling: &Ruling<'_>) -> bool {
+        const SENSITIVE: &str = "effect.files.write-sensitive";
+        if self.locks.contains(&Lock::Safety) {
+            return true;
+        }
+        // An organisation that switches asking on wants people asked, whatever comes later. In
+        // anybody else's file it is the default, written out.
+        let above_users = self.rank <= Rank::Workspace;
+        let asking = above_users && self.enabled == Some(true);
+        let own_paths = above_users
+            && !self.sensitive_paths.is_empty()
+            && ruling.subject == Subject::Rule(SENSITIVE);
+        ruling.verdict >= Verdict::Confirm && (asking || own_paths)
+    }
+
+    /// Whether this file wants a person asked before a skill, whatever the user chooses.
+    pub(crate) fn insists_on_skill(&self, skill: &str) -> bool {
+        self.rank <= Rank::Workspace && self.asking_skills.contains(skill)
     }
 
     /// What this file says about a subject, and by which of its entries.
-    fn word(&self, profile: &Profile, subject: Subject<'_>) -> Option<(&str, Verdict)> {
-        closest(&self.overrides, subject).or_else(|| {
+    fn word(&self, profile: &Profile, subject: Subject<'_>) -> Option<Said<'_>> {
+        let said = closest(&self.overrides, subject).or_else(|| {
             let option = profile.option_for(subject)?;
             let (name, verdict) = self.options.iter().find(|(name, _)| name == option.name)?;
-            Some((name, *verdict))
+            Some((name.as_str(), *verdict))
+        });
+        said.map(|(entry, verdict)| Said { entry, verdict, lowers: Lowers::UpToConfirm })
+    }
+
+    /// What this file says about a subject although it may be a block.
+    fn danger_word(&self, subject: Subject<'_>) -> Option<Said<'_>> {
+        closest(&self.danger_overrides, subject).map(|(entry, verdict)| Said {
+            entry,
+            verdict,
+            lowers: Lowers::Blocks,
         })
     }
 
     /// Follows an entry where this layer may say so.
-    fn follow<'a>(
-        &'a self,
-        ruling: &mut Ruling<'a>,
-        entry: &'a str,
-        verdict: Verdict,
-    ) -> Result<(), Deaf> {
+    fn follow<'a>(&'a self, ruling: &mut Ruling<'a>, said: Said<'a>) -> Result<(), Deaf> {
+        let Said { entry, verdict, lowers } = said;
         if verdict < ruling.verdict {
             if ruling.held {
                 return Err(Deaf::Held);
             }
-            match self.rank {
-                Rank::Project => return Err(Deaf::Project),
-                Rank::User if verdict < ruling.floor => return Err(Deaf::Organisation),
-                Rank::User | Rank::Organisation => {}
+            if self.rank == Rank::Project {
+                return Err(Deaf::Project);
+            }
+            if let Some(above) = ruling.floors.above(verdict, self.rank) {
+                return Err(Deaf::Settled(above));
+            }
+            if ruling.verdict == Verdict::Block && lowers == Lowers::UpToConfirm {
+                return Err(Deaf::Block);
             }
         }
-        if self.rank == Rank::Organisation {
-            ruling.floor = verdict;
-        }
         (ruling.verdict, ruling.by) = (verdict, By::Entry(self, entry));
+        ruling.floors.set(self.rank, ruling.verdict);
         Ok(())
     }
 
@@ -223,9 +307,31 @@ impl Layer {
     }
 
     /// Whether an entry would be followed on a ruling made by the layers before.
-    pub(crate) fn would_follow(&self, ruling: &Ruling<'_>, verdict: Verdict) -> Result<(), Deaf> {
-        self.follow(&mut { *ruling }, "", verdict)
+    pub(crate) fn would_follow(
+        &self,
+        ruling: &Ruling<'_>,
+        verdict: Verdict,
+        lowers: Lowers,
+    ) -> Result<(), Deaf> {
+        self.follow(&mut { *ruling }, Said { entry: "", verdict, lowers })
     }
+}
+
+/// One entry of a file.
+#[derive(Debug, Clone, Copy)]
+struct Said<'a> {
+    entry: &'a str,
+    verdict: Verdict,
+    lowers: Lowers,
+}
+
+/// How strict a verdict an entry may lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lowers {
+    /// Anything but a block.
+    UpToConfirm,
+    /// Blocks too, except the hard ones.
+    Blocks,
 }
 
 /// The key that patterns' findings go by; no rule may have it.

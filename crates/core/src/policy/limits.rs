@@ -3,14 +3,16 @@
 //! | layer | may |
 //! |---|---|
 //! | organisation | raise and lower what the profile says |
-//! | user | the same, but not above what the organisation has set |
+//! | workspace, user | the same, but not above what a layer above has set |
 //! | project | only lower: the agent can write that file |
 
 use crate::policy::Policy;
 use crate::policy::config::Place;
 use crate::policy::error::{ConfigError, Problem};
-use crate::policy::layer::{Deaf, Layer, Rank};
+use crate::policy::layer::{Deaf, Layer};
+use crate::policy::lock::Lock;
 use crate::policy::profile::{Limits, Profile};
+use crate::policy::rank::Rank;
 use crate::policy::spot::To;
 
 impl Limits {
@@ -69,7 +71,8 @@ impl Policy {
     /// configuration files. Nothing when there is no such profile.
     #[must_use]
     pub fn limits(&self, profile: Option<&str>) -> Option<Limits> {
-        let profile = profile.map_or(Some(self.profile), Profile::named)?;
+        let named = profile.map_or(Some(self.profile), Profile::named)?;
+        let profile = if self.is_locked(Lock::Profile) { self.profile } else { named };
         Some(settled(profile.limits, &self.layers))
     }
 }
@@ -79,7 +82,8 @@ fn settled(profile: Limits, layers: &[Layer]) -> Limits {
         let layer = layers.iter().find(|layer| layer.rank == rank);
         layer.map_or_else(Limits::default, |layer| layer.limits)
     };
-    let trusted = of(Rank::Organisation).lowest(of(Rank::User)).or(profile);
+    let above = of(Rank::Organisation).lowest(of(Rank::Workspace));
+    let trusted = above.lowest(of(Rank::User)).or(profile);
     trusted.lowest(of(Rank::Project))
 }
 
@@ -91,7 +95,9 @@ pub(super) fn unheard(
 ) -> Vec<(&'static str, String)> {
     let (most, deaf) = match layer.rank {
         Rank::Organisation => return Vec::new(),
-        Rank::User => (settled(Limits::default(), before), Deaf::Organisation),
+        Rank::Workspace | Rank::User => {
+            (settled(Limits::default(), before), Deaf::Settled(Rank::Organisation))
+        }
         Rank::Project => (settled(profile, before), Deaf::Project),
     };
     let passed_over = |((name, said), (_, most)): (_, (_, Option<u32>))| {

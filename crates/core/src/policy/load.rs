@@ -2,12 +2,15 @@
 //!
 //! What a file may not say is passed over with a notice; what it says wrongly is an error.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::context::Context;
 use crate::policy::config::{self, Source, Sources};
 use crate::policy::error::{ConfigError, Notice};
-use crate::policy::layer::{Deaf, Layer, Rank, Ruling};
+use crate::policy::layer::{Deaf, Layer, Lowers, Ruling};
+use crate::policy::lock::Lock;
+use crate::policy::rank::Rank;
 use crate::policy::spot::{self, To};
 use crate::policy::subject::{LEVELS, Subject, reach};
 use crate::policy::{Policy, Profile, known, limits, own};
@@ -22,10 +25,22 @@ impl Policy {
     /// exist, has a pattern that does not compile, or a rule whose examples do not behave. The
     /// caller then keeps the gate closed.
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut policy = Self::load_with(sources, None)?;
+        let mut workspaces = BTreeMap::new();
+        for (name, source) in &sources.workspaces {
+            workspaces.insert(name.clone(), Self::load_with(sources, Some(source))?);
+        }
+        policy.workspaces = Arc::new(workspaces);
+        Ok(policy)
+    }
+
+    /// The policy of one workspace, or the one that holds outside of them.
+    fn load_with(sources: &Sources, workspace: Option<&Source>) -> Result<Self, ConfigError> {
         let files = [
-            (Rank::Organisation, &sources.organisation),
-            (Rank::User, &sources.user),
-            (Rank::Project, &sources.project),
+            (Rank::Organisation, sources.organisation.as_ref()),
+            (Rank::Workspace, workspace.or(sources.workspace.as_ref())),
+            (Rank::User, sources.user.as_ref()),
+            (Rank::Project, sources.project.as_ref()),
         ];
         let mut drafts = Vec::new();
         for (rank, source) in files {
@@ -39,11 +54,8 @@ impl Policy {
         }
         let policy = Self::of(drafts);
         for layer in policy.layers.iter() {
-            let source = match layer.rank {
-                Rank::Organisation => &sources.organisation,
-                Rank::User => &sources.user,
-                Rank::Project => &sources.project,
-            };
+            let source =
+                files.iter().find_map(|(rank, source)| source.filter(|_| *rank == layer.rank));
             if let Some(source) = source {
                 own::check_examples(layer, source, &policy)?;
             }
@@ -58,9 +70,9 @@ impl Policy {
         settle_asking(&mut drafts, &mut notices);
         settle_timeout(&mut drafts, policy.profile, &mut notices);
         settle_skills(&mut drafts, &mut notices);
-        for draft in drafts {
+        for mut draft in drafts {
             // Against the layers before it, which are in the policy by now.
-            policy.find_unheard(&draft, &mut notices);
+            draft.layer.unheard = policy.find_unheard(&draft, &mut notices);
             for (name, text) in limits::unheard(&draft.layer, policy.profile.limits, &policy.layers)
             {
                 notices.push(draft.notice(&[To::Key("limits"), To::Key(name)], text));
@@ -73,27 +85,44 @@ impl Policy {
         policy
     }
 
-    /// Notices for entries of a file that will not be followed.
-    fn find_unheard(&self, draft: &Draft<'_>, notices: &mut Vec<Notice>) {
-        for (words, verdict) in &draft.layer.overrides {
-            if let Some(why) = self.unheard(&draft.layer, words, *verdict) {
-                let text = format!("`{words}: {}` is ignored{why}", verdict.as_str());
-                notices.push(draft.notice(&[To::Key("overrides"), To::Key(words)], text));
+    /// Notices for entries of a file that will not be followed, and the names of the overrides
+    /// among them.
+    fn find_unheard(&self, draft: &Draft<'_>, notices: &mut Vec<Notice>) -> BTreeSet<String> {
+        let mut unheard = BTreeSet::new();
+        let Layer { overrides, danger_overrides, .. } = &draft.layer;
+        let sections = [
+            ("overrides", overrides, Lowers::UpToConfirm),
+            ("danger_overrides", danger_overrides, Lowers::Blocks),
+        ];
+        for (section, entries, lowers) in sections {
+            for (words, verdict) in entries {
+                if let Some(why) = self.unheard(&draft.layer, words, *verdict, lowers) {
+                    let text = format!("`{words}: {}` is ignored{why}", verdict.as_str());
+                    notices.push(draft.notice(&[To::Key(section), To::Key(words)], text));
+                    unheard.insert(format!("{section}.{words}"));
+                }
             }
         }
         for (name, verdict) in &draft.layer.options {
             let option = self.profile.options.iter().find(|option| option.name == name);
             let Some(rule) = option.and_then(|option| option.rules.first()) else { continue };
             let ruling = self.before(Subject::Rule(rule), None);
-            if let Err(deaf) = draft.layer.would_follow(&ruling, *verdict) {
+            if let Err(deaf) = draft.layer.would_follow(&ruling, *verdict, Lowers::UpToConfirm) {
                 let text = format!("`{name}: {}` is ignored: {}", verdict.as_str(), deaf.why());
                 notices.push(draft.notice(&[To::Key("options"), To::Key(name)], text));
             }
         }
+        unheard
     }
 
     /// Why an entry is not followed, for the first subject on which it is not.
-    fn unheard(&self, layer: &Layer, words: &str, verdict: Verdict) -> Option<String> {
+    fn unheard(
+        &self,
+        layer: &Layer,
+        words: &str,
+        verdict: Verdict,
+        lowers: Lowers,
+    ) -> Option<String> {
         let exact = !words.ends_with('*');
         for rule in rule::rules() {
             if reach(words, Subject::Rule(&rule.id)).is_none() {
@@ -108,14 +137,17 @@ impl Policy {
             }
             let finding = finding(&rule.id, rule.category, rule.verdict, rule.risk);
             let ruling = self.before(Subject::Rule(&rule.id), Some(&finding));
-            if let Err(deaf) = layer.would_follow(&ruling, verdict) {
-                return Some(ignored(deaf, &rule.id, exact));
+            match layer.would_follow(&ruling, verdict, lowers) {
+                // Blocks of a family stay, as its hard ones do.
+                Err(Deaf::Block) if !exact => {}
+                Err(deaf) => return Some(ignored(deaf, &rule.id, exact)),
+                Ok(()) => {}
             }
         }
         let kinds = known::KINDS.iter().map(|kind| Subject::Kind(kind));
         let risks = LEVELS.iter().map(|level| Subject::Risk(*level));
         kinds.chain(risks).filter(|subject| reach(words, *subject).is_some()).find_map(|subject| {
-            let deaf = layer.would_follow(&self.before(subject, None), verdict).err()?;
+            let deaf = layer.would_follow(&self.before(subject, None), verdict, lowers).err()?;
             Some(ignored(deaf, &subject.to_string(), exact))
         })
     }
@@ -179,21 +211,24 @@ fn finding(id: &str, category: Category, verdict: Verdict, risk: RiskLevel) -> F
 fn own_ids(drafts: &[Draft<'_>]) -> Vec<String> {
     let rules =
         drafts.iter().flat_map(|draft| draft.layer.rules.iter()).map(|rule| rule.id.to_string());
-    rules.chain(drafts.iter().map(|draft| draft.layer.pattern_id())).collect()
+    let made = |draft: &Draft<'_>| [draft.layer.pattern_id(), draft.layer.unlisted_id()];
+    rules.chain(drafts.iter().flat_map(made)).collect()
 }
 
 /// The organisation's profile, else the user's. A project cannot choose: profiles have no order,
 /// so any other one could be the laxer.
 fn settle_profile(drafts: &mut [Draft<'_>], policy: &mut Policy, notices: &mut Vec<Notice>) {
+    let locked = locks(drafts, Lock::Profile);
     let mut settled = false;
     for draft in drafts {
+        settled |= locked && draft.layer.rank > Rank::Organisation;
         let Some(profile) = draft.layer.profile else { continue };
         if !settled && draft.layer.rank < Rank::Project {
             policy.profile = profile;
             settled = true;
         } else if profile.name != policy.profile.name {
             draft.layer.profile = None;
-            let deaf = deaf(draft.layer.rank);
+            let deaf = if locked { Deaf::Locked } else { deaf(draft.layer.rank) };
             let text = format!("`profile: {}` is ignored: {}", profile.name, deaf.why());
             notices.push(draft.notice(&[To::Key("profile")], text));
         }
@@ -203,19 +238,23 @@ fn settle_profile(drafts: &mut [Draft<'_>], policy: &mut Policy, notices: &mut V
 /// Leaves `enabled: false` only in the one file that decides it.
 fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     let mut off_in: Option<usize> = None;
+    let locked = locks(drafts, Lock::Safety);
     let mut insisted = false;
     for at in 0..drafts.len() {
         let Some(draft) = drafts.get_mut(at) else { continue };
         match (draft.layer.enabled, draft.layer.rank) {
             (Some(true), rank) => {
-                insisted |= rank == Rank::Organisation;
+                insisted |= rank <= Rank::Workspace;
                 if let Some(off) = off_in.take().and_then(|off| drafts.get_mut(off)) {
                     off.layer.enabled = None;
                 }
             }
-            (Some(false), rank) if rank == Rank::Project || insisted => {
+            (Some(false), rank)
+                if rank == Rank::Project || insisted || (locked && rank > Rank::Organisation) =>
+            {
                 draft.layer.enabled = None;
-                let text = format!("`enabled: false` is ignored: {}", deaf(rank).why());
+                let deaf = if locked { Deaf::Locked } else { deaf(rank) };
+                let text = format!("`enabled: false` is ignored: {}", deaf.why());
                 notices.push(draft.notice(&[To::Key("safety"), To::Key("enabled")], text));
             }
             (Some(false), _) => {
@@ -228,25 +267,37 @@ fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     }
 }
 
-/// A project may shorten the wait, not lengthen it: silence is a refusal.
+/// Nobody waits longer than a layer above has set, and a project no longer than anybody: silence is
+/// a refusal.
 fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec<Notice>) {
-    let mut longest = profile.approval_timeout;
+    let locked = locks(drafts, Lock::Safety);
+    let mut longest = locked.then_some(profile.approval_timeout);
     for draft in drafts {
+        let rank = draft.layer.rank;
+        if rank == Rank::Project {
+            longest = longest.or(Some(profile.approval_timeout));
+        }
         let Some(seconds) = draft.layer.approval_timeout else { continue };
-        if draft.layer.rank == Rank::Project && seconds > longest {
+        if rank > Rank::Organisation && longest.is_some_and(|longest| seconds > longest) {
             draft.layer.approval_timeout = None;
-            let text = format!("`approval_timeout: {seconds}` is ignored: {}", Deaf::Project.why());
+            let deaf = if locked { Deaf::Locked } else { deaf(rank) };
+            let text = format!("`approval_timeout: {seconds}` is ignored: {}", deaf.why());
             notices.push(draft.notice(&[To::Key("safety"), To::Key("approval_timeout")], text));
         } else {
-            longest = seconds;
+            longest = Some(seconds);
         }
     }
+}
+
+/// Whether the organisation has pinned this.
+fn locks(drafts: &[Draft<'_>], lock: Lock) -> bool {
+    drafts.iter().any(|draft| draft.layer.locks.contains(&lock))
 }
 
 const fn deaf(rank: Rank) -> Deaf {
     match rank {
         Rank::Project => Deaf::Project,
-        Rank::Organisation | Rank::User => Deaf::Organisation,
+        Rank::Organisation | Rank::Workspace | Rank::User => Deaf::Settled(Rank::Organisation),
     }
 }
 

@@ -81,6 +81,17 @@ fn of_layer(layer: &Layer) -> Vec<(String, String)> {
     set("approval_timeout", layer.approval_timeout.map(|seconds| format!("{seconds} s")));
     entries.extend(limits(&layer.limits));
     entries.extend(layer.overrides.iter().map(verdict));
+    let named = |section: &'static str| {
+        move |(name, said): &(String, Verdict)| {
+            (format!("{section} {name}"), said.as_str().to_owned())
+        }
+    };
+    entries.extend(layer.danger_overrides.iter().map(named("danger override")));
+    entries.extend(layer.defaults.iter().map(named("default")));
+    let rules = layer.auto_confirm.iter().flatten();
+    entries.extend(rules.map(|rule| ("auto_confirm".to_owned(), rule.clone())));
+    let locks = layer.locks.iter();
+    entries.extend(locks.map(|lock| ("lock".to_owned(), lock.as_str().to_owned())));
     let options = layer.options.iter();
     entries
         .extend(options.map(|(name, said)| (format!("option {name}"), said.as_str().to_owned())));

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use crate::analyze::Analysis;
 use crate::example::{example_context, example_matches};
 use crate::fact::FactKind;
+use crate::policy::allowed::UNLISTED;
 use crate::policy::config::{Place, Source};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
-use crate::policy::layer::{Layer, PATTERN, Rank};
+use crate::policy::layer::{Layer, PATTERN};
+use crate::policy::rank::Rank;
 use crate::policy::spot::To;
 use crate::policy::{Policy, vocabulary};
 use crate::row::Row;
@@ -78,8 +80,8 @@ pub(crate) fn read(
     let mut rules = Vec::with_capacity(rows.len());
     for (key, row) in rows {
         let path = [To::Key("rules"), To::Key(&key)];
-        if !is_key(&key) || key == PATTERN {
-            let hint = "use small letters, digits and `-`, and not `custom-pattern`";
+        if !is_key(&key) || key == PATTERN || key == UNLISTED {
+            let hint = "use small letters, digits and `-`, and not `custom-pattern` or `unlisted`";
             return Err(at.error(&path, Problem::RuleName(key.clone()), hint));
         }
         if row.hard {

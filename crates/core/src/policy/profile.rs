@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::context::Mode;
+use crate::policy::rank::Rank;
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
@@ -126,6 +127,11 @@ impl Profile {
             .or_else(|| self.option_for(subject).map(|option| (option.name, option.verdict)))
     }
 
+    /// Whether an entry for explore mode speaks for this subject in this mode.
+    pub(crate) fn explores(&self, subject: Subject<'_>, mode: Option<Mode>) -> bool {
+        mode == Some(Mode::Explore) && closest(self.explore, subject).is_some()
+    }
+
     /// Whether this profile lets nothing lower its verdict on this.
     pub(crate) fn holds(&self, subject: Subject<'_>, finding: Option<&Finding>) -> bool {
         self.asks_always(subject)
@@ -150,9 +156,7 @@ impl Profile {
         let before = findings.len();
         findings.retain(|finding| {
             finding.hard
-                || ["organisation.", "user.", "project."]
-                    .iter()
-                    .any(|layer| finding.rule.starts_with(layer))
+                || Rank::of_rule(&finding.rule).is_some()
                 || self
                     .families
                     .iter()

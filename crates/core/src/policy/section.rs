@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::digest::canonical;
 use crate::policy::config::{Place, Source, Sources};
 use crate::policy::error::{ConfigError, Problem};
 use crate::policy::spot::To;
@@ -67,6 +68,38 @@ fn overlay<'a, T: Serialize>(
         }
     }
     Ok(under)
+}
+
+/// The sections that say nothing about the policy.
+const OTHERS: [&str; 5] = ["gate", "channels", "server", "hook", "mcp"];
+
+/// What a file says about the policy, as canonical JSON: the same for files that differ only in
+/// their order, their comments and how they are laid out.
+pub(super) fn written(source: &Source) -> Result<String, ConfigError> {
+    let mut all = everything(source)?;
+    all.retain(|name, value| !OTHERS.contains(&name.as_str()) && !value.is_null());
+    Ok(canonical(&Value::Object(all)))
+}
+
+/// What a file says that others may be handed: its policy, and what hooks and the MCP proxy do.
+/// How people are told, what the gate does and how the server listens stays, since it holds
+/// secrets.
+///
+/// # Errors
+/// The file is not YAML.
+pub(super) fn handed_out(source: &Source) -> Result<Map<String, Value>, ConfigError> {
+    let mut all = everything(source)?;
+    all.retain(|name, value| {
+        !matches!(name.as_str(), "gate" | "channels" | "server") && !value.is_null()
+    });
+    Ok(all)
+}
+
+/// Everything a file says.
+fn everything(source: &Source) -> Result<Map<String, Value>, ConfigError> {
+    let read: Option<Map<String, Value>> = serde_saphyr::from_str(&source.text)
+        .map_err(|error| ConfigError::yaml(&source.name, &error))?;
+    Ok(read.unwrap_or_default())
 }
 
 /// The value of one key of a mapping.
@@ -176,7 +209,7 @@ mod tests {
         let merged = |organisation: &str, user: &str| {
             let source = |text: &str| (!text.is_empty()).then(|| source(text));
             let (organisation, user) = (source(organisation), source(user));
-            let sources = Sources { organisation, user, project: None };
+            let sources = Sources { organisation, user, ..Sources::default() };
             super::merged::<Example>(&sources, "gate").unwrap()
         };
         let both = merged("gate: {most: 5, name: 1.0}\n", "gate: {most: 9, list: [a], name: x}\n");

@@ -12,27 +12,6 @@ pub struct Session {
     pub programmatic: bool,
 }
 
-/// How far a session relaxes, and the word for what does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relaxation {
-    /// Everything that is not held.
-    All(&'static str),
-    /// Only what a declared skill itself asks.
-    Skills(&'static str),
-}
-
-impl Session {
-    /// What relaxes, if anything does: the widest.
-    pub(crate) const fn relaxes(self) -> Option<Relaxation> {
-        match self {
-            Self { auto_confirm: true, .. } => Some(Relaxation::All("auto_confirm")),
-            Self { autonomous: true, .. } => Some(Relaxation::All("autonomous mode")),
-            Self { programmatic: true, .. } => Some(Relaxation::Skills("programmatic access")),
-            Self { auto_confirm: false, autonomous: false, programmatic: false } => None,
-        }
-    }
-}
-
 /// A yes that a person wanted remembered. Narrow: for this very action, and only for what it was
 /// found to do then. When it runs out is known to the caller, who leaves out what has.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use serde::Serialize;
 use crate::action::Action;
 use crate::context::Context;
 use crate::policy::Policy;
-use crate::policy::layer::{By, Layer, Rank};
+use crate::policy::layer::{By, Layer};
 use crate::policy::profile::{Choice, Profile};
+use crate::policy::rank::Rank;
 use crate::policy::subject::Subject;
 
 /// What holds after all files are read.

@@ -50,5 +50,6 @@ pub(crate) fn load(texts: [&str; 3]) -> Result<Policy, ConfigError> {
         organisation: source("org.yaml", organisation),
         user: source("user.yaml", user),
         project: source(".countersign.yaml", project),
+        ..Sources::default()
     })
 }

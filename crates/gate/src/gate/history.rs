@@ -1,5 +1,7 @@
 //! Reading the record, each as far as their role allows; and erasing what is theirs.
 
+use countersign_core::policy::Lock;
+
 use crate::audit::{self, Record, Report};
 use crate::caller::Person;
 use crate::gate::{Gate, GateError};
@@ -13,6 +15,9 @@ pub enum ReadError {
     /// Not theirs to see.
     #[error("you may see your own records, and those of workspaces you look after")]
     NotAllowed,
+    /// The organisation has pinned this.
+    #[error("the organisation has locked `{0}`: ask an administrator")]
+    Locked(&'static str),
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -56,6 +61,9 @@ impl Gate {
     pub async fn erase(&self, person: &Person, user: &UserId) -> Result<u64, ReadError> {
         if *user != person.user().id && !person.user().super_admin {
             return Err(ReadError::NotAllowed);
+        }
+        if *user == person.user().id && self.policy().is_locked(Lock::Erasure) {
+            return Err(ReadError::Locked(Lock::Erasure.as_str()));
         }
         self.erase_files(user).await?;
         Ok(audit::erase(&*self.store, &self.clock, user).await?)

@@ -32,6 +32,9 @@ pub enum PeopleError {
     /// The configuration has thrown the kill switch.
     #[error("switched off by configuration: only whoever runs the gate can switch it on")]
     SwitchedOff,
+    /// The organisation has pinned this.
+    #[error("the organisation has locked `{0}`")]
+    Locked(&'static str),
     /// The link was used, has run out, or never was.
     #[error("this link does not work: it was used already or has run out")]
     Link,

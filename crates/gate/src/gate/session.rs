@@ -20,8 +20,10 @@ use crate::session::{End, Plan, Session, SessionState, Violation};
 use crate::store::{Batch, Count, CountStep, Kind, Order, Query};
 use crate::user::Role;
 
+mod mode;
 mod start;
 
+pub use mode::ModeError;
 pub use start::{Consent, SiteCredential, StartError};
 
 impl Gate {
@@ -55,6 +57,7 @@ impl Gate {
                 && session.plan.profile == plan.profile
                 && session.plan.mode == plan.mode
                 && session.plan.auto_confirm == plan.auto_confirm
+                && session.plan.auto_confirm_rules == plan.auto_confirm_rules
         };
         let owner = Some(caller.user.to_string());
         let query = Query { order: Order::Newest, ..Query::of(Kind::Session) };

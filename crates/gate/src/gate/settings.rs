@@ -1,5 +1,6 @@
 //! A user changes what they have set.
 
+use countersign_core::policy::Lock;
 use serde_json::json;
 
 use crate::audit;
@@ -35,6 +36,7 @@ impl Gate {
             let mut next = before.clone();
             change(&mut next);
             next.user = user.clone();
+            self.check_settings(person, &before, &next)?;
             let write = match held {
                 Some(held) => held.replace(&next)?,
                 None => document::insert(&next)?,
@@ -54,5 +56,30 @@ impl Gate {
             }
         }
         Err(GateError::Busy.into())
+    }
+
+    /// Refuses what the organisation has pinned, in any workspace of theirs. What was set before it
+    /// did stays set, and has no effect.
+    fn check_settings(
+        &self,
+        person: &Person,
+        before: &Settings,
+        next: &Settings,
+    ) -> Result<(), PeopleError> {
+        let policies = person.user().workspaces.keys().map(|workspace| self.policy_in(workspace));
+        let policies: Vec<_> = policies.chain([self.policy()]).collect();
+        let locked = |lock| policies.iter().any(|policy| policy.is_locked(lock));
+        let changes = [
+            (Lock::Autonomous, next.autonomous && !before.autonomous),
+            (Lock::ProgramKeys, !next.confirm_programs && before.confirm_programs),
+            (
+                Lock::Retention,
+                next.retention_days.is_some() && next.retention_days != before.retention_days,
+            ),
+        ];
+        match changes.into_iter().find(|(lock, changed)| *changed && locked(*lock)) {
+            Some((lock, _)) => Err(PeopleError::Locked(lock.as_str())),
+            None => Ok(()),
+        }
     }
 }

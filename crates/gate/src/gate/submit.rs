@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use countersign_core::context::History;
 use countersign_core::policy::Session as Relaxation;
-use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
+use countersign_core::{Action, Context, Judgement, Policy, Step, Verdict, judge};
 
 use crate::audit::Subject;
 use crate::caller::Caller;
@@ -135,7 +135,7 @@ impl Gate {
                 };
                 Box::pin(self.refuse(case, why, Some(judgement))).await
             }
-            Verdict::Allow | Verdict::Warn if !is_left_open(case) => {
+            Verdict::Allow | Verdict::Warn if !is_left_open(case, &policy) => {
                 let lane = Lane::of_caller(case.caller);
                 match self.for_others(&lane, &case.proposal.action, &context, &judgement).await? {
                     Some(strict) => {
@@ -194,7 +194,9 @@ impl Gate {
 
     pub(super) fn policy_for(&self, case: &Case<'_>) -> Policy {
         let plan = case.session.as_ref().map(|session| &session.value.plan);
-        self.policy().choosing(case.settings.skills.clone()).in_session(Relaxation {
+        let rules = plan.and_then(|plan| plan.auto_confirm_rules.clone());
+        let policy = self.policy_in(&case.caller.workspace).auto_confirming(rules);
+        policy.choosing(case.settings.skills.clone()).in_session(Relaxation {
             auto_confirm: plan.is_some_and(|plan| plan.auto_confirm),
             autonomous: case.settings.autonomous,
             programmatic: case.caller.is_program() && !case.settings.confirm_programs,
@@ -240,7 +242,7 @@ impl Gate {
         judgement: Judgement,
         digest: String,
     ) -> Result<Option<Submitted>, GateError> {
-        let given = Given { by: basis(case, &judgement), approval: None };
+        let given = Given { by: basis(policy, &judgement), approval: None };
         self.let_through(case, policy, judgement, digest, given).await
     }
 
@@ -338,12 +340,12 @@ const fn status_of(by: Basis) -> &'static str {
 
 /// Why nobody is asked: a person's confirmation may have been left out by the session or given
 /// earlier.
-fn basis(case: &Case<'_>, judgement: &Judgement) -> Basis {
+fn basis(policy: &Policy, judgement: &Judgement) -> Basis {
     let mut before = Verdict::Allow;
     for step in &judgement.trace {
         if before == Verdict::Confirm && step.said < Verdict::Confirm {
             match step.layer.as_str() {
-                "session" => return relaxed_by(case),
+                "session" => return relaxed_by(policy, step),
                 "remembered" => return Basis::Remembered,
                 _ => {}
             }
@@ -353,12 +355,12 @@ fn basis(case: &Case<'_>, judgement: &Judgement) -> Basis {
     Basis::Rules
 }
 
-/// What relaxes the session: the widest counts, as in the core.
-fn relaxed_by(case: &Case<'_>) -> Basis {
-    let plan = case.session.as_ref().map(|session| &session.value.plan);
-    if plan.is_some_and(|plan| plan.auto_confirm) {
+/// What relaxes the session: the first that confirmed something, as in the core.
+fn relaxed_by(policy: &Policy, step: &Step) -> Basis {
+    let session = policy.session_in_force();
+    if session.auto_confirm && step.because.starts_with("auto-confirmed by auto_confirm") {
         Basis::AutoConfirm
-    } else if case.settings.autonomous {
+    } else if session.autonomous {
         Basis::Autonomous
     } else {
         Basis::Program
@@ -368,10 +370,8 @@ fn relaxed_by(case: &Case<'_>) -> Basis {
 /// Whether an agent asks a person and nobody has answered: rules that were lowered and an earlier
 /// yes say nothing about this question. Whoever started an `auto_confirm` session, or switched on
 /// autonomous mode, has answered.
-fn is_left_open(case: &Case<'_>) -> bool {
-    let session = case.own_session().map(|session| &session.value.plan);
-    let answered = session.is_some_and(|plan| plan.auto_confirm) || case.settings.autonomous;
-    case.proposal.action.is_question() && !answered
+fn is_left_open(case: &Case<'_>, policy: &Policy) -> bool {
+    case.proposal.action.is_question() && !policy.answers_questions()
 }
 
 fn blocked_by_origin(judgement: &Judgement) -> bool {

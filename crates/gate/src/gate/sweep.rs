@@ -1,6 +1,7 @@
 //! What happens by itself: questions run out, yeses too, sessions end, circles widen, things are
 //! forgotten. Called again and again by whoever owns the loop.
 
+use countersign_core::policy::Lock;
 use serde_json::json;
 
 use crate::approval::{Approval, OVER, State};
@@ -71,7 +72,7 @@ impl Gate {
             let Some(last) = all.last() else { break };
             query.after = Some(last.value.user.to_string());
             for settings in all.iter().map(|held| &held.value) {
-                let Some(sooner) = settings.retention_days else { continue };
+                let Some(sooner) = self.retention_of(settings) else { continue };
                 let before = now.before(days(sooner));
                 if before > cut {
                     let owner = Some(settings.user.to_string());
@@ -83,6 +84,12 @@ impl Gate {
         self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
         self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
         self.retain_files(now, cut).await
+    }
+
+    /// The days after which somebody's records go sooner than everybody's, unless the organisation
+    /// has pinned that.
+    pub(super) fn retention_of(&self, settings: &Settings) -> Option<u32> {
+        settings.retention_days.filter(|_| !self.policy().is_locked(Lock::Retention))
     }
 
     /// Puts on record that the system's clock was set, or runs at the wrong speed.

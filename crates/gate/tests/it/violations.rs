@@ -178,7 +178,7 @@ fn a_configuration_sets_the_limits_of_sessions() {
     let sources = Sources {
         organisation: source("org.yaml", "limits: {steps: 3}"),
         user: source("user.yaml", "limits: {steps: 9, session_seconds: 1200}"),
-        project: None,
+        ..Sources::default()
     };
     let policy = Policy::load(&sources).unwrap();
     let world = World::new(Setup { policy, ..Setup::default() });

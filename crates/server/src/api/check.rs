@@ -39,10 +39,12 @@ async fn check(
     identity: Identity,
     body::Json(Check { action, context }): body::Json<Check>,
 ) -> Result<Json<JudgementWithEffects>, Problem> {
-    let lane = match &identity {
-        Identity::Caller(caller) => Lane::of_caller(caller),
-        Identity::Person(person) => Lane::of_person(person),
+    let (lane, policy) = match &identity {
+        Identity::Caller(caller) => {
+            (Lane::of_caller(caller), app.gate.policy_in(caller.workspace()))
+        }
+        Identity::Person(person) => (Lane::of_person(person), app.gate.policy()),
     };
-    let judged = app.gate.judge_with_effects(&lane, &action, &app.gate.policy(), &context).await;
+    let judged = app.gate.judge_with_effects(&lane, &action, &policy, &context).await;
     Ok(Json(judged.map_err(GateError::from)?))
 }

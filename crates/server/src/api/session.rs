@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
+use countersign_core::context::Mode;
 use countersign_gate::Caller;
 use countersign_gate::caller::Peer;
 use countersign_gate::gate::{Consent, SiteCredential, Whose};
@@ -20,7 +21,7 @@ use crate::auth::{Identity, Remote, Signed};
 use crate::body::{self, Path, Query};
 use crate::error::Problem;
 use crate::page::{Listed, page};
-use crate::route::{Route, Who, get, post};
+use crate::route::{Route, Who, get, post, row};
 use crate::view::{ProgressView, SessionView};
 
 /// A session to begin.
@@ -52,6 +53,14 @@ struct SiteBody {
     /// Named texts, such as `username` and `password`.
     #[schemars(with = "std::collections::BTreeMap<String, String>")]
     fields: Credential,
+}
+
+/// The mode a session is to be in.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ModeChange {
+    /// `explore` or `task`.
+    mode: Mode,
 }
 
 /// Which sessions.
@@ -104,6 +113,12 @@ pub(super) fn routes() -> Vec<Route> {
             .says("One session, with how far it has come.")
             .gives::<SessionView>(200)
             .to(show),
+        row(Method::PATCH, "/api/sessions/{id}", "switch_session_mode")
+            .by(Who::Either)
+            .says("Lets a session explore or work, from the next action on; a model may only go back to exploring.")
+            .takes::<ModeChange>()
+            .gives::<SessionView>(200)
+            .to(switch_mode),
         post("/api/sessions/{id}/complete", "complete_session")
             .by(Who::Either)
             .says("Ends a session whose agent is done.")
@@ -217,6 +232,19 @@ async fn show(
     };
     let progress = Some(ProgressView::from(progress));
     Ok(Json(SessionView { progress, ..session.into() }))
+}
+
+async fn switch_mode(
+    State(app): State<App>,
+    identity: Identity,
+    Path(id): Path<SessionId>,
+    body::Json(ModeChange { mode }): body::Json<ModeChange>,
+) -> Result<Json<SessionView>, Problem> {
+    let session = match identity {
+        Identity::Person(person) => app.gate.switch_mode(&person, &id, mode).await?,
+        Identity::Caller(caller) => app.gate.switch_own_mode(&caller, &id, mode).await?,
+    };
+    Ok(Json(session.into()))
 }
 
 async fn complete(

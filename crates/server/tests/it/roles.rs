@@ -88,6 +88,14 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             async { get(format!("/api/sessions?workspace_id={}", w.workspace)) }.boxed()
         }),
         ("show_session", |w| async { get(format!("/api/sessions/{}", w.session().await)) }.boxed()),
+        ("switch_session_mode", |w| {
+            async {
+                let path = format!("/api/sessions/{}", w.session().await);
+                ask(Method::PATCH, path).json(&json!({"mode": "task"}))
+            }
+            .boxed()
+        }),
+        ("show_policy", |_| plain(GET, "/api/policy")),
         ("complete_session", |w| {
             async { post(format!("/api/sessions/{}/complete", w.session().await)) }.boxed()
         }),

@@ -40,7 +40,7 @@ impl Gate {
         if redacted::shown_action(edited) != plain {
             return Err(AnswerError::EditedHasSecrets);
         }
-        let policy = self.policy();
+        let policy = self.policy_in(&old.request.workspace);
         let lane = Lane::of_person(person);
         let context = &details.context;
         let judgement =

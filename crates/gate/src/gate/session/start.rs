@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_core::policy::Lock;
 use serde_json::json;
 
 use crate::audit;
@@ -54,6 +55,12 @@ pub enum StartError {
     /// There is no such profile.
     #[error("unknown profile `{0}`")]
     Profile(String),
+    /// The organisation has pinned what the session asks for.
+    #[error("the organisation has locked `{0}`: a session cannot choose it")]
+    Locked(&'static str),
+    /// `auto_confirm_rules` names something that does not exist.
+    #[error("unknown rule `{0}` in `auto_confirm_rules`")]
+    UnknownRule(String),
     /// Too many sessions in the last hour.
     #[error("too many sessions in an hour: wait {} s", .0.as_secs().max(1))]
     TooMany(Duration),
@@ -106,6 +113,7 @@ impl Gate {
             return Err(StartError::NoConsent);
         }
         self.check_choices(caller, &plan)?;
+        self.check_locks(caller, &plan)?;
         if caller.is_agent() && !credentials.is_empty() {
             return Err(StartError::NotForAgents("credentials"));
         }
@@ -156,7 +164,8 @@ impl Gate {
         let name = plan.profile.as_deref();
         let unknown = || StartError::Profile(redacted::text(name.unwrap_or_default()));
         // A session may ask for less than it would be given, never for more.
-        let limits = self.policy().limits(name).ok_or_else(unknown)?.lowest(plan.limits);
+        let limits =
+            self.policy_in(&caller.workspace).limits(name).ok_or_else(unknown)?.lowest(plan.limits);
         plan.task = plan.task.as_deref().map(redacted::text);
         plan.flow = plan.flow.as_deref().map(redacted::text);
         for origin in plan.allowed_origins.iter_mut().flatten() {
@@ -189,10 +198,27 @@ impl Gate {
         if plan.auto_confirm {
             return Err(StartError::NotForAgents("auto_confirm"));
         }
-        let own = self.policy();
+        let own = self.policy_in(&caller.workspace);
         match &plan.profile {
             Some(name) if name != own.profile_name() => Err(StartError::NotForAgents("profile")),
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the organisation has pinned is told to those who ask for it, and not just left out.
+    fn check_locks(&self, caller: &Caller, plan: &Plan) -> Result<(), StartError> {
+        let policy = self.policy_in(&caller.workspace);
+        if plan.auto_confirm && !policy.may_auto_confirm() {
+            return Err(StartError::Locked("auto_confirm"));
+        }
+        let other = plan.profile.as_deref().is_some_and(|name| name != policy.profile_name());
+        if other && policy.is_locked(Lock::Profile) {
+            return Err(StartError::Locked("profile"));
+        }
+        let mut rules = plan.auto_confirm_rules.iter().flatten();
+        match rules.find(|words| !policy.is_known(words)) {
+            Some(words) => Err(StartError::UnknownRule(redacted::text(words))),
+            None => Ok(()),
         }
     }
 
@@ -220,6 +246,7 @@ impl Gate {
             "profile": plan.profile,
             "mode": plan.mode,
             "auto_confirm": plan.auto_confirm,
+            "auto_confirm_rules": plan.auto_confirm_rules,
             "flow_type": plan.flow,
             "task": plan.task,
             "consent": if caller.is_agent() { "hook" } else { "given" },

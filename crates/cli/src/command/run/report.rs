@@ -1,0 +1,112 @@
+//! `run --json`: what became of a command, for programs.
+//!
+//! Standard output holds one JSON object and nothing else; what the command prints goes to standard
+//! error. The exit code is ours alone, so that a command cannot pass its own code off as a refusal.
+
+use std::io::{self, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::Result;
+use countersign_core::Judgement;
+use serde::Serialize;
+
+use crate::exit::Exit;
+
+/// What became of a command.
+#[derive(Debug, Serialize)]
+pub(super) struct Report<'a> {
+    outcome: Outcome,
+    /// What the command ended with, where it ran and no signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    /// Why it did not run, where that is not the judgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judgement: Option<&'a Judgement>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Succeeded,
+    Failed,
+    NotConfirmed,
+    Blocked,
+    NotStarted,
+    NotJudged,
+}
+
+impl<'a> Report<'a> {
+    /// Of a command that was not run.
+    pub(super) fn refused(exit: Exit, judgement: &'a Judgement) -> Self {
+        let outcome = if exit == Exit::Block { Outcome::Blocked } else { Outcome::NotConfirmed };
+        Self { judgement: Some(judgement), ..Self::of(outcome) }
+    }
+
+    /// Of a command that could not be judged.
+    pub(super) fn not_judged(error: &anyhow::Error) -> Self {
+        Self { error: Some(format!("{error:#}")), ..Self::of(Outcome::NotJudged) }
+    }
+
+    const fn of(outcome: Outcome) -> Self {
+        Self { outcome, exit_code: None, signal: None, error: None, judgement: None }
+    }
+
+    /// Prints it.
+    ///
+    /// # Errors
+    /// Standard output cannot be written to.
+    pub(super) fn print(&self) -> Result<()> {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer(&mut out, self)?;
+        writeln!(out)?;
+        Ok(out.flush()?)
+    }
+}
+
+/// Runs a command to its end and prints what became of it.
+///
+/// # Errors
+/// Standard output cannot be written to.
+pub(super) fn execute(
+    mut command: Command,
+    judgement: &Judgement,
+    not_started: impl FnOnce(&io::Error, &Command) -> Exit,
+) -> Result<Exit> {
+    command.stdout(Stdio::from(io::stderr()));
+    let (report, exit) = match command.status() {
+        Ok(status) => ended(status, judgement),
+        Err(error) => {
+            let exit = not_started(&error, &command);
+            let report =
+                Report { error: Some(error.to_string()), ..Report::of(Outcome::NotStarted) };
+            (Report { judgement: Some(judgement), ..report }, exit)
+        }
+    };
+    report.print()?;
+    Ok(exit)
+}
+
+fn ended(status: ExitStatus, judgement: &Judgement) -> (Report<'_>, Exit) {
+    let (outcome, exit) = if status.success() {
+        (Outcome::Succeeded, Exit::Done)
+    } else {
+        (Outcome::Failed, Exit::Failed)
+    };
+    let (exit_code, signal, judgement) = (status.code(), signal_of(status), Some(judgement));
+    (Report { exit_code, signal, judgement, ..Report::of(outcome) }, exit)
+}
+
+#[cfg(unix)]
+fn signal_of(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal_of(_: ExitStatus) -> Option<i32> {
+    None
+}

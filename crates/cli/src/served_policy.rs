@@ -1,0 +1,226 @@
+//! The organisation's policy from its server: fetched, checked by the server's key, kept in the
+//! data folder, and never used when it is too old.
+//!
+//! On when `hook.policy_key` is set. Without a policy that is signed by that key and young enough,
+//! nothing is judged: hooks refuse, commands end with an error.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use countersign_core::Policy;
+use countersign_core::policy::{Rank, Source, Sources};
+use countersign_gate::clock::{Clock as _, System, Timestamp};
+use countersign_gate::keyring::PublicKey;
+use countersign_gate::signed_policy::SignedPolicy;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::client::block_on;
+use crate::data;
+use crate::desk::Desk;
+use crate::hook::Options;
+use crate::serving::make_private;
+use crate::settings::{Layer, Owner};
+
+/// Where the policy is kept, in the data folder.
+const FILE: &str = "organisation-policy.json";
+/// Seconds after which a newer policy is asked for.
+const REFRESH: u32 = 300;
+/// Seconds after which a policy is too old.
+const MAX_AGE: u32 = 86_400;
+/// How long the server may take.
+const WITHIN: Duration = Duration::from_secs(3);
+/// How long a server that could not be asked is left alone, while what is kept may be used.
+const PAUSE: Duration = Duration::from_secs(30);
+/// How far two clocks may be apart.
+const SKEW: Duration = Duration::from_mins(5);
+
+/// These layers, with the organisation's policy as its server hands it out, where one is named.
+///
+/// # Errors
+/// A server is named, and there is no policy of it that may be used.
+pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Vec<Layer>> {
+    // Nothing is parsed twice where no server is named: this is the path of almost every check.
+    let mut texts = layers.iter().filter_map(|layer| layer.text.as_deref());
+    if !texts.any(|text| text.contains("policy_key")) {
+        return Ok(layers);
+    }
+    let options = Options::read(&layers)?;
+    let Some(key) = &options.policy_key else { return Ok(layers) };
+    let key = PublicKey::parse(key).context("`hook.policy_key` is not a key, such as `cspk_…`")?;
+    let folder = data::usual_folder().context("no data folder to keep the policy in")?;
+    let signed = Store { key, options: &options, folder }.current(System.now())?;
+    placed(layers, &signed, &options)
+}
+
+/// Puts the policy into the place of the organisation's file, which may then only say where the
+/// server is and what hooks do.
+fn placed(layers: Vec<Layer>, signed: &SignedPolicy, options: &Options) -> Result<Vec<Layer>> {
+    let from = options.server.as_deref().unwrap_or("the server in the data folder");
+    let mut placed = Vec::with_capacity(layers.len() + 1);
+    for layer in layers {
+        if layer.owner != Owner::Organisation {
+            placed.push(layer);
+            continue;
+        }
+        let mut all = signed.policy.organisation.clone().unwrap_or_default();
+        for (section, local) in local_sections(&layer)? {
+            match (all.get_mut(&section), local) {
+                (Some(Value::Object(served)), Value::Object(local)) => served.extend(local),
+                (_, local) => drop(all.insert(section, local)),
+            }
+        }
+        let path = PathBuf::from(format!("{from} (issued {})", signed.policy.issued_at));
+        placed.push(Layer { owner: Owner::Organisation, text: Some(text(&all)?), path });
+        if let Some(workspace) = &signed.policy.workspace {
+            let id = signed.policy.workspace_id.as_ref();
+            let id = id.map(ToString::to_string).unwrap_or_default();
+            let path = PathBuf::from(format!("{from} (workspace {id})"));
+            placed.push(Layer { owner: Owner::Workspace, text: Some(text(workspace)?), path });
+        }
+    }
+    Ok(placed)
+}
+
+/// What the organisation's file on this machine says beside the policy.
+fn local_sections(layer: &Layer) -> Result<Map<String, Value>> {
+    let Some(text) = &layer.text else { return Ok(Map::new()) };
+    let name = layer.path.display().to_string();
+    let source = Source { name: name.clone(), text: text.clone() };
+    let sources = Sources { organisation: Some(source), ..Sources::default() };
+    let policy =
+        Policy::load(&sources).map_err(|error| anyhow!("{error}\n  hint: {}", error.hint))?;
+    let said = policy.handed_out(Rank::Organisation).cloned().unwrap_or_default();
+    let policy = said.keys().find(|name| !matches!(name.as_str(), "hook" | "mcp"));
+    if let Some(field) = policy {
+        bail!(
+            "`{name}` sets `{field}`, and the organisation's policy comes from its server: set it \
+             there, or leave out `hook.policy_key`"
+        );
+    }
+    Ok(said)
+}
+
+/// JSON is YAML.
+fn text(fields: &Map<String, Value>) -> Result<String> {
+    Ok(serde_json::to_string_pretty(fields)?)
+}
+
+/// The policy as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    signed: SignedPolicy,
+    /// When the server was last asked.
+    asked_at: Timestamp,
+}
+
+/// The policies of one server on this machine.
+struct Store<'a> {
+    key: PublicKey,
+    options: &'a Options,
+    folder: PathBuf,
+}
+
+impl Store<'_> {
+    /// The policy that holds now.
+    fn current(&self, now: Timestamp) -> Result<SignedPolicy> {
+        let kept = self.kept();
+        let refresh = seconds(self.options.policy_refresh, REFRESH);
+        let max_age = seconds(self.options.policy_max_age, MAX_AGE);
+        let usable = kept.filter(|kept| age(&kept.signed, now).is_some_and(|age| age <= max_age));
+        if let Some(kept) = &usable {
+            let asked = now.since(kept.asked_at) < PAUSE && kept.asked_at <= now;
+            let young = age(&kept.signed, now).is_some_and(|age| age < refresh.min(max_age));
+            if young || asked {
+                return Ok(kept.signed.clone());
+            }
+        }
+        match self.fetched(usable.as_ref(), now) {
+            Ok(signed) => {
+                self.keep(&Kept { signed: signed.clone(), asked_at: now })?;
+                Ok(signed)
+            }
+            Err(error) => {
+                let Some(kept) = usable else {
+                    return Err(error.context(format!(
+                        "there is no policy of the organisation that is younger than {} s",
+                        max_age.as_secs()
+                    )));
+                };
+                self.keep(&Kept { asked_at: now, ..kept.clone() })?;
+                Ok(kept.signed)
+            }
+        }
+    }
+
+    /// A newer policy than the one that is kept.
+    fn fetched(&self, kept: Option<&Kept>, now: Timestamp) -> Result<SignedPolicy> {
+        let options = Options { start_server: false, ..self.options.clone() };
+        let desk = Desk::open(&options, Some(&self.folder), "policy".to_owned(), WITHIN)?;
+        let ask = || {
+            block_on(async {
+                let answer = tokio::time::timeout(WITHIN, desk.policy()).await;
+                Ok(answer.context("the server does not answer")??)
+            })
+        };
+        // A thread of its own: the caller may be inside a runtime.
+        let answer = thread::scope(|scope| scope.spawn(ask).join());
+        let answer = answer.map_err(|_| anyhow!("asking the server failed inside"))??;
+        let signed: SignedPolicy =
+            serde_json::from_value(answer).context("the server's policy cannot be read")?;
+        signed.verify(&self.key).context("the server's policy is not to be trusted")?;
+        if kept.is_some_and(|kept| kept.signed.policy.issued_at > signed.policy.issued_at) {
+            bail!("the server's policy is older than the one that is kept");
+        }
+        let max_age = seconds(self.options.policy_max_age, MAX_AGE);
+        if age(&signed, now).is_none_or(|age| age > max_age) {
+            bail!(
+                "the server's policy was issued at {}: is a clock wrong?",
+                signed.policy.issued_at
+            );
+        }
+        Ok(signed)
+    }
+
+    /// What is kept, if it is what the server signed.
+    fn kept(&self) -> Option<Kept> {
+        let text = fs::read_to_string(self.folder.join(FILE)).ok()?;
+        let kept: Kept = serde_json::from_str(&text).ok()?;
+        kept.signed.verify(&self.key).ok()?;
+        Some(kept)
+    }
+
+    /// Written under another name first: a hook that reads it meanwhile finds the old one or the
+    /// new one.
+    fn keep(&self, kept: &Kept) -> Result<()> {
+        make_private(&self.folder)?;
+        let draft = self.folder.join(format!("{FILE}.{}", std::process::id()));
+        let text = serde_json::to_vec(kept)?;
+        let written =
+            write_private(&draft, &text).and_then(|()| fs::rename(&draft, self.folder.join(FILE)));
+        written.with_context(|| format!("cannot keep the policy in `{}`", self.folder.display()))
+    }
+}
+
+/// How old a policy is; nothing, if it is from the future.
+fn age(signed: &SignedPolicy, now: Timestamp) -> Option<Duration> {
+    let issued_at = signed.policy.issued_at;
+    (issued_at <= now.after(SKEW)).then(|| now.since(issued_at))
+}
+
+fn seconds(set: Option<u32>, otherwise: u32) -> Duration {
+    Duration::from_secs(set.unwrap_or(otherwise).into())
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::File::options();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}

@@ -1,0 +1,159 @@
+//! What a session and a remembered answer lower: *confirm* to *allow*, and nothing else.
+//!
+//! A session goes below no verdict that a file has set, unless the `auto_confirm` of that very file
+//! names it. A remembered answer is a person's, so it is bound only by what
+//! is always asked about.
+
+use crate::action::Action;
+use crate::policy::Policy;
+use crate::policy::layer::{By, Ruling, strictest};
+use crate::policy::lock::Lock;
+use crate::policy::rank::Rank;
+use crate::policy::session::Session;
+use crate::policy::subject::{Subject, reach};
+use crate::verdict::{Step, Verdict};
+
+/// The session that confirms by itself.
+pub(super) const AUTO_CONFIRM: &str = "auto_confirm";
+const AUTONOMOUS: &str = "autonomous mode";
+const PROGRAMMATIC: &str = "programmatic access";
+
+impl Policy {
+    /// Whether the organisation has pinned this.
+    #[must_use]
+    pub fn is_locked(&self, lock: Lock) -> bool {
+        self.layers.iter().any(|layer| layer.locks.contains(&lock))
+    }
+
+    /// Everything the organisation has pinned, in the order of [`Lock::ALL`].
+    #[must_use]
+    pub fn locks(&self) -> Vec<Lock> {
+        Lock::ALL.into_iter().filter(|lock| self.is_locked(*lock)).collect()
+    }
+
+    /// The options of the session that are in force: without those that are locked.
+    #[must_use]
+    pub fn session_in_force(&self) -> Session {
+        let Session { auto_confirm, autonomous, programmatic } = self.session;
+        Session {
+            auto_confirm: auto_confirm && self.may_auto_confirm(),
+            autonomous: autonomous && !self.is_locked(Lock::Autonomous),
+            programmatic: programmatic && !self.is_locked(Lock::ProgramKeys),
+        }
+    }
+
+    /// Whether a session may confirm anything by itself: not where that is locked, unless the
+    /// organisation names what.
+    #[must_use]
+    pub fn may_auto_confirm(&self) -> bool {
+        let mut above = self.layers.iter().filter(|layer| layer.rank <= Rank::Workspace);
+        !self.is_locked(Lock::AutoConfirm) || above.any(|layer| layer.auto_confirm.is_some())
+    }
+
+    /// Whether the session answers questions that an agent puts to its person: not where it
+    /// confirms only what is named.
+    #[must_use]
+    pub fn answers_questions(&self) -> bool {
+        let session = self.session_in_force();
+        let limited = self.auto_confirm_rules.is_some()
+            || self.layers.iter().any(|layer| layer.auto_confirm.is_some());
+        session.autonomous || (session.auto_confirm && !limited)
+    }
+
+    /// Hears the session, and says what it lowered.
+    pub(super) fn hear_session(&self, action: &Action, rulings: &mut [Ruling<'_>]) -> Option<Step> {
+        let asked = self.session;
+        let session = self.session_in_force();
+        let mut because = Vec::new();
+        if session.auto_confirm {
+            let covered = relax(rulings, AUTO_CONFIRM, |ruling| self.is_auto_confirmed(ruling));
+            because.push(told(AUTO_CONFIRM, &covered));
+        }
+        if session.autonomous {
+            let covered = relax(rulings, AUTONOMOUS, |ruling| self.is_free(ruling));
+            because.push(told(AUTONOMOUS, &covered));
+        }
+        if session.programmatic && !session.auto_confirm && !session.autonomous {
+            let covered = self.relax_skill(action, rulings, PROGRAMMATIC);
+            because.push(told(PROGRAMMATIC, &covered));
+        }
+        let flags = [
+            (AUTO_CONFIRM, asked.auto_confirm, session.auto_confirm),
+            (AUTONOMOUS, asked.autonomous, session.autonomous),
+            (PROGRAMMATIC, asked.programmatic, session.programmatic),
+        ];
+        let locked = flags.into_iter().filter(|(_, asked, in_force)| *asked && !in_force);
+        because
+            .extend(locked.map(|(option, ..)| {
+                format!("{option} is ignored: the organisation has locked it")
+            }));
+        if because.is_empty() {
+            return None;
+        }
+        let because = because.join("; ");
+        Some(Step { layer: "session".to_owned(), said: strictest(rulings), because })
+    }
+
+    /// Hears the answers that are remembered, and says what they lowered.
+    pub(super) fn hear_remembered(&self, digest: &str, rulings: &mut [Ruling<'_>]) -> Option<Step> {
+        let answer = self.remembered.iter().find(|answer| answer.digest == digest)?;
+        let relaxed = relax(rulings, "a remembered yes", |ruling| match ruling.subject {
+            Subject::Rule(id) => answer.rules.iter().any(|known| known == id),
+            // These are about the action as a whole, which is the very one that was answered.
+            Subject::Kind(_) | Subject::Risk(_) | Subject::Skill(_) => true,
+            Subject::UnknownProfile(_) => false,
+        });
+        let because = match relaxed.as_str() {
+            "" => "the remembered yes was not about this".to_owned(),
+            rules => format!("a person said yes to this very action: {rules}"),
+        };
+        Some(Step { layer: "remembered".to_owned(), said: strictest(rulings), because })
+    }
+
+    /// Whether a session with `auto_confirm` confirms this by itself.
+    pub(super) fn is_auto_confirmed(&self, ruling: &Ruling<'_>) -> bool {
+        let subject = ruling.subject;
+        let names = |list: &[String]| list.iter().any(|words| reach(words, subject).is_some());
+        let lists = || {
+            let of = |layer: &'_ super::Layer| Some((layer.rank, layer.auto_confirm.clone()?));
+            self.layers.iter().filter_map(of)
+        };
+        let own = self.auto_confirm_rules.as_deref();
+        if !lists().all(|(_, list)| names(&list)) || !own.is_none_or(|own| names(own)) {
+            return false;
+        }
+        let mut asking = Rank::ALL.into_iter().filter(|rank| ruling.is_asked_by(*rank));
+        asking.all(|rank| lists().any(|(from, _)| from == rank))
+    }
+
+    /// Whether no file has set that a person is asked about this.
+    fn is_free(&self, ruling: &Ruling<'_>) -> bool {
+        ruling.asked_by(Rank::Project).is_none()
+    }
+}
+
+fn told(option: &str, relaxed: &str) -> String {
+    match relaxed {
+        "" => format!("{option} has nothing to confirm here"),
+        rules => format!("auto-confirmed by {option}: {rules}"),
+    }
+}
+
+/// Turns confirm into allow where nothing holds it, and names what that was.
+pub(super) fn relax<'a>(
+    rulings: &mut [Ruling<'a>],
+    by: &'static str,
+    covers: impl Fn(&Ruling<'a>) -> bool,
+) -> String {
+    const MOST_NAMES: usize = 8;
+    let mut names = Vec::new();
+    for ruling in rulings {
+        if ruling.verdict == Verdict::Confirm && !ruling.held && covers(ruling) {
+            (ruling.verdict, ruling.by) = (Verdict::Allow, By::Relaxed(by));
+            if names.len() < MOST_NAMES && !names.contains(&ruling.subject) {
+                names.push(ruling.subject);
+            }
+        }
+    }
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

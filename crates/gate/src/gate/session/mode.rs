@@ -1,0 +1,112 @@
+//! A session changes from exploring to working, and back.
+
+use countersign_core::context::Mode;
+use serde_json::json;
+
+use crate::audit;
+use crate::caller::{Caller, Person};
+use crate::event::What;
+use crate::gate::control::failed;
+use crate::gate::people::PeopleError;
+use crate::gate::session::{looks_after, subject_of, works_in};
+use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
+use crate::id::SessionId;
+use crate::session::Session;
+use crate::store::{Batch, StoreError};
+
+/// Why a session stays in its mode.
+#[derive(Debug, thiserror::Error)]
+pub enum ModeError {
+    /// There is none, or none of theirs.
+    #[error("not found")]
+    NotFound,
+    /// An agent asks for more than it has.
+    #[error("an agent may go back to exploring by itself; only a person lets it work")]
+    NotForAgents,
+    /// The session is over.
+    #[error("the session is over")]
+    Over,
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<StoreError> for ModeError {
+    fn from(error: StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
+
+impl Gate {
+    /// Changes the mode of a session that a person looks after, from the next action on.
+    ///
+    /// # Errors
+    /// There is none, it is over, or the store failed.
+    pub async fn switch_mode(
+        &self,
+        person: &Person,
+        id: &SessionId,
+        mode: Mode,
+    ) -> Result<Session, ModeError> {
+        // Over the socket an agent could pass for its person.
+        if mode == Mode::Task && person.is_unproven() {
+            return Err(ModeError::NotForAgents);
+        }
+        self.set_mode(id, mode, |session| {
+            looks_after(person, session).map_err(|_: PeopleError| ModeError::NotFound)
+        })
+        .await
+    }
+
+    /// Changes the mode of a caller's own session. A model only gives up what it may do.
+    ///
+    /// # Errors
+    /// There is none, it is over, the caller may not, or the store failed.
+    pub async fn switch_own_mode(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        mode: Mode,
+    ) -> Result<Session, ModeError> {
+        self.rights_of(caller, Look::Anew).await?;
+        self.set_mode(id, mode, |session| match mode {
+            _ if !works_in(caller, session) => Err(ModeError::NotFound),
+            Mode::Task if caller.is_agent() => Err(ModeError::NotForAgents),
+            Mode::Task | Mode::Explore => Ok(()),
+        })
+        .await
+    }
+
+    async fn set_mode(
+        &self,
+        id: &SessionId,
+        mode: Mode,
+        check: impl Fn(&Session) -> Result<(), ModeError>,
+    ) -> Result<Session, ModeError> {
+        for _ in 0..TRIES {
+            let held = self.get::<Session>(id.as_str()).await?.ok_or(ModeError::NotFound)?;
+            check(&held.value)?;
+            if !held.value.is_alive() {
+                return Err(ModeError::Over);
+            }
+            if held.value.plan.mode == Some(mode) {
+                return Ok(held.value);
+            }
+            let mut next = held.value.clone();
+            let from = next.plan.mode.replace(mode);
+            let payload = json!({"mode": mode, "from": from});
+            let record = self.record(audit::Event::SessionMode, subject_of(&next), &payload)?;
+            let writes = vec![held.replace(&next).map_err(GateError::from)?];
+            let batch = Batch { writes, records: vec![record], ..Batch::default() };
+            match self.commit(batch).await {
+                Ok(_) => {
+                    self.tell_session(&next, What::SessionMode);
+                    return Ok(next);
+                }
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error).into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+}
