@@ -5,7 +5,7 @@
 //!                                          ├─ allow, warn ─► nothing against it
 //!                                          ├─ block ───────► no
 //!                                          └─ confirm ─────► a server asks a person ─► yes or no
-//!                                                └ no server ─► the host asks, or no
+//!                                                └ none, or it cannot be reached ─► `desk/fallback`
 //! ```
 //!
 //! Whatever goes wrong is a no: input that cannot be read, a panic, a configuration that is wrong,
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::around::Around;
 use crate::client::block_on;
-use crate::desk::{Case, Desk, Outcome, Permitted, Waiter};
+use crate::desk::{Case, Desk, Fallback, HostCan, Outcome, Permitted, Stranded, Waiter};
 use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
 use crate::{case, data, desk, serving, settings};
@@ -38,7 +38,7 @@ mod options;
 pub(crate) use made::Made;
 use made::Runs;
 use mouth::Mouth;
-pub(crate) use options::Options;
+pub(crate) use options::{Options, Unreachable, is_url};
 
 /// More than any call of a tool; what is longer is refused unread.
 const MOST_BYTES: u64 = 16 << 20;
@@ -241,9 +241,11 @@ impl Turn<'_> {
         let Some(first) = cases.first() else { return decision };
         let label = label(self.host, self.told);
         let folder = data::usual_folder();
-        let desk = match Desk::open(options, folder.as_deref(), label, self.clock.left()) {
+        let folder = folder.as_deref();
+        let stranded = Stranded { options, folder, asker: &label };
+        let desk = match Desk::open(options, folder, label.clone(), self.clock.left()) {
             Ok(desk) => desk,
-            Err(error) => return self.nobody(first, &format!("{error:#}")),
+            Err(error) => return self.nobody(first, &stranded, &format!("{error:#}")),
         };
         for case in cases {
             let outcome = block_on(async { Ok(desk.ask(case, self).await) });
@@ -255,7 +257,7 @@ impl Turn<'_> {
                 Outcome::Agreed(permitted) => decision = Decision::Approved(permitted.told()),
                 Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
-                Outcome::Nobody(why) => return self.nobody(case, &why),
+                Outcome::Nobody(why) => return self.nobody(case, &stranded, &why),
             }
         }
         decision
@@ -281,25 +283,45 @@ impl Turn<'_> {
         }
     }
 
-    /// There is nobody to ask through us: the host must, or it is a no.
-    fn nobody(&self, case: &Case<'_>, why: &str) -> Decision {
-        if self.host.asks(&self.told.event) && case.must_ask() {
-            let reason = one_line(&case.judgement.reason);
-            return Decision::Ask(short(&format!("Countersign asks: {reason}")));
+    /// There is nobody to ask through us: the host may, or it is a no.
+    fn nobody(&self, case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> Decision {
+        let asks = self.host.asks(&self.told.event) && case.must_ask();
+        let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
+        match stranded.decide(case, host, why) {
+            Fallback::Ask => {
+                let reason = one_line(&case.judgement.reason);
+                Decision::Ask(short(&format!("Countersign asks: {reason}")))
+            }
+            Fallback::Refuse(also) => Decision::Deny(nobody(case, stranded, why, &also)),
         }
-        Decision::Deny(nobody(&case.judgement, why))
     }
 }
 
+/// Refuses where no host can ask, and says what an agent is told.
+pub(crate) fn refused_alone(case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> String {
+    let also = match stranded.decide(case, HostCan::NotAsk, why) {
+        Fallback::Refuse(also) => also,
+        Fallback::Ask => String::new(),
+    };
+    nobody(case, stranded, why, &also)
+}
+
 /// What an agent is told when a person must be asked and none can be.
-pub(crate) fn nobody(judgement: &Judgement, why: &str) -> String {
-    let reason = one_line(&judgement.reason);
+fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: &str) -> String {
+    let reason = one_line(&case.judgement.reason);
+    let also = if also.is_empty() { String::new() } else { format!("; {also}") };
+    let advice = match desk::server_name(stranded.options).filter(|server| is_url(server)) {
+        Some(_) => {
+            "the Countersign server of their organisation does not answer for them: whoever runs \
+             it, or `countersign doctor`, says why"
+        }
+        None => "`countersign serve` in a terminal of their own lets them answer",
+    };
     short(&format!(
-        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}. Do not \
-         look for another way. Tell the user: `countersign serve` in a terminal of their own lets \
-         them answer; then try again.{}",
+        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}{also}. \
+         Do not look for another way. Tell the user: {advice}; then try again.{}",
         one_line(why),
-        instead(judgement)
+        instead(&case.judgement)
     ))
 }
 

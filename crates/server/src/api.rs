@@ -18,7 +18,9 @@ mod halt;
 mod health;
 pub(crate) mod history;
 pub(crate) mod key;
+mod machine;
 mod me;
+mod offline;
 mod session;
 mod settings;
 mod upload;
@@ -45,6 +47,8 @@ pub(crate) fn routes() -> Vec<Route> {
         usage::routes(),
         halt::routes(),
         me::routes(),
+        machine::routes(),
+        offline::routes(),
         health::routes(),
     ]
     .concat()

@@ -26,6 +26,7 @@ pub enum Event {
     Cut,
     BegunAnew,
     ClockStepped,
+    DecidedOffline,
 }
 
 impl Event {
@@ -53,6 +54,7 @@ impl Event {
         Self::Cut,
         Self::BegunAnew,
         Self::ClockStepped,
+        Self::DecidedOffline,
     ];
 
     /// The word on record.
@@ -81,6 +83,7 @@ impl Event {
             Self::Cut => "cut",
             Self::BegunAnew => "begun_anew",
             Self::ClockStepped => "clock_stepped",
+            Self::DecidedOffline => "decided_offline",
         }
     }
 }
