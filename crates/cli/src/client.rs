@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// The same, asked from the machine that has this secret.
-    pub(crate) fn from_machine(&self, machine: Option<Secret>) -> Self {
+    pub(crate) fn on_machine(&self, machine: Option<Secret>) -> Self {
         Self { machine: machine.map(Arc::new), ..self.clone() }
     }
 

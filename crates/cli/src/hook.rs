@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Action, Context, Judgement, Verdict};
+use countersign_core::{Action, Context, Verdict};
 use serde_json::{Value, json};
 
 use crate::around::Around;
@@ -34,18 +34,19 @@ use crate::{case, data, desk, serving, settings};
 mod made;
 mod mouth;
 mod options;
+mod words;
 
 pub(crate) use made::Made;
 use made::Runs;
 use mouth::Mouth;
 pub(crate) use options::{Options, Unreachable, is_url};
+pub(crate) use words::{HALTED, refusal};
+use words::{nobody, short};
 
 /// More than any call of a tool; what is longer is refused unread.
 const MOST_BYTES: u64 = 16 << 20;
 /// A day: no host waits longer.
 pub(crate) const MOST_SECONDS: u64 = 86_400;
-/// Hosts cut reasons off at ten thousand characters.
-const LONGEST_REASON: usize = 2_000;
 
 /// The hook that these words name, as `install` writes them, run at once: what stands between a
 /// host and its answer is kept short. Any other words are for the command line to read.
@@ -306,25 +307,6 @@ pub(crate) fn refused_alone(case: &Case<'_>, stranded: &Stranded<'_>, why: &str)
     nobody(case, stranded, why, &also)
 }
 
-/// What an agent is told when a person must be asked and none can be.
-fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: &str) -> String {
-    let reason = one_line(&case.judgement.reason);
-    let also = if also.is_empty() { String::new() } else { format!("; {also}") };
-    let advice = match desk::server_name(stranded.options).filter(|server| is_url(server)) {
-        Some(_) => {
-            "the Countersign server of their organisation does not answer for them: whoever runs \
-             it, or `countersign doctor`, says why"
-        }
-        None => "`countersign serve` in a terminal of their own lets them answer",
-    };
-    short(&format!(
-        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}{also}. \
-         Do not look for another way. Tell the user: {advice}; then try again.{}",
-        one_line(why),
-        instead(&case.judgement)
-    ))
-}
-
 impl Waiter for Turn<'_> {
     fn left(&self) -> Duration {
         self.clock.left()
@@ -369,30 +351,6 @@ fn label(host: &dyn Host, told: &Told) -> String {
     format!("{} {session}", host.title())
 }
 
-/// What everybody is told who acts while everything is halted.
-pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
-                      only a person lets it go on (`countersign halt --resume`).";
-
-/// What an agent is told that must not do something.
-pub(crate) fn refusal(judgement: &Judgement) -> String {
-    let reason = one_line(&judgement.reason);
-    short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
-}
-
-fn instead(judgement: &Judgement) -> String {
-    let found = judgement.findings.iter().find_map(|finding| finding.instead.as_deref());
-    found.map(|instead| format!(" Instead: {}", one_line(instead))).unwrap_or_default()
-}
-
-fn short(reason: &str) -> String {
-    if reason.chars().count() <= LONGEST_REASON {
-        return reason.to_owned();
-    }
-    let mut short: String = reason.chars().take(LONGEST_REASON).collect();
-    short.push('…');
-    short
-}
-
 /// Whether the kill switch of the server whose data folder is here has been thrown.
 fn is_halted() -> bool {
     data::usual_folder().is_some_and(|folder| is_halted_in(&folder))
@@ -420,6 +378,7 @@ fn surroundings(host: &dyn Host, told: &Told) -> Result<Context> {
 
 #[cfg(test)]
 mod tests {
+    use super::words::LONGEST_REASON;
     use super::*;
     use crate::host::HOSTS;
 

@@ -125,9 +125,11 @@ pub(crate) fn broken(error: &hyper::Error) -> ClientError {
 
 /// Somebody is there, but not for certain who it should be.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
-    use rustls::CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
+    use rustls::CertificateError::{
+        BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
+    };
     let why = match cause {
-        rustls::Error::InvalidCertificate(UnknownIssuer) => {
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
             "its certificate is from an authority that is not trusted here: name the file of that \
              authority by `hook.tls_ca` for hooks, by --tls-ca for commands, or by $SSL_CERT_FILE"
                 .to_owned()

@@ -166,8 +166,7 @@ fn read(file: &mut File) -> Result<Content> {
 }
 
 fn draw() -> Result<String> {
-    let bytes: [u8; 16] = random(&System)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(random(&System)?)))
 }
 
 /// How many of these are sent at once: at least one.

@@ -45,7 +45,7 @@ impl Desk {
         let folder = folder.map(Path::to_owned);
         Ok(match key {
             Some(key) => {
-                let client = client.with(key).from_machine(machine);
+                let client = client.with(key).on_machine(machine);
                 Self { client, session: None, run: Some(agent::run(&label)), folder }
             }
             None => Self { client, session: Some(label), run: None, folder },

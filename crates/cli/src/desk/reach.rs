@@ -14,6 +14,10 @@ use crate::client::{Address, Client, ClientError, Manner};
 const FIRST_WORD: Duration = Duration::from_secs(5);
 /// What is left for saying what holds without the server.
 const RESERVE: Duration = Duration::from_secs(1);
+/// How much later than it was asked to a server may answer that waits for a person.
+const GRACE: Duration = Duration::from_secs(3);
+/// The least time that a request is given.
+const SHORTEST: Duration = Duration::from_millis(100);
 /// The first and the longest pause between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -70,12 +74,20 @@ pub(super) async fn reach<W: Waiter>(
 
 /// How long a request may take, with what the asker needs for itself left over.
 fn manner<'a, W: Waiter>(call: &Call<'a>, waiter: &W) -> Manner<'a> {
-    let left = waiter.left();
-    let seconds = u32::try_from(left.as_secs()).unwrap_or(u32::MAX).max(1);
-    let wait = call.wait.map(|most| most.min(seconds));
-    let most = ANSWERS_WITHIN.saturating_add(Duration::from_secs(wait.unwrap_or(0).into()));
-    let within = most.min(left.saturating_sub(RESERVE)).max(Duration::from_millis(100));
-    Manner { wait, within, once: call.once }
+    let (left, once) = (waiter.left(), call.once);
+    let Some(most) = call.wait else {
+        let within = ANSWERS_WITHIN.min(left.saturating_sub(RESERVE)).max(SHORTEST);
+        return Manner { wait: None, within, once };
+    };
+    let spare = left.saturating_sub(RESERVE).saturating_sub(GRACE).as_secs();
+    if spare == 0 {
+        // The last look, until the asker's own clock ends it: a person may still say yes.
+        let wait = u32::try_from(left.as_secs()).unwrap_or(most).saturating_add(1);
+        return Manner { wait: Some(wait), within: left.saturating_add(RESERVE), once };
+    }
+    let wait = most.min(u32::try_from(spare).unwrap_or(most));
+    let within = Duration::from_secs(wait.into()).saturating_add(GRACE);
+    Manner { wait: Some(wait), within, once }
 }
 
 /// How often a server was tried.
@@ -120,5 +132,43 @@ impl Tries {
         self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
         sleep(next).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::Desk;
+
+    struct Left(u64);
+
+    impl Waiter for Left {
+        fn left(&self) -> Duration {
+            Duration::from_secs(self.0)
+        }
+
+        fn asked(&self, _: &Desk, _: &str) {}
+
+        fn waits(&self) -> Value {
+            Value::Null
+        }
+    }
+
+    #[test]
+    fn a_server_that_waits_is_heard_before_it_counts_as_silent() {
+        let look = Call { path: "/", body: None, wait: Some(25), once: None };
+        for left in [1, 2, 4, 5, 8, 20, 30, 60, 86_400] {
+            let Manner { wait, within, .. } = manner(&look, &Left(left));
+            let waits = Duration::from_secs(wait.unwrap().into());
+            assert!(within >= waits, "{left}: {within:?} for {waits:?}");
+            // Silence is noticed while there is time to say what holds without the server; or the
+            // asker's own clock ends the last look.
+            let ends = Duration::from_secs(left);
+            assert!(within <= ends.saturating_sub(RESERVE) || within > ends, "{left}: {within:?}");
+        }
+        let post = Call { wait: None, ..look };
+        for left in [2, 5, 60] {
+            assert!(manner(&post, &Left(left)).within < Duration::from_secs(left), "{left}");
+        }
     }
 }

@@ -50,7 +50,8 @@ fn what_was_decided_without_the_server_is_delivered_in_order_and_once() {
     for record in &records {
         let payload = &record["payload"];
         assert_eq!(payload["status"], "asked_by_host", "{record}");
-        assert_eq!(payload["rules"][0], "shell.git.force-push", "{record}");
+        let rules = payload["rules"].as_array().expect("rules");
+        assert!(rules.contains(&Value::from("shell.git.force-push")), "{record}");
         assert!(!record.to_string().contains(&secret), "{record}");
         assert_eq!(payload["changed_before_delivery"], Value::Null, "{record}");
     }
@@ -60,7 +61,7 @@ fn what_was_decided_without_the_server_is_delivered_in_order_and_once() {
     assert_eq!(machine.doctor().0, 0);
     assert_eq!(decided_offline(&owner).len(), 3);
     assert_eq!(fs::metadata(machine.data().join("offline.jsonl")).expect("a file").len(), 0);
-    assert_eq!(server.verified()["damage"], Value::Array(Vec::new()), "the record is whole");
+    assert_eq!(server.verified()["whole"], true);
 }
 
 #[test]

@@ -58,6 +58,34 @@ fn a_hook_over_the_socket_outlives_a_restart_too() {
 }
 
 #[test]
+fn a_call_that_the_proxy_holds_outlives_a_restart_too() {
+    use std::io::{BufRead as _, Write as _};
+    let server = at_a_fixed_address("profile: coding-agent\n").start();
+    let owner = server.owner();
+    let key = owner.key("agent");
+    let machine = Machine::of(&server, "").with_key(&key);
+    // A server that answers everything with an empty list of tools.
+    let list = r#"s/^\({"jsonrpc":"2.0","id":[^,]*\),.*/\1,"result":{"tools":[]}}/"#;
+    let mut proxy = machine.setup.command();
+    proxy.args(["mcp", "proxy", "--name", "test", "--", "sed", "-u", "-e", list]);
+    let mut proxy = proxy.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_all"}}"#;
+    writeln!(proxy.stdin.as_mut().expect("an input"), "{call}").expect("it reads");
+    let question = waiting(&owner);
+    let server = ended(server, Signal::KILL).start();
+    let owner = Client { address: server.address, ..owner };
+    let again = waiting(&owner);
+    assert_eq!(again["approval_id"], question["approval_id"], "the same card");
+    approve(&owner, &again);
+    let out = std::io::BufReader::new(proxy.stdout.take().expect("an output"));
+    let answer = out.lines().map_while(Result::ok).find(|line| line.contains("\"id\":1"));
+    let answer: Value = serde_json::from_str(&answer.expect("an answer")).expect("JSON");
+    assert_eq!(answer["result"], json!({"tools": []}), "the server's own answer");
+    drop(proxy.stdin.take());
+    proxy.wait().expect("it ends");
+}
+
+#[test]
 fn a_server_that_stays_away_means_what_the_setting_says_before_the_host_gives_up() {
     for (setting, expected) in [("ask", "ask"), ("deny", "deny")] {
         let server = Server::with("coding-agent");
@@ -65,6 +93,7 @@ fn a_server_that_stays_away_means_what_the_setting_says_before_the_host_gives_up
         let key = owner.key("agent");
         let more = format!(", unreachable: {setting}");
         let machine = Machine::of(&server, &more).with_key(&key).impatient("8");
+        assert_eq!(machine.doctor().0, 0);
         let call = machine.begin(PUSH);
         waiting(&owner);
         ended(server, Signal::KILL);
@@ -94,7 +123,7 @@ fn a_late_yes_is_kept_for_the_next_try_over_a_url() {
     let again = machine.begin(PUSH);
     assert_ne!(waiting(&owner)["approval_id"], question["approval_id"]);
     signal(&again, Signal::TERM);
-    end(again);
+    again.wait_with_output().expect("it ends");
 }
 
 #[test]
@@ -108,16 +137,19 @@ fn two_tries_of_the_same_call_are_one_card_and_another_machine_has_its_own() {
     first.kill().expect("it can be ended");
     first.wait().expect("it is dead");
     let second = machine.begin(PUSH);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    assert_eq!(waiting(&owner)["approval_id"], question["approval_id"], "one card");
     // Another machine is another home, so another folder: another action, and another card.
     let other = Machine::of(&server, "").with_key(&key);
     let third = other.begin(PUSH);
-    until("a second card", || (pending(&owner).len() == 2).then_some(()));
-    for question in pending(&owner) {
-        approve(&owner, &question);
+    let cards = until("a second card", || {
+        let cards = pending(&owner);
+        (cards.len() == 2).then_some(cards)
+    });
+    assert!(cards.iter().any(|card| card["approval_id"] == question["approval_id"]));
+    for card in &cards {
+        approve(&owner, card);
     }
     assert_eq!((end(second).0, end(third).0), ("allow".to_owned(), "allow".to_owned()));
+    assert_eq!(owner.history("critical_point").len(), 2, "each was asked about once");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_hook_asks_a_server_whose_authority_the_configuration_or_the_system_names() 
         let machine = machine.with("COUNTERSIGN_KEY", &key);
         let call = machine.begin(PUSH);
         let question = until("a question waits", || {
-            json(&person, &["approvals", "list", "--json"])["items"].get(0).cloned()
+            json(&person, &["approvals", "list", "--json"]).get(0).cloned()
         });
         let id = text(&question["approval_id"]);
         let answered = person.run(&["approvals", "approve", &id]);

@@ -24,7 +24,7 @@ const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 /// By what the gate can be told how a call went.
 #[derive(Debug)]
 pub(super) struct Permit {
-    desk: Desk,
+    desk: Box<Desk>,
     permitted: Permitted,
 }
 
@@ -72,7 +72,7 @@ impl Proxy {
         let outcome = self.waited(call, case, &desk, terms).await?;
         match outcome {
             Outcome::Agreed(permitted) | Outcome::Permitted(permitted) => {
-                Ok(Permit { desk, permitted })
+                Ok(Permit { desk: Box::new(desk), permitted })
             }
             Outcome::Refused(why) => Err(Ending::No(why)),
             Outcome::Nobody(why) => Err(nobody(&why)),
