@@ -25,6 +25,7 @@ mod coding_agent;
 mod computer_use;
 mod console;
 mod files;
+mod fleet;
 mod hosts;
 mod live;
 mod policy;

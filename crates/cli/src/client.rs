@@ -30,9 +30,12 @@ pub(crate) mod wire;
 pub(crate) use address::Address;
 pub(crate) use events::{Event, Heard, listen};
 pub(crate) use failure::{ClientError, Refused};
+pub(crate) use wire::Trust;
 
 /// The variable that holds the secret of a person's device.
 pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
+/// The variable that holds the secret of the machine on which a key is used.
+pub(crate) const MACHINE: &str = "COUNTERSIGN_MACHINE";
 /// The variable that names the server.
 pub(crate) const SERVER: &str = "COUNTERSIGN_SERVER";
 /// Longer than a server lets anybody wait.
@@ -62,7 +65,8 @@ impl Server {
     /// # Errors
     /// What names it, the certificate or the device's secret cannot be read.
     pub(crate) fn open(&self) -> Result<Client> {
-        let client = Client::new(self.address()?, self.tls_ca.as_deref())?;
+        let trust = self.tls_ca.as_deref().map_or(Trust::Usual, Trust::UsualAnd);
+        let client = Client::new(self.address()?, trust)?;
         let client = Client { secret: device()?.map(Arc::new), ..client };
         let seen = client.secret.is_some() && client.address.is_readable_by_others();
         if seen && !self.danger_plain_http {
@@ -73,6 +77,11 @@ impl Server {
             );
         }
         Ok(client)
+    }
+
+    /// Whether the command line names it.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.named.is_some()
     }
 
     fn address(&self) -> Result<Address> {
@@ -98,11 +107,30 @@ fn device() -> Result<Option<Secret>> {
     Ok(Some(secret))
 }
 
+/// How a server is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    /// Seconds to wait for a person.
+    pub(crate) wait: Option<u32>,
+    /// How long the whole may take.
+    pub(crate) within: Duration,
+    /// Names a request that counts once, however often it is sent.
+    pub(crate) once: Option<&'a str>,
+}
+
+impl Default for Manner<'_> {
+    fn default() -> Self {
+        Self { wait: None, within: ANSWERS_WITHIN, once: None }
+    }
+}
+
 /// A server, and who asks it.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     address: Address,
     secret: Option<Arc<Secret>>,
+    /// The machine on which a key is used.
+    machine: Option<Arc<Secret>>,
     tls: Option<Arc<rustls::ClientConfig>>,
 }
 
@@ -111,17 +139,22 @@ impl Client {
     ///
     /// # Errors
     /// The certificate to trust cannot be read.
-    pub(crate) fn new(address: Address, trust: Option<&std::path::Path>) -> Result<Self> {
+    pub(crate) fn new(address: Address, trust: Trust<'_>) -> Result<Self> {
         let tls = match address {
             Address::Tls { .. } => Some(wire::trusting(trust)?),
             Address::Socket(_) | Address::Plain { .. } => None,
         };
-        Ok(Self { address, secret: None, tls })
+        Ok(Self { address, secret: None, machine: None, tls })
     }
 
     /// The same server, asked by whoever has this secret.
     pub(crate) fn with(&self, secret: Secret) -> Self {
         Self { secret: Some(Arc::new(secret)), ..self.clone() }
+    }
+
+    /// The same, asked from the machine that has this secret.
+    pub(crate) fn on_machine(&self, machine: Option<Secret>) -> Self {
+        Self { machine: machine.map(Arc::new), ..self.clone() }
     }
 
     /// Where it is.
@@ -167,8 +200,21 @@ impl Client {
         body: Option<&Value>,
         wait: Option<u32>,
     ) -> Result<Value, ClientError> {
+        let manner = Manner { wait, ..Manner::default() };
+        self.ask_in(method, path, body, &manner).await
+    }
+
+    /// Asks in a manner of its own.
+    pub(crate) async fn ask_in(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        manner: &Manner<'_>,
+    ) -> Result<Value, ClientError> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let mut request = self.request(method, path, text)?;
+        let wait = manner.wait;
         let headers = request.headers_mut();
         if body.is_some() {
             let json = HeaderValue::from_static("application/json");
@@ -177,10 +223,23 @@ impl Client {
         if let Some(wait) = wait.and_then(|wait| format!("wait={wait}").parse().ok()) {
             headers.insert("prefer", wait);
         }
+        if let Some(once) = manner.once.and_then(|once| once.parse().ok()) {
+            headers.insert("idempotency-key", once);
+        }
         let late = |_| ClientError::Broken("the server does not answer".to_owned());
-        timeout(ANSWERS_WITHIN, async { read(self.send(request).await?).await })
-            .await
-            .map_err(late)?
+        let answer = timeout(manner.within, async { read(self.send(request).await?).await });
+        answer.await.map_err(late)?.map_err(|error| self.as_asked(error))
+    }
+
+    /// The error, with who asked where that changes what to do about it.
+    fn as_asked(&self, error: ClientError) -> ClientError {
+        let with_key = self.secret.as_ref().is_some_and(|secret| secret.kind() == SecretKind::Key);
+        match error {
+            ClientError::Refused(refused) => {
+                ClientError::Refused(Box::new(Refused { with_key, ..*refused }))
+            }
+            other => other,
+        }
     }
 
     /// Sends a request on a connection of its own, and gives what begins to come back.
@@ -209,6 +268,12 @@ impl Client {
                 request.headers_mut().insert(header::AUTHORIZATION, shown);
             }
         }
+        if let Some(machine) = &self.machine
+            && let Ok(mut shown) = HeaderValue::from_str(machine.expose())
+        {
+            shown.set_sensitive(true);
+            request.headers_mut().insert("countersign-device", shown);
+        }
         Ok(request)
     }
 }
@@ -228,7 +293,7 @@ async fn read(response: Response<Incoming>) -> Result<Value, ClientError> {
 }
 
 fn refused(status: StatusCode, body: &Value, retry_after: Option<u64>) -> ClientError {
-    match Refused::read(body, retry_after) {
+    match Refused::read(status, body, retry_after) {
         Some(refused) => ClientError::Refused(Box::new(refused)),
         None => ClientError::not_ours(status),
     }

@@ -3,12 +3,11 @@
 use std::env;
 #[cfg(unix)]
 use std::fs;
+use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(unix)]
-use anyhow::Context as _;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::Sqlite;
@@ -88,6 +87,20 @@ pub(crate) fn usual_folder() -> Option<PathBuf> {
         let folder = folder.or_else(|| around::home().map(|home| home.join(".local/share")))?;
         Some(folder.join("countersign"))
     })
+}
+
+/// Makes a folder that only its owner may look into, and refuses one that others may.
+///
+/// # Errors
+/// It cannot be made, or is such a folder.
+pub(crate) fn make_private(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let wrong = || format!("cannot make the data folder `{}`", folder.display());
+    builder.create(folder).with_context(wrong)?;
+    check_private(folder)
 }
 
 /// Refuses a data folder that others can look into or change, or that is somebody else's.

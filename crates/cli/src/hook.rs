@@ -5,7 +5,7 @@
 //!                                          ├─ allow, warn ─► nothing against it
 //!                                          ├─ block ───────► no
 //!                                          └─ confirm ─────► a server asks a person ─► yes or no
-//!                                                └ no server ─► the host asks, or no
+//!                                                └ none, or it cannot be reached ─► `desk/fallback`
 //! ```
 //!
 //! Whatever goes wrong is a no: input that cannot be read, a panic, a configuration that is wrong,
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use countersign_core::{Action, Context, Judgement, Verdict};
+use countersign_core::{Action, Context, Verdict};
 use serde_json::{Value, json};
 
 use crate::around::Around;
 use crate::client::block_on;
-use crate::desk::{Case, Desk, Outcome, Permitted, Waiter};
+use crate::desk::{Case, Desk, Fallback, HostCan, Outcome, Permitted, Stranded, Waiter};
 use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
 use crate::{case, data, desk, serving, settings};
@@ -34,18 +34,19 @@ use crate::{case, data, desk, serving, settings};
 mod made;
 mod mouth;
 mod options;
+mod words;
 
 pub(crate) use made::Made;
 use made::Runs;
 use mouth::Mouth;
-pub(crate) use options::Options;
+pub(crate) use options::{Options, Unreachable, is_url};
+pub(crate) use words::{HALTED, refusal};
+use words::{nobody, short};
 
 /// More than any call of a tool; what is longer is refused unread.
 const MOST_BYTES: u64 = 16 << 20;
 /// A day: no host waits longer.
 pub(crate) const MOST_SECONDS: u64 = 86_400;
-/// Hosts cut reasons off at ten thousand characters.
-const LONGEST_REASON: usize = 2_000;
 
 /// The hook that these words name, as `install` writes them, run at once: what stands between a
 /// host and its answer is kept short. Any other words are for the command line to read.
@@ -241,9 +242,11 @@ impl Turn<'_> {
         let Some(first) = cases.first() else { return decision };
         let label = label(self.host, self.told);
         let folder = data::usual_folder();
-        let desk = match Desk::open(options, folder.as_deref(), label, self.clock.left()) {
+        let folder = folder.as_deref();
+        let stranded = Stranded { options, folder, asker: &label };
+        let desk = match Desk::open(options, folder, label.clone(), self.clock.left()) {
             Ok(desk) => desk,
-            Err(error) => return self.nobody(first, &format!("{error:#}")),
+            Err(error) => return self.nobody(first, &stranded, &format!("{error:#}")),
         };
         for case in cases {
             let outcome = block_on(async { Ok(desk.ask(case, self).await) });
@@ -255,7 +258,7 @@ impl Turn<'_> {
                 Outcome::Agreed(permitted) => decision = Decision::Approved(permitted.told()),
                 Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
-                Outcome::Nobody(why) => return self.nobody(case, &why),
+                Outcome::Nobody(why) => return self.nobody(case, &stranded, &why),
             }
         }
         decision
@@ -281,26 +284,27 @@ impl Turn<'_> {
         }
     }
 
-    /// There is nobody to ask through us: the host must, or it is a no.
-    fn nobody(&self, case: &Case<'_>, why: &str) -> Decision {
-        if self.host.asks(&self.told.event) && case.must_ask() {
-            let reason = one_line(&case.judgement.reason);
-            return Decision::Ask(short(&format!("Countersign asks: {reason}")));
+    /// There is nobody to ask through us: the host may, or it is a no.
+    fn nobody(&self, case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> Decision {
+        let asks = self.host.asks(&self.told.event) && case.must_ask();
+        let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
+        match stranded.decide(case, host, why) {
+            Fallback::Ask => {
+                let reason = one_line(&case.judgement.reason);
+                Decision::Ask(short(&format!("Countersign asks: {reason}")))
+            }
+            Fallback::Refuse(also) => Decision::Deny(nobody(case, stranded, why, &also)),
         }
-        Decision::Deny(nobody(&case.judgement, why))
     }
 }
 
-/// What an agent is told when a person must be asked and none can be.
-pub(crate) fn nobody(judgement: &Judgement, why: &str) -> String {
-    let reason = one_line(&judgement.reason);
-    short(&format!(
-        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}. Do not \
-         look for another way. Tell the user: `countersign serve` in a terminal of their own lets \
-         them answer; then try again.{}",
-        one_line(why),
-        instead(judgement)
-    ))
+/// Refuses where no host can ask, and says what an agent is told.
+pub(crate) fn refused_alone(case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> String {
+    let also = match stranded.decide(case, HostCan::NotAsk, why) {
+        Fallback::Refuse(also) => also,
+        Fallback::Ask => String::new(),
+    };
+    nobody(case, stranded, why, &also)
 }
 
 impl Waiter for Turn<'_> {
@@ -347,30 +351,6 @@ fn label(host: &dyn Host, told: &Told) -> String {
     format!("{} {session}", host.title())
 }
 
-/// What everybody is told who acts while everything is halted.
-pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
-                      only a person lets it go on (`countersign halt --resume`).";
-
-/// What an agent is told that must not do something.
-pub(crate) fn refusal(judgement: &Judgement) -> String {
-    let reason = one_line(&judgement.reason);
-    short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
-}
-
-fn instead(judgement: &Judgement) -> String {
-    let found = judgement.findings.iter().find_map(|finding| finding.instead.as_deref());
-    found.map(|instead| format!(" Instead: {}", one_line(instead))).unwrap_or_default()
-}
-
-fn short(reason: &str) -> String {
-    if reason.chars().count() <= LONGEST_REASON {
-        return reason.to_owned();
-    }
-    let mut short: String = reason.chars().take(LONGEST_REASON).collect();
-    short.push('…');
-    short
-}
-
 /// Whether the kill switch of the server whose data folder is here has been thrown.
 fn is_halted() -> bool {
     data::usual_folder().is_some_and(|folder| is_halted_in(&folder))
@@ -398,6 +378,7 @@ fn surroundings(host: &dyn Host, told: &Told) -> Result<Context> {
 
 #[cfg(test)]
 mod tests {
+    use super::words::LONGEST_REASON;
     use super::*;
     use crate::host::HOSTS;
 

@@ -23,7 +23,7 @@ use crate::client::block_on;
 use crate::data;
 use crate::desk::Desk;
 use crate::hook::Options;
-use crate::serving::make_private;
+use crate::data::make_private;
 use crate::settings::{Layer, Owner};
 
 /// Where the policy is kept, in the data folder.

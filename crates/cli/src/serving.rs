@@ -1,6 +1,6 @@
 //! A server in this process: its data, its gate, its channels, its hands on the clock.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use countersign_gate::secret::Secret;
 use countersign_gate::store::Sqlite;
 use countersign_gate::sweeper::Sweeper;
 use countersign_gate::{Config, Gate, Parts, process, vault};
-use countersign_server::{App, Bound, Settings, bind};
+use countersign_server::{App, Bound, Inherited, Settings, bind_inherited};
 
 use crate::{data, settings};
 
@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) channels: Vec<Configured>,
     pub(crate) settings: Settings,
+    /// Sockets that the service manager has opened.
+    pub(crate) inherited: Inherited,
 }
 
 /// A server that listens.
@@ -62,10 +64,10 @@ impl Serving {
     /// # Errors
     /// Something of it cannot be opened: nothing is served.
     pub(crate) async fn open(plan: Plan) -> Result<Self> {
-        let Plan { folder, policy, config, channels, settings } = plan;
+        let Plan { folder, policy, config, channels, settings, inherited } = plan;
         // First of all: what is in memory from here on must stay there.
         vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
-        make_private(&folder)?;
+        data::make_private(&folder)?;
         let claim = claim(&folder)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
@@ -87,7 +89,7 @@ impl Serving {
         tell_hooks(&gate, &folder).await?;
         let link = first_link(&gate).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
-        let bound = bind(app).await?;
+        let bound = bind_inherited(app, inherited).await?;
         fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
         let dispatchers = announce(&gate, channels, &bound.url()).await?;
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
@@ -190,17 +192,6 @@ async fn announce(
     // The thread ends with the gate.
     Announcer::start(gate, audiences, Some(url.to_owned()))?;
     Ok(dispatchers)
-}
-
-/// Makes a folder that only its owner may look into, and refuses one that others may.
-pub(crate) fn make_private(folder: &Path) -> Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let wrong = || format!("cannot make the data folder `{}`", folder.display());
-    builder.create(folder).with_context(wrong)?;
-    data::check_private(folder)
 }
 
 /// Takes the data folder before anything in it is looked at: a second server would take sessions

@@ -181,7 +181,7 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     }
     let server: Option<countersign_server::Settings> =
         merged(&sources, "server").map_err(explained)?;
-    let hook: Option<crate::hook::Options> = merged(&sources, "hook").map_err(explained)?;
+    let hook = hook_in(&sources)?;
     let mcp: Option<crate::mcp::Options> = merged(&sources, "mcp").map_err(explained)?;
     let (server, hook) = (server.unwrap_or_default(), hook.unwrap_or_default());
     Ok(Sections { gate, channels, server, hook, mcp: mcp.unwrap_or_default() })
@@ -215,7 +215,30 @@ fn with_locked_retention(
 /// # Errors
 /// One of them is wrong.
 pub(crate) fn hook_of(layers: Vec<Layer>) -> Result<Option<crate::hook::Options>> {
-    merged(&sources(layers), "hook").map_err(explained)
+    hook_in(&sources(layers))
+}
+
+fn hook_in(sources: &Sources) -> Result<Option<crate::hook::Options>> {
+    let Some(hook) = merged::<crate::hook::Options>(sources, "hook").map_err(explained)? else {
+        return Ok(None);
+    };
+    let read = |source: &Option<Source>| match source {
+        Some(source) => section(source, "hook").map_err(explained),
+        None => Ok(None),
+    };
+    let (organisation, user) = (read(&sources.organisation)?, read(&sources.user)?);
+    Ok(Some(hook.bounded_by(organisation.as_ref(), user.as_ref())))
+}
+
+/// When others than the person for whom an agent works must agree, as the organisation's and the
+/// user's file on this machine say.
+///
+/// # Errors
+/// One is there but cannot be read or is wrong.
+pub(crate) fn quorum() -> Result<Vec<countersign_gate::approval::QuorumRow>> {
+    let sources = sources(layers(&Context::default())?);
+    let gate: Option<countersign_gate::Config> = merged(&sources, "gate").map_err(explained)?;
+    Ok(gate.unwrap_or_default().quorum)
 }
 
 /// What these layers say about MCP. A project's says nothing.

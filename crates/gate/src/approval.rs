@@ -35,7 +35,7 @@ mod state;
 
 pub(crate) use describe::{describe, subject_of};
 pub(crate) use quorum::quorum;
-pub use quorum::{Quorum, QuorumRow, Requester};
+pub use quorum::{Quorum, QuorumRow, Requester, needs_others};
 pub use receipt::{Receipt, ReceiptError};
 pub use state::{Cancel, Decision, Outcome, Say, Scope, SettledError, State, Vote};
 pub(crate) use state::{OPEN, OVER, Word};
@@ -93,6 +93,10 @@ pub struct Request {
     /// Whether the asker waits for the answer: nobody uses it once the asker is gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attended: bool,
+    /// Names the run of the agent that asked outside of any session, for those who have the
+    /// server's key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Hash>,
 }
 
 /// What a person is shown, and what an edited action is judged by. Redacted, and sealed where it
@@ -152,6 +156,7 @@ pub(crate) struct Question<'a> {
     pub(crate) escalate_at: Option<Timestamp>,
     pub(crate) quorum: Quorum,
     pub(crate) attended: bool,
+    pub(crate) run: Option<Hash>,
     pub(crate) shown: Shown,
 }
 
@@ -227,6 +232,7 @@ impl Approval {
             escalate_at: question.escalate_at,
             quorum: question.quorum,
             attended: question.attended,
+            run: question.run,
         };
         let sealed = keyring.seal(request.id.as_str(), &plain, clock)?;
         let signature = Sign(keyring.sign(Purpose::Request, &request.to_bytes()));
@@ -356,6 +362,11 @@ impl Details {
 /// The name of an action for those who have the key.
 pub(crate) fn fingerprint(keyring: &Keyring, digest: &str) -> Hash {
     Hash(keyring.fingerprint(Purpose::ActionFingerprint, digest.as_bytes()))
+}
+
+/// The name of an agent's run for those who have the key.
+pub(crate) fn run_print(keyring: &Keyring, run: &str) -> Hash {
+    Hash(keyring.fingerprint(Purpose::Run, run.as_bytes()))
 }
 
 /// Binds an action without saying which, until the salt is known.

@@ -19,6 +19,8 @@ pub mod id;
 pub mod judging;
 pub mod key;
 pub mod keyring;
+pub mod machine;
+pub mod offline;
 pub mod permit;
 pub mod process;
 pub mod proposal;

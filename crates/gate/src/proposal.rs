@@ -36,6 +36,9 @@ pub struct Proposal {
     pub relays: bool,
     /// What the host calls this call, where it has a name for it.
     pub call_id: Option<String>,
+    /// What the asker calls the run of its agent. Outside of a session the same action in the same
+    /// run is one question: whoever lost the connection finds it again, with its answer.
+    pub run: Option<String>,
 }
 
 /// How an asker waits: one request of its waits at every moment, and a question nobody waits for
@@ -62,6 +65,7 @@ impl Proposal {
             waits: None,
             relays: false,
             call_id: None,
+            run: None,
         }
     }
 

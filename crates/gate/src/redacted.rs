@@ -133,6 +133,13 @@ pub(crate) fn shown_value(name: &str, value: &Value) -> Value {
     masked
 }
 
+/// A value with every text in it masked.
+pub(crate) fn value(value: &Value) -> Value {
+    let mut masked = value.clone();
+    mask(&mut masked, None, text);
+    masked
+}
+
 /// An action as JSON with secrets and personal data masked.
 ///
 /// What is typed into a field is left out whole where the field asks for something secret: a

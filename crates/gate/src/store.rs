@@ -198,6 +198,7 @@ pub enum Kind {
     Control,
     Idempotency,
     Running,
+    Machine,
 }
 
 impl Kind {
@@ -218,6 +219,7 @@ impl Kind {
         Self::Control,
         Self::Idempotency,
         Self::Running,
+        Self::Machine,
     ];
 
     /// The name in the store.
@@ -239,6 +241,7 @@ impl Kind {
             Self::Control => "control",
             Self::Idempotency => "idempotency",
             Self::Running => "running",
+            Self::Machine => "machine",
         }
     }
 }

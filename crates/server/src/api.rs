@@ -18,7 +18,9 @@ mod halt;
 mod health;
 pub(crate) mod history;
 pub(crate) mod key;
+mod machine;
 mod me;
+mod offline;
 mod policy;
 mod session;
 mod settings;
@@ -47,6 +49,8 @@ pub(crate) fn routes() -> Vec<Route> {
         halt::routes(),
         me::routes(),
         policy::routes(),
+        machine::routes(),
+        offline::routes(),
         health::routes(),
     ]
     .concat()

@@ -30,7 +30,18 @@ pub struct Inner {
     pub(crate) boot: String,
     /// What the next request is called that brings no name of its own.
     next_request: AtomicU64,
-    stopping: watch::Sender<bool>,
+    stopping: watch::Sender<Stopping>,
+}
+
+/// How far the server is on its way to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stopping {
+    /// It runs.
+    No,
+    /// It serves, and wants no new requests.
+    Drains,
+    /// Everything that lasts is to end.
+    Now,
 }
 
 /// Why there is no app.
@@ -65,7 +76,7 @@ impl App {
         let collector = settings.otlp.as_deref().map(Collector::parse).transpose()?;
         let tracer = collector.map(Tracer::start);
         let metrics = Metrics::default();
-        let stopping = watch::Sender::new(false);
+        let stopping = watch::Sender::new(Stopping::No);
         let settings = settings.under_its_own_name();
         let inner = Inner { gate, settings, hub, metrics, tracer, boot, next_request, stopping };
         Ok(Self(Arc::new(inner)))
@@ -78,15 +89,25 @@ impl App {
         format!("{:016x}", self.next_request.fetch_add(STEP, Ordering::Relaxed))
     }
 
+    /// Says from now on that new requests should go elsewhere.
+    pub(crate) fn drain(&self) {
+        self.stopping.send_replace(Stopping::Drains);
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.stopping.borrow() != Stopping::No
+    }
+
     /// Tells everything that lasts to end.
     pub(crate) fn stop(&self) {
-        self.stopping.send_replace(true);
+        self.stopping.send_replace(Stopping::Now);
     }
 
     /// Ends when the server stops.
     pub(crate) async fn stopped(&self) {
         let mut stopping = self.stopping.subscribe();
         // The sender lives as long as the app does.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
+        let _ = stopping.wait_for(|stopping| *stopping == Stopping::Now).await;
     }
 }

@@ -12,8 +12,8 @@ use countersign_core::Judgement;
 use countersign_core::redact::redact;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, IdempotencyError, ModeError, PeopleError, ReadError, ReportError,
-    SpendError, StartError,
+    AnswerError, AuthError, IdempotencyError, ModeError, OfflineError, PeopleError, ReadError,
+    ReportError, SpendError, StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::judging::NotJudged;
@@ -254,6 +254,16 @@ impl From<ReportError> for Problem {
                 Self::conflict("not-running", error).with("state", state)
             }
             ReportError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<OfflineError> for Problem {
+    fn from(error: OfflineError) -> Self {
+        match error {
+            OfflineError::Journal => Self::bad_request(error),
+            OfflineError::Gap { next } => Self::conflict("gap", error).with("next", next),
+            OfflineError::Gate(error) => error.into(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! gate asked, and its answer written down. `route` is the table of everything that can be
 //! asked; the router, the access rules, the OpenAPI document and its page all come from it.
 
+mod activation;
 mod api;
 mod app;
 mod auth;
@@ -31,13 +32,14 @@ mod tls;
 mod trace;
 mod view;
 
+pub use activation::{ActivationError, Inherited};
 pub use app::{App, Inner, OpenError};
-pub use listen::{Bound, ListenError, bind};
+pub use listen::{Bound, ListenError, bind, bind_inherited};
 pub use notify::{ready, stopping};
 pub use openapi::document;
 pub use route::{Route, Who, routes};
 pub use settings::{Limits, Settings, Tls};
 #[cfg(unix)]
 pub use socket::SocketName;
-pub use tls::TlsError;
+pub use tls::{Certificates, TlsError};
 pub use trace::CollectorError;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TCP, TLS or the local socket ──► head within 10 s ──► router
-//! stop: no new ones, live ones are told, what is under way may end, then all is closed
+//! stop: it drains, no new ones, live ones are told, what is under way may end, then all is closed
 //! ```
 
 use std::convert::Infallible;
@@ -29,6 +29,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::activation::Inherited;
 use crate::app::App;
 use crate::auth::Remote;
 use crate::framing;
@@ -36,7 +37,7 @@ use crate::settings::own_name;
 use crate::site::Site;
 #[cfg(unix)]
 use crate::socket::SocketName;
-use crate::tls::{self, TlsError};
+use crate::tls::{Certificates, TlsError};
 
 /// Why the server does not listen.
 #[derive(Debug, thiserror::Error)]
@@ -71,10 +72,18 @@ pub struct Bound {
     app: App,
     tcp: TcpListener,
     address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    certificates: Option<Arc<Certificates>>,
     fingerprint: Option<String>,
     #[cfg(unix)]
-    local: Option<(UnixListener, PathBuf)>,
+    local: Option<Local>,
+}
+
+/// The local socket.
+#[cfg(unix)]
+struct Local {
+    listener: UnixListener,
+    /// The file to take away at the end; none, if it is the service manager's.
+    file: Option<PathBuf>,
 }
 
 /// Listens where the app's settings say.
@@ -82,8 +91,20 @@ pub struct Bound {
 /// # Errors
 /// It cannot, or must not.
 pub async fn bind(app: App) -> Result<Bound, ListenError> {
+    bind_inherited(app, Inherited::default()).await
+}
+
+/// Listens on the sockets that were inherited, and where the app's settings say for the others.
+///
+/// # Errors
+/// It cannot, or must not.
+pub async fn bind_inherited(app: App, inherited: Inherited) -> Result<Bound, ListenError> {
     let settings = &app.settings;
-    let address = settings.listen;
+    let wrong = |cause| ListenError::Address { address: settings.listen.to_string(), cause };
+    let address = match &inherited.tcp {
+        Some(tcp) => tcp.local_addr().map_err(wrong)?,
+        None => settings.listen,
+    };
     if settings.tls.is_none() && !settings.danger_plain_http && !address.ip().is_loopback() {
         return Err(ListenError::PlainHttp(address));
     }
@@ -91,22 +112,31 @@ pub async fn bind(app: App) -> Result<Bound, ListenError> {
         return Err(ListenError::Url(url.clone()));
     }
     let encryption =
-        settings.tls.as_ref().map(|tls| tls::open(tls, &settings.names)).transpose()?;
-    let wrong = |cause| ListenError::Address { address: address.to_string(), cause };
-    let tcp = TcpListener::bind(address).await.map_err(wrong)?;
+        settings.tls.as_ref().map(|tls| Certificates::open(tls, &settings.names)).transpose()?;
+    let tcp = match inherited.tcp {
+        Some(tcp) => tcp.set_nonblocking(true).and_then(|()| TcpListener::from_std(tcp)),
+        None => TcpListener::bind(address).await,
+    };
+    let tcp = tcp.map_err(wrong)?;
     let address = tcp.local_addr().map_err(wrong)?;
     #[cfg(unix)]
-    let local = match &settings.socket {
-        Some(path) => Some((local(path).await?, path.clone())),
-        None => None,
+    let local = match (inherited.local, &settings.socket) {
+        (Some(local), _) => {
+            let listener = local.set_nonblocking(true).and_then(|()| UnixListener::from_std(local));
+            Some(Local { listener: listener.map_err(wrong)?, file: None })
+        }
+        (None, Some(path)) => {
+            Some(Local { listener: local(path).await?, file: Some(path.clone()) })
+        }
+        (None, None) => None,
     };
-    let fingerprint = encryption.as_ref().map(|encryption| encryption.fingerprint.clone());
-    let tls = encryption.map(|encryption| TlsAcceptor::from(encryption.config));
+    let (certificates, fingerprint) = encryption.unzip();
+    let certificates = certificates.map(Arc::new);
     Ok(Bound {
         app,
         tcp,
         address,
-        tls,
+        certificates,
         fingerprint,
         #[cfg(unix)]
         local,
@@ -148,7 +178,7 @@ impl Bound {
         if let Some(url) = &self.app.settings.url {
             return url.trim_end_matches('/').to_owned();
         }
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.certificates.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
@@ -158,12 +188,24 @@ impl Bound {
         self.fingerprint.as_deref()
     }
 
-    /// Takes requests until told to stop; then lets what is under way end.
+    /// The certificate in use, if there is one, to be read again.
+    #[must_use]
+    pub fn certificates(&self) -> Option<Arc<Certificates>> {
+        self.certificates.clone()
+    }
+
+    /// Takes requests until told to stop, and for a while longer where that is set; then lets what
+    /// is under way end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let limits = self.app.settings.limits;
         let site = Site::new(&self.app);
         let places = Arc::new(Semaphore::new(limits.connections));
         let mut open = JoinSet::new();
+        let stop = async {
+            stop.await;
+            self.app.drain();
+            tokio::time::sleep(limits.drain()).await;
+        };
         tokio::pin!(stop);
         loop {
             // Whoever finds no place waits in the operating system's queue.
@@ -176,7 +218,8 @@ impl Bound {
             match accepted {
                 Ok((stream, place)) => {
                     let connection = Connection { app: self.app.clone(), site: site.clone() };
-                    let tls = self.tls.clone();
+                    let tls = self.certificates.as_ref();
+                    let tls = tls.map(|certificates| TlsAcceptor::from(certificates.current()));
                     open.spawn(connection.serve(stream, tls, place));
                 }
                 Err(error) => {
@@ -189,7 +232,7 @@ impl Bound {
         self.app.stop();
         drop(self.tcp);
         #[cfg(unix)]
-        if let Some((_, path)) = &self.local {
+        if let Some(path) = self.local.as_ref().and_then(|local| local.file.as_ref()) {
             let _ = std::fs::remove_file(path);
         }
         let all = async {
@@ -210,7 +253,7 @@ impl Bound {
     ) -> io::Result<(Stream, OwnedSemaphorePermit)> {
         let place = place.await.map_err(|_| io::Error::other("the server ends"))?;
         #[cfg(unix)]
-        if let Some((local, _)) = &self.local {
+        if let Some(Local { listener: local, .. }) = &self.local {
             return tokio::select! {
                 tcp = self.tcp.accept() => Ok((Stream::Tcp(tcp?.0), place)),
                 unix = local.accept() => Ok((Stream::Unix(unix?.0), place)),

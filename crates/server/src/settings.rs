@@ -65,6 +65,9 @@ pub struct Limits {
     pub connections: usize,
     /// Live connections of one person at once.
     pub live_connections: usize,
+    /// Seconds for which a server that was told to stop still serves, and says at `/api/ready` that
+    /// new requests should go elsewhere.
+    pub drain_seconds: u16,
     /// Seconds for what is under way to end when the server stops.
     pub shutdown_seconds: u16,
 }
@@ -121,6 +124,7 @@ impl Default for Limits {
             wait_seconds: 60,
             connections: 20_000,
             live_connections: 100,
+            drain_seconds: 0,
             shutdown_seconds: 10,
         }
     }
@@ -137,6 +141,10 @@ impl Limits {
 
     pub(crate) fn wait(&self) -> Duration {
         Duration::from_secs(self.wait_seconds.into())
+    }
+
+    pub(crate) fn drain(&self) -> Duration {
+        Duration::from_secs(self.drain_seconds.into())
     }
 
     pub(crate) fn shutdown(&self) -> Duration {

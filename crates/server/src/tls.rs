@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -37,14 +37,47 @@ pub enum TlsError {
     Certificate(String),
 }
 
+/// The certificate in use, which can be read again while the server runs.
+#[derive(Debug)]
+pub struct Certificates {
+    tls: Tls,
+    names: Vec<String>,
+    current: RwLock<Arc<ServerConfig>>,
+}
+
+impl Certificates {
+    /// Reads the certificate, or makes one, and gives its fingerprint too.
+    pub(crate) fn open(tls: &Tls, names: &[String]) -> Result<(Self, String), TlsError> {
+        let Encryption { config, fingerprint } = open(tls, names)?;
+        let (tls, names) = (tls.clone(), names.to_vec());
+        Ok((Self { tls, names, current: RwLock::new(config) }, fingerprint))
+    }
+
+    /// Reads the files again, for connections that come from now on, and gives the fingerprint of
+    /// the certificate.
+    ///
+    /// # Errors
+    /// They cannot be used: the certificate from before stays.
+    pub fn reload(&self) -> Result<String, TlsError> {
+        let Encryption { config, fingerprint } = open(&self.tls, &self.names)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(fingerprint)
+    }
+
+    /// What the next connection is encrypted by.
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// How to encrypt, and the fingerprint of the certificate by which people can tell it.
-pub(crate) struct Encryption {
-    pub(crate) config: Arc<ServerConfig>,
-    pub(crate) fingerprint: String,
+struct Encryption {
+    config: Arc<ServerConfig>,
+    fingerprint: String,
 }
 
 /// Reads the certificate, or makes one.
-pub(crate) fn open(tls: &Tls, names: &[String]) -> Result<Encryption, TlsError> {
+fn open(tls: &Tls, names: &[String]) -> Result<Encryption, TlsError> {
     let (certificate, key) = match tls {
         Tls::Files { certificate, key } => (certificate.clone(), key.clone()),
         Tls::SelfSigned { folder } => self_signed(folder, names)?,

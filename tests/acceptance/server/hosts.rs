@@ -404,10 +404,12 @@ fn a_halted_gate_stops_what_would_be_allowed_until_it_goes_on() {
 }
 
 #[test]
-fn a_server_that_dies_while_a_person_thinks_is_a_no() {
+fn a_server_that_dies_while_a_person_thinks_and_stays_away_is_a_no() {
     let mut server = Server::with("coding-agent");
     let owner = server.owner();
-    let call = Host::new(&server, "codex").begin(PUSH);
+    let mut host = Host::new(&server, "codex");
+    host.patience = "6";
+    let call = host.begin(PUSH);
     waiting(&owner);
     server.child.kill().expect("it can be ended");
     let (decision, reason) = end(call);

@@ -20,6 +20,8 @@ pub(crate) enum ClientError {
     },
     /// It said no.
     Refused(Box<Refused>),
+    /// It is not for certain who it should be.
+    Untrusted(String),
     /// It said nothing that could be understood, or broke off.
     Broken(String),
 }
@@ -27,6 +29,8 @@ pub(crate) enum ClientError {
 /// What a server says when it says no.
 #[derive(Debug)]
 pub(crate) struct Refused {
+    /// The status of the answer.
+    pub(crate) status: StatusCode,
     /// Its kind, for programs: `not-found`, `already-settled`…
     pub(crate) kind: String,
     /// For people: what, and what to do about it.
@@ -35,14 +39,16 @@ pub(crate) struct Refused {
     pub(crate) retry_after: Option<u64>,
     /// Everything it said.
     pub(crate) body: Value,
+    /// Whether it was asked with a key.
+    pub(crate) with_key: bool,
 }
 
 impl Refused {
     /// Reads problem details.
-    pub(super) fn read(body: &Value, retry_after: Option<u64>) -> Option<Self> {
+    pub(super) fn read(status: StatusCode, body: &Value, retry_after: Option<u64>) -> Option<Self> {
         let kind = body.get("type")?.as_str()?.rsplit(':').next()?.to_owned();
         let detail = body.get("detail")?.as_str()?.to_owned();
-        Some(Self { kind, detail, retry_after, body: body.clone() })
+        Some(Self { status, kind, detail, retry_after, body: body.clone(), with_key: false })
     }
 }
 
@@ -56,7 +62,26 @@ impl ClientError {
     pub(crate) fn refused(&self) -> Option<&Refused> {
         match self {
             Self::Refused(refused) => Some(refused),
-            Self::NoServer { .. } | Self::Broken(_) => None,
+            Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) => None,
+        }
+    }
+
+    /// Whether it is the same as no server at all: nothing was said that counts as an answer.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        match self {
+            Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) => true,
+            Self::Refused(refused) => refused.status.is_server_error(),
+        }
+    }
+
+    /// Whether the same request may be answered in a moment.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::NoServer { .. } | Self::Broken(_) => true,
+            Self::Untrusted(_) => false,
+            Self::Refused(refused) => {
+                refused.status.is_server_error() || refused.retry_after.is_some()
+            }
         }
     }
 }
@@ -64,11 +89,18 @@ impl ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoServer { at, why } => {
+            Self::NoServer { at: at @ Address::Socket(_), why } => {
                 write!(f, "no server runs at {at} ({why}): start one with `countersign serve`")
             }
+            Self::NoServer { at, why } => {
+                write!(
+                    f,
+                    "the server at {at} cannot be reached ({why}): is it running, and is the \
+                           address right?"
+                )
+            }
             Self::Refused(refused) => refused.fmt(f),
-            Self::Broken(why) => f.write_str(why),
+            Self::Untrusted(why) | Self::Broken(why) => f.write_str(why),
         }
     }
 }
@@ -77,6 +109,16 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)?;
         match self.kind.as_str() {
+            "not-signed-in" if self.with_key => f.write_str(
+                "; the key may be revoked, over or for another server: `countersign keys list` \
+                 shows it, `countersign keys create` makes another",
+            )?,
+            "device-unknown" | "device-not-approved" if self.with_key => write!(
+                f,
+                "; `countersign devices request NAME` asks for this machine and gives what ${} \
+                 must hold",
+                super::MACHINE
+            )?,
             "not-signed-in" => {
                 write!(f, "; a person sets ${} (see `countersign sign-in --help`)", super::DEVICE)?;
             }
@@ -109,9 +151,9 @@ mod tests {
     #[test]
     fn a_refusal_is_one_line_that_says_when_to_come_back() {
         let body = json!({"type": "urn:countersign:problem:busy", "detail": "too much at once"});
-        let refused = Refused::read(&body, Some(3)).unwrap();
+        let refused = Refused::read(StatusCode::SERVICE_UNAVAILABLE, &body, Some(3)).unwrap();
         assert_eq!(refused.kind, "busy");
         assert_eq!(refused.to_string(), "too much at once; try again in 3 seconds");
-        assert!(Refused::read(&json!({"error": "x"}), None).is_none());
+        assert!(Refused::read(StatusCode::OK, &json!({"error": "x"}), None).is_none());
     }
 }

@@ -24,20 +24,26 @@ use super::{Address, ClientError};
 
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Whom to believe: everybody the web believes, and one certificate more.
-pub(crate) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
+/// Which certificate authorities are trusted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Trust<'a> {
+    /// Those of the system or of `$SSL_CERT_FILE` and `$SSL_CERT_DIR`, and those the web trusts.
+    Usual,
+    /// The same, and those in one file more.
+    UsualAnd(&'a Path),
+    /// Those in one file and no other.
+    Only(&'a Path),
+}
+
+/// The encryption of a client that trusts these authorities.
+pub(crate) fn trusting(trust: Trust<'_>) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    if let Some(path) = more {
-        let wrong = || format!("no certificate can be read from `{}`", path.display());
-        let mut found = false;
-        for certificate in CertificateDer::pem_file_iter(path).with_context(wrong)? {
-            roots.add(certificate.with_context(wrong)?).with_context(wrong)?;
-            found = true;
-        }
-        if !found {
-            bail!(wrong());
-        }
+    if let Trust::Usual | Trust::UsualAnd(_) = trust {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        add_system(&mut roots)?;
+    }
+    if let Trust::UsualAnd(path) | Trust::Only(path) = trust {
+        add_file(&mut roots, path)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -45,6 +51,34 @@ pub(crate) fn trusting(more: Option<&Path>) -> Result<Arc<ClientConfig>> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Arc::new(config))
+}
+
+/// Adds what the system trusts, or the files that the environment names instead.
+fn add_system(roots: &mut RootCertStore) -> Result<()> {
+    let found = rustls_native_certs::load_native_certs();
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+        .into_iter()
+        .find(|name| std::env::var_os(name).is_some_and(|path| !path.is_empty()));
+    // A file that somebody named must be read; a system without a store has the web's.
+    if let (Some(name), true, Some(error)) = (named, found.certs.is_empty(), found.errors.first()) {
+        bail!("no certificate can be read from ${name}: {error}");
+    }
+    // A store may hold some that are too old to be understood: they vouch for nobody.
+    let _ = roots.add_parsable_certificates(found.certs);
+    Ok(())
+}
+
+fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<()> {
+    let wrong = || format!("no certificate can be read from `{}`", path.display());
+    let mut found = false;
+    for certificate in CertificateDer::pem_file_iter(path).with_context(wrong)? {
+        roots.add(certificate.with_context(wrong)?).with_context(wrong)?;
+        found = true;
+    }
+    if !found {
+        bail!(wrong());
+    }
+    Ok(())
 }
 
 /// A connection that requests can be sent on, one after the other.
@@ -91,8 +125,21 @@ pub(crate) fn broken(error: &hyper::Error) -> ClientError {
 
 /// Somebody is there, but not for certain who it should be.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
-    let hint = "; a certificate of its own is trusted by --tls-ca";
-    ClientError::Broken(format!("{address} cannot be trusted: {cause}{hint}"))
+    use rustls::CertificateError::{
+        BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
+    };
+    let why = match cause {
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            "its certificate is from an authority that is not trusted here: name the file of that \
+             authority by `hook.tls_ca` for hooks, by --tls-ca for commands, or by $SSL_CERT_FILE"
+                .to_owned()
+        }
+        rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+            format!("its certificate is for another name ({cause})")
+        }
+        other => other.to_string(),
+    };
+    ClientError::Untrusted(format!("{address} cannot be trusted: {why}"))
 }
 
 /// What the system says, in words rather than numbers.

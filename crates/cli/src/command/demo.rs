@@ -18,11 +18,12 @@ use countersign_core::policy::{Source, Sources};
 use countersign_gate::channel::{self, Configured, terminal};
 use countersign_gate::clock::{Clock, System, random};
 use countersign_gate::secret::Secret;
+use countersign_server::Inherited;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use url::Url;
 
-use crate::client::{Address, Client};
+use crate::client::{Address, Client, Trust};
 use crate::exit::Exit;
 use crate::listing::{field, part};
 use crate::serving::{Plan, SOCKET, Serving};
@@ -89,7 +90,8 @@ impl Demo {
             }
         };
         let config = countersign_gate::Config::default();
-        Ok(Plan { folder: folder.0.clone(), policy, config, channels, settings })
+        let inherited = Inherited::default();
+        Ok(Plan { folder: folder.0.clone(), policy, config, channels, settings, inherited })
     }
 
     async fn show(&self, folder: &Folder) -> Result<Exit> {
@@ -112,7 +114,7 @@ impl Demo {
     }
 
     async fn play(&self, url: &str, link: &str) -> Result<Exit> {
-        let nobody = Client::new(Address::of(&Url::parse(url)?)?, None)?;
+        let nobody = Client::new(Address::of(&Url::parse(url)?)?, Trust::Usual)?;
         let body = json!({"link": link, "name": "The demo's own device"});
         let device = nobody.post("/api/sign-in", &body).await?;
         let device = nobody.with(Secret::parse(field(&device, "secret"))?);

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write as _};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueEnum};
+use countersign_gate::secret::Secret;
 use serde_json::{Value, json};
 
-use crate::client::{Address, Client, Server, block_on};
+use crate::client::{Address, Client, MACHINE, Server, block_on};
+use crate::desk::{KEY, key};
 use crate::exit::Exit;
 use crate::listing::{field, part, print_json};
 use crate::moment::{self, now};
@@ -27,6 +29,7 @@ enum Command {
     Approve(Approve),
     Revoke(Revoke),
     Invite(Invite),
+    Request(Request),
 }
 
 /// List your devices
@@ -80,6 +83,19 @@ struct Invite {
     url: Option<String>,
 }
 
+/// Ask for this machine to be let in, so that the key in `$COUNTERSIGN_KEY` works here
+///
+/// Prints a line for the environment of the agent's host. The key works here once somebody has
+/// approved the machine (`countersign devices approve ID`).
+#[derive(Debug, Args)]
+struct Request {
+    #[command(flatten)]
+    server: Server,
+    /// What you call the machine
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
 impl Devices {
     pub(super) fn run(self) -> Result<Exit> {
         match self.command {
@@ -87,6 +103,7 @@ impl Devices {
             Command::Approve(approve) => approve.run(),
             Command::Revoke(revoke) => revoke.run(),
             Command::Invite(invite) => invite.run(),
+            Command::Request(request) => request.run(),
         }
     }
 }
@@ -151,6 +168,21 @@ impl Invite {
         let link = link(&client, self.url.as_deref(), field(&made, "link"));
         writeln!(io::stderr(), "signs one device in, once, within 15 minutes:")?;
         writeln!(io::stdout(), "{link}")?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Request {
+    fn run(self) -> Result<Exit> {
+        let key = key()?.with_context(|| format!("${KEY} must hold a key"))?;
+        let client = self.server.open()?.with(key);
+        let body = json!({"name": self.name});
+        let made = block_on(async { Ok(client.post("/api/devices", &body).await?) })?;
+        // What is evaluated by a shell must be nothing but a secret.
+        let secret = Secret::parse(field(&made, "secret"))?;
+        let id = one_line(field(&made, "device_id"));
+        writeln!(io::stderr(), "{id} waits: `countersign devices approve {id}` lets it in")?;
+        writeln!(io::stdout(), "export {MACHINE}={}", secret.expose())?;
         Ok(Exit::Done)
     }
 }

@@ -5,11 +5,12 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
+use countersign_gate::machine::ProvedHost;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,22 +19,30 @@ use super::install::{program, project, read, usual_seconds};
 use super::wrap;
 use crate::around::home;
 use crate::client::{Client, DEVICE, Server, block_on};
+use crate::desk::server_name;
 use crate::exit::Exit;
-use crate::host::place::{Change, Installed, Line, Scope};
+use crate::host::place::{Change, Installed, Scope};
 use crate::host::{HOSTS, Host, Reply, Tested};
 use crate::mcp::wrap::unguarded;
 use crate::show::one_line;
+use crate::{data, settings};
+
+mod rollout;
+mod start;
+
+use rollout::Rollout;
+use start::{run, start};
 
 /// Never runs, whatever a configuration says.
 const DANGER: &str = "rm -rf /";
 const HARMLESS: &str = "ls";
-/// Longer than a hook takes that does not ask.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Show what is guarded, by trying it, and what is not
 ///
 /// Runs every hook that is installed with a call that must be stopped and one that must not,
-/// and reads the answers as the host does. Exits with 1 when something installed does not guard.
+/// and reads the answers as the host does. Where hooks are told to use a server, it is tried as
+/// they use it: its certificate, the key, the clock, the version; and it keeps what was proved here.
+/// Exits with 1 when something installed does not guard, or that server cannot be used.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Only this host
@@ -59,6 +68,8 @@ struct Findings {
     binary: String,
     version: &'static str,
     server: ServerState,
+    /// The server that hooks are told to use, where one is named.
+    rollout: Option<Rollout>,
     /// Whether this shell holds the secret by which a person answers.
     has_device: bool,
     hosts: Vec<HostState>,
@@ -115,10 +126,12 @@ impl Doctor {
         for host in hosts {
             states.push(self.host_state(host)?);
         }
+        let rollout = self.rollout(&states)?;
         let findings = Findings {
             binary: program(Scope::User)?,
             version: env!("CARGO_PKG_VERSION"),
             server: self.server_state(),
+            rollout,
             has_device: std::env::var_os(DEVICE).is_some_and(|secret| !secret.is_empty()),
             hosts: states,
         };
@@ -142,6 +155,22 @@ impl Doctor {
     #[cfg(not(unix))]
     fn run_live(&self, host: &dyn Host) -> Result<Exit> {
         anyhow::bail!("{} can be run live on Linux and macOS only", host.title())
+    }
+
+    /// Tries the server that hooks are told to use. A project has no say in that.
+    fn rollout(&self, hosts: &[HostState]) -> Result<Option<Rollout>> {
+        let options = settings::sections()?.hook;
+        let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
+            return Ok(None);
+        };
+        let installed = hosts.iter().filter(|host| !host.hooks.is_empty());
+        let proved = installed.map(|host| ProvedHost {
+            host: host.host.to_owned(),
+            guards: host.hooks.iter().all(|hook| hook.guards),
+        });
+        let proved: Vec<_> = proved.collect();
+        let folder = data::usual_folder();
+        Ok(Some(Rollout::prove(server, &options, folder.as_deref(), &proved)))
     }
 
     fn server_state(&self) -> ServerState {
@@ -241,50 +270,6 @@ fn told(reply: &Reply) -> String {
     if text.is_empty() { format!("it ended with {} and said nothing", reply.code) } else { text }
 }
 
-/// Starts a hook as its host does.
-fn start(line: &Line, payload: &Value, project: &Path) -> Result<Reply, String> {
-    let (name, mut command) = match line {
-        Line::Words(words) => {
-            let mut words = words.iter();
-            let program = words.next().map(String::as_str).unwrap_or_default();
-            let mut command = Command::new(program);
-            command.args(words);
-            (program.to_owned(), command)
-        }
-        Line::Shell(line) => {
-            let mut command = Command::new("sh");
-            command.args(["-c", line]);
-            (line.clone(), command)
-        }
-    };
-    run(&mut command, Some(payload), project).map_err(|why| format!("`{}`: {why}", one_line(&name)))
-}
-
-/// Runs a command to its end, or ends it.
-fn run(command: &mut Command, payload: Option<&Value>, folder: &Path) -> Result<Reply, String> {
-    let missing = |error: io::Error| format!("cannot be started ({error})");
-    command.current_dir(folder);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(missing)?;
-    if let (Some(mut stdin), Some(payload)) = (child.stdin.take(), payload) {
-        // Smaller than any pipe: this does not wait.
-        let _ = stdin.write_all(payload.to_string().as_bytes());
-    }
-    let until = Instant::now() + PATIENCE;
-    while child.try_wait().map_err(missing)?.is_none() {
-        if Instant::now() > until {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err("does not end".to_owned());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let ended = child.wait_with_output().map_err(missing)?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let code = ended.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(Reply { out: text(ended.stdout), err: text(ended.stderr), code })
-}
-
 fn version_of(tested: Tested) -> Option<VersionState> {
     let version = version(&mut Command::new(tested.program)).ok().flatten()?;
     let (major, minor, patch) = version;
@@ -318,12 +303,15 @@ fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
 impl Findings {
     fn exit(&self) -> Exit {
         let mut hooks = self.hosts.iter().flat_map(|host| &host.hooks);
-        if hooks.any(|hook| !hook.guards) { Exit::Failed } else { Exit::Done }
+        let usable = self.rollout.as_ref().is_none_or(Rollout::is_whole);
+        if hooks.any(|hook| !hook.guards) || !usable { Exit::Failed } else { Exit::Done }
     }
 
     fn write(&self, out: &mut impl io::Write) -> Result<()> {
         writeln!(out, "countersign {} at {}", self.version, self.binary)?;
         match &self.server {
+            // Hooks use another one, which stands below.
+            ServerState { answers: false, .. } if self.rollout.is_some() => {}
             ServerState { answers: true, halted: false, detail } => {
                 writeln!(out, "server: answers at {detail}")?;
             }
@@ -334,6 +322,9 @@ impl Findings {
                 writeln!(out, "server: {}", one_line(detail))?;
                 writeln!(out, "  without one, what needs a yes is asked by the host or refused")?;
             }
+        }
+        if let Some(rollout) = &self.rollout {
+            rollout.write(out)?;
         }
         if self.has_device {
             writeln!(

@@ -12,6 +12,9 @@ use crate::listing::{field, part, print_json};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
+/// Actions of a hook's key in a minute that change something.
+const HOOK_WRITES: u32 = 600;
+
 /// Make, rotate and revoke the keys of agents and programs
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
@@ -46,8 +49,15 @@ struct Create {
     #[arg(value_name = "NAME")]
     name: String,
     /// What it may propose: `shell.run`, `email.send`, `email.*`, `*` for everything
-    #[arg(long, value_name = "SCOPE", required = true)]
+    #[arg(long, value_name = "SCOPE", required_unless_present = "hook")]
     scope: Vec<String>,
+    /// For hooks and the MCP proxy of one developer: every action, and 600 changes a minute, as
+    /// many as a session of the `coding-agent` profile has
+    #[arg(long, conflicts_with_all = ["program", "scope"])]
+    hook: bool,
+    /// Actions that change something, in a minute [default: 10, or 600 with --hook]
+    #[arg(long, value_name = "NUMBER")]
+    writes: Option<u32>,
     #[command(flatten)]
     access: Access,
     /// It works on every machine, not only on approved ones
@@ -157,10 +167,13 @@ fn scopes(key: &Value) -> String {
 
 impl Create {
     fn run(self) -> Result<Exit> {
+        let writes = self.writes.or(self.hook.then_some(HOOK_WRITES));
+        let scopes = if self.hook { vec!["*".to_owned()] } else { self.scope };
         let body = json!({
             "name": self.name,
             "workspace_id": self.workspace,
-            "scopes": self.scope,
+            "scopes": scopes,
+            "writes": writes.map(|uses| json!({"uses": uses, "seconds": 60})),
             "access": if self.access.program && !self.access.agent { "program" } else { "agent" },
             "devices": if self.any_device { "any" } else { "approved" },
             "expires_in_days": self.expires_in_days,

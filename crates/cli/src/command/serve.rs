@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use countersign_gate::Gate;
-use countersign_server::{Tls, ready, stopping};
+use countersign_server::{Certificates, Inherited, Tls, ready, stopping};
 use tracing::level_filters::LevelFilter;
 
 use crate::data::Data;
@@ -20,8 +20,8 @@ use crate::settings;
 ///
 /// Needs no set-up: listens on this machine alone and keeps everything in the data folder. The
 /// first start prints a link that signs the owner in. Ends on Ctrl-C or SIGTERM after what is under
-/// way; SIGHUP reads the profile and rules of the configuration again, and says in the log what
-/// needs a restart.
+/// way; SIGHUP reads the profile and rules of the configuration and the certificate again, and says
+/// in the log what needs a restart. Takes sockets from the service manager (`LISTEN_FDS`).
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Where to listen [default: 127.0.0.1:8720]
@@ -110,7 +110,9 @@ impl Serve {
         self.log.start();
         let invite = self.invite;
         let organisation = self.policy.clone();
-        let plan = self.plan()?;
+        // Before there are threads: it changes the environment.
+        let inherited = Inherited::from_environment()?;
+        let plan = self.plan(inherited)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut serving = Serving::open(plan).await?;
@@ -121,7 +123,8 @@ impl Serve {
             let stopped = stopped();
             // An output that nobody reads does not stop the server.
             let _ = greet(&serving);
-            tokio::spawn(reload(Arc::downgrade(&serving.gate), organisation));
+            let certificates = serving.bound.certificates();
+            tokio::spawn(reload(Arc::downgrade(&serving.gate), organisation, certificates));
             tracing::info!(url = serving.bound.url(), "listening");
             ready();
             serving.run(stopped).await;
@@ -130,7 +133,7 @@ impl Serve {
         })
     }
 
-    fn plan(self) -> Result<Plan> {
+    fn plan(self, inherited: Inherited) -> Result<Plan> {
         let folder = self.data.folder()?;
         let sections = settings::server_sections(self.policy.as_deref())?;
         let mut server = sections.server;
@@ -146,7 +149,7 @@ impl Serve {
         }
         let (config, channels) = (sections.gate, sections.channels);
         let policy = policy(self.policy.as_deref())?;
-        Ok(Plan { folder, policy, config, channels, settings: server })
+        Ok(Plan { folder, policy, config, channels, settings: server, inherited })
     }
 }
 
@@ -199,10 +202,14 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
 
 /// What SIGHUP leaves as it was at the start.
 const NEEDS_A_RESTART: &str = "`server`, `gate` and `channels` of the configuration, environment \
-                               variables, the command line, certificate and key";
+                               variables, the command line";
 
-/// Reads the rules again when asked to. What is wrong changes nothing.
-async fn reload(gate: std::sync::Weak<Gate>, organisation: Option<PathBuf>) {
+/// Reads the rules and the certificate again when asked to. What is wrong changes nothing.
+async fn reload(
+    gate: std::sync::Weak<Gate>,
+    organisation: Option<PathBuf>,
+    certificates: Option<Arc<Certificates>>,
+) {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -217,8 +224,15 @@ async fn reload(gate: std::sync::Weak<Gate>, organisation: Option<PathBuf>) {
                 }
                 Err(error) => tracing::error!(%error, "the old rules stay in force"),
             }
+            match certificates.as_ref().map(|certificates| certificates.reload()) {
+                Some(Ok(fingerprint)) => {
+                    tracing::info!(fingerprint, "the certificate was read again");
+                }
+                Some(Err(error)) => tracing::error!(%error, "the old certificate stays in use"),
+                None => {}
+            }
         }
     }
     #[cfg(not(unix))]
-    drop((gate, organisation));
+    drop((gate, organisation, certificates));
 }

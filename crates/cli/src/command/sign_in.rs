@@ -9,7 +9,7 @@ use countersign_gate::secret::{Secret, SecretKind};
 use serde_json::json;
 use url::Url;
 
-use crate::client::{Address, Client, DEVICE, SERVER, block_on};
+use crate::client::{Address, Client, DEVICE, SERVER, Trust, block_on};
 use crate::exit::Exit;
 use crate::listing::field;
 use crate::quote;
@@ -40,7 +40,8 @@ impl SignIn {
         if address.is_readable_by_others() && !self.danger_plain_http {
             bail!("`{address}` is not encrypted: use https, or --danger-plain-http");
         }
-        let client = Client::new(address, self.tls_ca.as_deref())?;
+        let client =
+            Client::new(address, self.tls_ca.as_deref().map_or(Trust::Usual, Trust::UsualAnd))?;
         let body = json!({"link": link.expose(), "name": self.name});
         let signed_in = block_on(async { Ok(client.post("/api/sign-in", &body).await?) })?;
         // What is evaluated by a shell must be nothing but a secret.

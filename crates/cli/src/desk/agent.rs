@@ -17,6 +17,28 @@ pub(super) fn process() -> Option<Process> {
     Process::of(if host > 1 { host } else { parent }, &system).filter(|process| process.pid > 1)
 }
 
+/// What the run of an agent is called outside of a session: the same for every hook of one run, and
+/// for no other on any machine.
+pub(super) fn run(label: &str) -> String {
+    let process = process().map(|process| format!("{} {}", process.pid, process.started));
+    let machine = machine_name().unwrap_or_default();
+    let label: String = label.chars().take(120).collect();
+    format!("{label}\n{}\n{machine}", process.unwrap_or_default())
+}
+
+/// What the machine calls itself.
+#[cfg(unix)]
+pub(crate) fn machine_name() -> Option<String> {
+    let name = rustix::system::uname();
+    let name = name.nodename().to_str().ok()?;
+    Some(name.chars().take(80).collect())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn machine_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
 /// Tells the server of this data folder which process the agent is, so that it takes nothing that
 /// process starts for a person. Costs a look at the folder once it is done. A folder that cannot be
 /// written to changes no decision: the agent is then known from its first question on.

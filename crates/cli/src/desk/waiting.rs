@@ -16,10 +16,18 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How long one that waits as long as it takes tries a server that cannot be reached.
+const RECONNECTS_FOR: Duration = Duration::from_mins(5);
+
 /// Waits for an answer.
 pub(crate) trait Waiter {
     /// How long there still is.
     fn left(&self) -> Duration;
+
+    /// How long a server is tried that cannot be reached while a question waits.
+    fn reconnects_for(&self) -> Duration {
+        self.left()
+    }
 
     /// The question waits under this name.
     fn asked(&self, desk: &Desk, approval: &str);
@@ -62,6 +70,10 @@ impl Patient {
 impl Waiter for Patient {
     fn left(&self) -> Duration {
         A_DAY
+    }
+
+    fn reconnects_for(&self) -> Duration {
+        RECONNECTS_FOR
     }
 
     fn asked(&self, _: &Desk, approval: &str) {

@@ -1,5 +1,7 @@
 //! What the configuration says about hooks. A project's file says nothing.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,14 @@ pub(crate) struct Options {
     /// The server that asks a person, as a URL or the path of its socket, instead of the one in
     /// the data folder. `$COUNTERSIGN_KEY` holds the key for a URL.
     pub(crate) server: Option<String>,
+    /// The certificate authority of that server, as a PEM file. With it no other one is trusted;
+    /// without it those of the system, or of `$SSL_CERT_FILE`, are.
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// What holds when no person can be asked through the server: `deny`, or `ask`, where the host
+    /// asks its own user. Unless said, `deny` for a server with a URL and `ask` for the socket. The
+    /// organisation's word can only be made stricter. What several people must agree to is never
+    /// left to the host.
+    pub(crate) unreachable: Option<Unreachable>,
     /// Starts a server when none runs and a person must be asked.
     pub(crate) start_server: bool,
     /// Sends every action through the server, so that all of them are on record. Costs a round
@@ -29,6 +39,18 @@ pub(crate) struct Options {
     pub(crate) policy_max_age: Option<u32>,
 }
 
+/// What holds when no person can be asked through the server. The stricter one is greater.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unreachable {
+    /// The host asks its own user, where it can.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
 impl Options {
     /// What these layers say.
     ///
@@ -40,5 +62,81 @@ impl Options {
             return Ok(Self::default());
         }
         Ok(settings::hook_of(layers.to_vec())?.unwrap_or_default())
+    }
+
+    /// The same, where a user has not loosened what the organisation says about a server that
+    /// cannot be reached. An organisation that names a server by a URL says `deny`, unless it says
+    /// otherwise.
+    pub(crate) fn bounded_by(self, organisation: Option<&Self>, user: Option<&Self>) -> Self {
+        let implied = |options: &Self| {
+            let by_url = options.server.as_deref().is_some_and(is_url);
+            options.unreachable.or(by_url.then_some(Unreachable::Deny))
+        };
+        let said = organisation.and_then(implied).max(user.and_then(|user| user.unreachable));
+        Self { unreachable: said, ..self }
+    }
+
+    /// What holds when nobody can be asked through this server.
+    pub(crate) fn when_unreachable(&self, server: Option<&str>) -> Unreachable {
+        let usual = match server {
+            Some(server) if is_url(server) => Unreachable::Deny,
+            Some(_) | None => Unreachable::Ask,
+        };
+        self.unreachable.unwrap_or(usual)
+    }
+}
+
+/// Whether a server is named by a URL rather than by the path of its socket.
+pub(crate) fn is_url(server: &str) -> bool {
+    server.contains("://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Owner;
+
+    fn read(organisation: &str, user: &str) -> Options {
+        let layer = |owner, text: &str| Layer {
+            owner,
+            path: PathBuf::from("config.yaml"),
+            text: (!text.is_empty()).then(|| text.to_owned()),
+        };
+        let layers = [layer(Owner::Organisation, organisation), layer(Owner::User, user)];
+        Options::read(&layers).unwrap()
+    }
+
+    #[test]
+    fn a_user_makes_the_organisations_word_stricter_and_never_looser() {
+        const ASK: &str = "hook: {unreachable: ask}\n";
+        const DENY: &str = "hook: {unreachable: deny}\n";
+        const SERVER: &str = "hook: {server: \"https://gate.example.com\"}\n";
+        use Unreachable::{Ask, Deny};
+        for (organisation, user, said) in [
+            ("", "", None),
+            ("", ASK, Some(Ask)),
+            ("", DENY, Some(Deny)),
+            (ASK, "", Some(Ask)),
+            (ASK, ASK, Some(Ask)),
+            (ASK, DENY, Some(Deny)),
+            (DENY, "", Some(Deny)),
+            (DENY, ASK, Some(Deny)),
+            (DENY, DENY, Some(Deny)),
+            (SERVER, ASK, Some(Deny)),
+            ("", SERVER, None),
+            (SERVER, "hook: {record: true}\n", Some(Deny)),
+            (ASK, SERVER, Some(Ask)),
+        ] {
+            assert_eq!(read(organisation, user).unreachable, said, "{organisation:?} {user:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_elsewhere_is_not_replaced_by_the_hosts_own_question() {
+        let options = Options::default();
+        assert_eq!(options.when_unreachable(None), Unreachable::Ask);
+        assert_eq!(options.when_unreachable(Some("/run/server.sock")), Unreachable::Ask);
+        assert_eq!(options.when_unreachable(Some("https://gate.example.com")), Unreachable::Deny);
+        assert_eq!(options.when_unreachable(Some("ftp://wrong")), Unreachable::Deny);
     }
 }

@@ -6,12 +6,13 @@ use anyhow::{Result, anyhow};
 use countersign_core::Policy;
 use countersign_core::policy::Sources;
 use countersign_gate::secret::Secret;
+use countersign_server::Inherited;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::client::{Address, Client};
+use crate::client::{Address, Client, Trust};
 use crate::listing::{field, pages, part};
 use crate::serving::{Plan, SOCKET, Serving};
 
@@ -38,9 +39,10 @@ impl Person {
         settings.socket = Some(folder.join(SOCKET));
         let config = countersign_gate::Config::default();
         let folder = folder.to_owned();
-        let plan = Plan { folder, policy, config, channels: Vec::new(), settings };
+        let (channels, inherited) = (Vec::new(), Inherited::default());
+        let plan = Plan { folder, policy, config, channels, settings, inherited };
         let serving = Serving::open(plan).await?;
-        let nobody = Client::new(Address::of(&Url::parse(&serving.bound.url())?)?, None)?;
+        let nobody = Client::new(Address::of(&Url::parse(&serving.bound.url())?)?, Trust::Usual)?;
         let link = serving.link.as_ref().map(|link| link.expose().to_owned());
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = tokio::spawn(serving.run(async move { drop(stopping.await) }));

@@ -306,7 +306,9 @@ fn is_stream(response: &Response<Incoming>) -> bool {
 fn reason(error: &ClientError) -> String {
     match error {
         ClientError::NoServer { at, why } => format!("nobody is at {at}: {why}"),
-        ClientError::Refused(_) | ClientError::Broken(_) => error.to_string(),
+        ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_) => {
+            error.to_string()
+        }
     }
 }
 

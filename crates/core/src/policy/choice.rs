@@ -444,6 +444,20 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_is_the_profiles_own_is_set_all_the_same() {
+        let assistant = Context { profile: Some("assistant".to_owned()), ..Context::default() };
+        let app = "apps: {shop: {skills: {order: {access: write, timeout: 300}, other: {access: write}}}}";
+        let away = |files, id| {
+            let policy = load(files).unwrap();
+            assert_eq!(policy.approval_timeout(&skill(id), &assistant), 300);
+            policy.approval_timeout_away(&skill(id), &assistant)
+        };
+        assert_eq!(away(["", app, ""], "shop.order"), 300);
+        assert_eq!(away(["", "safety: {approval_timeout: 300}", ""], "shop.other"), 300);
+        assert_eq!(away(["", app, ""], "shop.other"), 1_800, "nobody has set a time for this one");
+    }
+
+    #[test]
     fn a_provider_is_named_by_the_most_trusted_who_declares_the_app() {
         let app = |provider: &str| format!("apps: {{shop: {{{provider}skills: {{}}}}}}");
         let provider = |organisation: &str, user: &str, project: &str| {

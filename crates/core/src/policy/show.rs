@@ -107,9 +107,11 @@ impl Policy {
     /// set a time.
     #[must_use]
     pub fn approval_timeout_away(&self, action: &Action, context: &Context) -> u32 {
-        let seconds = self.approval_timeout(action, context);
-        let profile = self.profile_in(context).unwrap_or(self.profile);
-        if seconds == profile.approval_timeout { profile.approval_timeout_away } else { seconds }
+        // Who sets the very time that the profile has, has set it.
+        if self.has_own_timeout(action) {
+            return self.approval_timeout(action, context);
+        }
+        self.profile_in(context).unwrap_or(self.profile).approval_timeout_away
     }
 
     fn settled_timeout(&self, profile: &Profile) -> u32 {

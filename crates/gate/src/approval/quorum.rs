@@ -77,6 +77,12 @@ impl QuorumRow {
     }
 }
 
+/// Whether the rows ask for others than the person for whom the agent works.
+#[must_use]
+pub fn needs_others(rows: &[QuorumRow], judgement: &Judgement) -> bool {
+    rows.iter().any(|row| row.need.is_some() && row.is_about(judgement))
+}
+
 /// What the rows together ask for: the most people, the soonest escalation.
 pub(crate) fn quorum(
     rows: &[QuorumRow],

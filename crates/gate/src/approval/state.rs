@@ -423,6 +423,7 @@ mod tests {
             details: Hash([6; 32]),
             token: Secret::from_bytes(SecretKind::Token, &[7; 32]).hash(),
             attended: false,
+            run: None,
         }
     }
 

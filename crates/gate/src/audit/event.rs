@@ -27,6 +27,7 @@ pub enum Event {
     Cut,
     BegunAnew,
     ClockStepped,
+    DecidedOffline,
 }
 
 impl Event {
@@ -55,6 +56,7 @@ impl Event {
         Self::Cut,
         Self::BegunAnew,
         Self::ClockStepped,
+        Self::DecidedOffline,
     ];
 
     /// The word on record.
@@ -84,6 +86,7 @@ impl Event {
             Self::Cut => "cut",
             Self::BegunAnew => "begun_anew",
             Self::ClockStepped => "clock_stepped",
+            Self::DecidedOffline => "decided_offline",
         }
     }
 }

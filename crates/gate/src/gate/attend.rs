@@ -2,8 +2,9 @@
 //! use a yes to it.
 //!
 //! An asker says with its proposal that it waits. From then on one of its requests must be waiting
-//! at every moment, but for a few seconds between two of them. Who waits is known in memory only;
-//! after a restart each asker has the same few seconds to come back.
+//! at every moment, but for a few seconds between two of them, and some more for one that comes over
+//! the network: a connection that broke is made again by then. Who waits is known in memory only;
+//! after a restart each asker has the longer time to come back.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,8 +16,10 @@ use crate::document::Held;
 use crate::gate::{Gate, GateError};
 use crate::id::ApprovalId;
 
-/// How long an asker may be away between two of its requests.
+/// How long an asker on this machine may be away between two of its requests.
 const AWAY: Duration = Duration::from_secs(3);
+/// The same for one that comes with a key, and for everybody after a restart.
+const RECONNECTS_WITHIN: Duration = Duration::from_secs(15);
 
 /// The questions whose askers have said that they wait.
 #[derive(Debug, Default)]
@@ -27,8 +30,10 @@ pub(super) struct Attendance(Mutex<HashMap<ApprovalId, Asker>>);
 struct Asker {
     /// Its requests that wait right now.
     waiting: usize,
-    /// When it was last seen.
-    seen: Timestamp,
+    /// How long it may be away.
+    may_be_away: Duration,
+    /// From when on it is gone, unless a request of its waits.
+    gone_at: Timestamp,
 }
 
 /// One request that waits. The asker counts as away from when it is dropped.
@@ -45,7 +50,7 @@ impl Attendance {
     /// The questions nobody waits for any more.
     fn left(&self, now: Timestamp) -> Vec<ApprovalId> {
         let all = self.all();
-        let gone = |asker: &Asker| asker.waiting == 0 && now.since(asker.seen) >= AWAY;
+        let gone = |asker: &Asker| asker.waiting == 0 && now >= asker.gone_at;
         all.iter().filter(|(_, asker)| gone(asker)).map(|(id, _)| id.clone()).collect()
     }
 }
@@ -53,8 +58,18 @@ impl Attendance {
 impl Gate {
     /// Expects the asker of a question to wait, from now on.
     pub(super) fn expect_asker(&self, approval: &Approval) {
+        let may_be_away = away(approval);
+        self.expect_within(approval, may_be_away, may_be_away);
+    }
+
+    /// Expects the asker of a question that was put before a restart to come back.
+    pub(super) fn expect_asker_again(&self, approval: &Approval) {
+        self.expect_within(approval, away(approval), RECONNECTS_WITHIN);
+    }
+
+    fn expect_within(&self, approval: &Approval, may_be_away: Duration, first: Duration) {
         if approval.request.attended && approval.state.is_pending() {
-            let asker = Asker { waiting: 0, seen: self.now() };
+            let asker = Asker { waiting: 0, may_be_away, gone_at: self.now().after(first) };
             self.attendance.all().entry(approval.request.id.clone()).or_insert(asker);
         }
     }
@@ -86,7 +101,12 @@ impl Drop for Attending<'_> {
         let now = self.gate.now();
         if let Some(asker) = self.gate.attendance.all().get_mut(&self.approval) {
             asker.waiting = asker.waiting.saturating_sub(1);
-            asker.seen = now;
+            asker.gone_at = now.after(asker.may_be_away);
         }
     }
+}
+
+/// How long the asker of a question may be away.
+const fn away(approval: &Approval) -> Duration {
+    if approval.request.key.is_some() { RECONNECTS_WITHIN } else { AWAY }
 }

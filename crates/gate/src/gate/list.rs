@@ -326,7 +326,11 @@ impl Gate {
     }
 
     /// One page, and one item more to know whether there is another.
-    async fn page<T: Document>(&self, query: Query, page: &Page) -> Result<Paged<T>, PeopleError> {
+    pub(super) async fn page<T: Document>(
+        &self,
+        query: Query,
+        page: &Page,
+    ) -> Result<Paged<T>, PeopleError> {
         let limit = page.limit().saturating_add(1);
         let query = Query { after: page.after.clone(), limit, ..query };
         let document::Found { held, mut damaged, last } =
@@ -381,7 +385,7 @@ impl Gate {
     }
 }
 
-fn newest(person: &Person, whose: &Whose, kind: Kind) -> Result<Query, PeopleError> {
+pub(super) fn newest(person: &Person, whose: &Whose, kind: Kind) -> Result<Query, PeopleError> {
     let query = Query { order: Order::Newest, ..Query::of(kind) };
     Ok(match whose {
         Whose::Mine => Query { owner: Some(person.user().id.to_string()), ..query },

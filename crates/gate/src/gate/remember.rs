@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::approval::{
-    Approval, Decision, Details, OPEN, Request, Scope, State, canonical, fingerprint,
+    Approval, Decision, Details, OPEN, Request, Scope, State, canonical, fingerprint, run_print,
 };
 use crate::audit::{self, Subject};
 use crate::bytes::{Hash, Sign};
@@ -359,6 +359,7 @@ impl Gate {
         bound: &str,
     ) -> Result<Option<Approval>, GateError> {
         let session = case.proposal.session.as_ref();
+        let run = case.proposal.run.as_deref().map(|run| run_print(&self.keyring, run));
         let query = match session {
             Some(session) => Query {
                 session: Some(session.to_string()),
@@ -367,7 +368,7 @@ impl Gate {
             },
             None => Query {
                 owner: Some(case.caller.user.to_string()),
-                states: vec!["approved"],
+                states: if run.is_some() { OPEN.to_vec() } else { vec!["approved"] },
                 ..Query::of(Kind::Approval)
             },
         };
@@ -376,11 +377,14 @@ impl Gate {
             self.is_open(&held.value, case) && held.value.is_about(&self.keyring, bound)
         };
         for held in open.into_iter().filter(same) {
-            // Without a session only an action that a person has changed is told apart from the
-            // same action once more.
+            // Without a session and a run only an action that a person has changed is told apart
+            // from the same action once more.
+            let request = &held.value.request;
             let fits = session.is_some() || {
-                let details = held.value.open(&self.keyring);
-                held.value.request.session.is_none() && details.is_ok_and(|d| d.replaces.is_some())
+                let details = || held.value.open(&self.keyring);
+                let is_same_run = run.is_some() && request.run == run;
+                request.session.is_none()
+                    && (is_same_run || details().is_ok_and(|d| d.replaces.is_some()))
             };
             // Another agent could not use the answer.
             if fits && self.is_theirs(case.caller, &held.value.request).await? {

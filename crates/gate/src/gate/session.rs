@@ -150,7 +150,7 @@ impl Gate {
             let Some(last) = open.last() else { return Ok(()) };
             query.after = Some(last.value.request.id.to_string());
             for held in open {
-                self.expect_asker(&held.value);
+                self.expect_asker_again(&held.value);
                 let Some(id) = &held.value.request.session else { continue };
                 let session = self.get::<Session>(id.as_str()).await?;
                 if !session.is_some_and(|session| session.value.is_alive()) {

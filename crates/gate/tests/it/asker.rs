@@ -38,7 +38,11 @@ fn a_question_is_withdrawn_when_its_asker_is_gone_and_only_then() {
     world.pass(1);
     world.sweep();
     assert_eq!(world.state(&attended), "pending");
-    world.pass(3);
+    // Over the network some more: a connection that broke is made again by then.
+    world.pass(10);
+    world.sweep();
+    assert_eq!(world.state(&attended), "pending");
+    world.pass(5);
     world.sweep();
     assert_eq!(world.state(&attended), "cancelled");
     // An agent that has not said that it waits may come back whenever it likes.
@@ -54,7 +58,10 @@ fn an_asker_that_does_not_come_back_after_a_restart_is_gone() {
     let world = world.restart(setup);
     world.sweep();
     assert_eq!(world.state(&asked), "pending", "it has a few seconds");
-    world.pass(4);
+    world.pass(14);
+    world.sweep();
+    assert_eq!(world.state(&asked), "pending");
+    world.pass(1);
     world.sweep();
     assert_eq!(world.state(&asked), "cancelled");
 }
@@ -122,6 +129,33 @@ fn an_action_that_a_person_changed_is_found_by_proposing_exactly_that() {
         assert!(world.spend(&by, &wanted).is_ok());
         assert_ne!(world.ask(&wanted), by);
     }
+}
+
+#[test]
+fn the_same_action_in_the_same_run_is_one_question_without_a_session_too() {
+    let world = world();
+    let run = |run: &str| Proposal { run: Some(run.to_owned()), ..shell(RISKY) };
+    let asked = world.ask(&run("laptop s1"));
+    assert_eq!(world.ask(&run("laptop s1")), asked, "it waits already");
+    let other = world.ask(&run("laptop s2"));
+    assert_ne!(other, asked, "another run");
+    assert_ne!(world.ask(&shell(RISKY)), asked, "nobody says which run");
+    world.say(&asked, Say::Approve);
+    world.pass(299);
+    assert_eq!(world.ask(&run("laptop s1")), asked, "a late yes is kept for five minutes");
+    assert!(world.spend(&asked, &run("laptop s1")).is_ok());
+    assert_ne!(world.ask(&run("laptop s1")), asked, "and used once");
+    world.verify();
+}
+
+#[test]
+fn a_late_yes_outside_of_a_session_is_over_after_five_minutes() {
+    let world = world();
+    let proposal = Proposal { run: Some("laptop s1".to_owned()), ..shell(RISKY) };
+    let asked = world.ask(&proposal);
+    world.say(&asked, Say::Approve);
+    world.pass(301);
+    assert_ne!(world.ask(&proposal), asked);
 }
 
 fn tool(arguments: &str, annotations: Option<Value>) -> Action {

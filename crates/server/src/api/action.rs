@@ -54,6 +54,10 @@ pub(super) struct ProposalBody {
     relays: bool,
     /// What the host calls this call, where it has a name for it.
     call_id: Option<String>,
+    /// What the asker calls the run of its agent. Outside of a session the same action in the same
+    /// run is one question: whoever lost the connection finds it again, with its answer.
+    #[schemars(length(max = 256))]
+    run: Option<String>,
 }
 
 /// How a permitted action went.
@@ -122,6 +126,7 @@ impl ProposalBody {
             waits: self.waits,
             relays: self.relays,
             call_id: self.call_id,
+            run: self.run,
         })
     }
 }

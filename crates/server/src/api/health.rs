@@ -17,6 +17,8 @@ use crate::route::{Route, Who, get};
 struct Health {
     status: &'static str,
     version: &'static str,
+    /// The server's time, for machines that compare it with their own.
+    time: String,
 }
 
 pub(super) fn routes() -> Vec<Route> {
@@ -29,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
         get("/api/ready", "ready")
             .by(Who::Anybody)
             .says(
-                "The server can decide: its store can be read and written, and the disk has room.",
+                "The server can decide: its store can be read and written, the disk has room, and it does not end soon.",
             )
             .gives::<Health>(200)
             .to(ready),
@@ -41,17 +43,22 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-const fn well(status: &'static str) -> Health {
-    Health { status, version: env!("CARGO_PKG_VERSION") }
+fn well(app: &App, status: &'static str) -> Health {
+    let time = app.gate.shown(app.gate.now()).to_string();
+    Health { status, version: env!("CARGO_PKG_VERSION"), time }
 }
 
-async fn health() -> Json<Health> {
-    Json(well("ok"))
+async fn health(State(app): State<App>) -> Json<Health> {
+    Json(well(&app, "ok"))
 }
 
 async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
+    if app.is_draining() {
+        let detail = "the server ends soon: new requests should go elsewhere";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail));
+    }
     app.gate.ready().await?;
-    Ok(Json(well("ready")))
+    Ok(Json(well(&app, "ready")))
 }
 
 async fn metrics(State(app): State<App>) -> Result<Response, Problem> {

@@ -6,11 +6,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, Response};
-use countersign_gate::gate::Usage;
+use countersign_gate::gate::{Page, Usage, Whose};
 use countersign_gate::id::{DeviceId, KeyId, RememberedId};
 use countersign_gate::key::{Access, ApiKey, Devices};
+use countersign_gate::machine::Machine;
 use countersign_gate::settings::{Logging, Settings};
-use countersign_gate::user::{Device, DeviceRole, DeviceState};
+use countersign_gate::user::{Device, DeviceRole, DeviceState, Role};
 
 use crate::api::key::{Make, make_key};
 use crate::app::App;
@@ -65,6 +66,37 @@ struct Developer {
     remembered: Vec<RememberedView>,
     settings: Settings,
     chart: Vec<Column>,
+    machines: Vec<MachineView>,
+}
+
+/// What a machine last proved.
+struct MachineView {
+    id: String,
+    name: String,
+    version: String,
+    policy: String,
+    hosts: String,
+    proved: bool,
+    problems: Vec<String>,
+    when: String,
+}
+
+impl MachineView {
+    fn of(frame: &Frame, app: &App, machine: Machine) -> Self {
+        let Machine { id, proof, proved_at, .. } = machine;
+        let hosts: Vec<_> = proof.hosts.iter().map(|host| host.host.as_str()).collect();
+        let policy = proof.policy_digest.as_deref().unwrap_or("–");
+        Self {
+            id,
+            hosts: hosts.join(", "),
+            policy: policy.chars().take(12).collect(),
+            proved: proof.is_whole(),
+            when: ago(frame.t, proved_at, app.gate.now()),
+            name: proof.machine,
+            version: proof.version,
+            problems: proof.problems,
+        }
+    }
 }
 
 struct KeyView {
@@ -188,7 +220,32 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     });
     let remembered = remembered.collect();
     let chart = chart(&keys);
-    show(&Developer { frame, keys, devices, remembered, settings, chart })
+    let machines = machines(&app, &frame).await?;
+    show(&Developer { frame, keys, devices, remembered, settings, chart, machines })
+}
+
+/// The machines this person looks after: everybody's, for a super admin.
+async fn machines(app: &App, frame: &Frame) -> Result<Vec<MachineView>, Problem> {
+    let person = &frame.person;
+    let all = if person.user().super_admin {
+        vec![Whose::All]
+    } else {
+        let own = person.user().workspaces.keys().cloned();
+        let admin = own.filter(|id| person.role_in(id) >= Role::WorkspaceAdmin);
+        admin.map(Whose::Workspace).chain([Whose::Mine]).collect()
+    };
+    let mut found: Vec<Machine> = Vec::new();
+    for whose in &all {
+        let page = Page { after: None, limit: Page::MOST };
+        for machine in app.gate.machines(person, whose, &page).await?.items {
+            if found.iter().all(|known| known.id != machine.id) {
+                found.push(machine);
+            }
+        }
+    }
+    // What is wrong comes first, then what was not heard of for longest.
+    found.sort_by_key(|machine| (machine.proof.is_whole(), machine.proved_at));
+    Ok(found.into_iter().map(|machine| MachineView::of(frame, app, machine)).collect())
 }
 
 /// What is shown this once.

@@ -312,6 +312,22 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         ("halt", |_| plain(POST, "/api/halt")),
         ("resume", |_| plain(POST, "/api/halt/resume")),
         ("show_me", |_| plain(GET, "/api/me")),
+        ("deliver_offline", |_| {
+            async {
+                let body = json!({"journal": "0".repeat(32), "decisions": []});
+                post("/api/offline").json(&body)
+            }
+            .boxed()
+        }),
+        ("show_quorum", |_| plain(GET, "/api/quorum")),
+        ("list_machines", |w| {
+            async {
+                proved(w).await;
+                get(format!("/api/machines?workspace_id={}", w.workspace))
+            }
+            .boxed()
+        }),
+        ("prove_machine", |_| async { post("/api/machines").json(&proof()) }.boxed()),
         ("health", |_| plain(GET, "/api/health")),
         ("ready", |_| plain(GET, "/api/ready")),
         ("metrics", |_| plain(GET, "/api/metrics")),
@@ -334,6 +350,17 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         ("docs", |_| plain(GET, "/api/docs")),
     ];
     rows.into_iter().chain(crate::pages::recipes()).collect()
+}
+
+/// What a machine says about itself.
+fn proof() -> serde_json::Value {
+    json!({"machine": "secret-plan-laptop", "version": "0.1.0", "clock_skew_ms": 0, "hosts": []})
+}
+
+/// A machine of the member's that has proved something.
+async fn proved(world: &World) {
+    let prove = post("/api/machines").json(&proof());
+    world.ask(prove.with(&world.agent.secret)).await.is(200);
 }
 
 /// A question of the member's agent that the member has said yes to.

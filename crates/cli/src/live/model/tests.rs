@@ -96,7 +96,7 @@ async fn it_is_reached_over_loopback() {
     let model = Model::start().await.unwrap();
     model.begin(COMMAND);
     let at = Address::parse(&model.url()).unwrap();
-    let client = Client::new(at, None).unwrap();
+    let client = Client::new(at, crate::client::Trust::Usual).unwrap();
     let (path, first, _) = conversations().remove(2);
     let said = client.post(path, &first).await.unwrap();
     assert!(said.to_string().contains(COMMAND));

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::header::{Header, routing};
 use crate::client::wire::{self, Sender};
-use crate::client::{Address, ClientError};
+use crate::client::{Address, ClientError, Trust};
 use crate::mcp::message::{Era, Message};
 
 /// The largest answer. Pictures come as text.
@@ -77,8 +77,9 @@ impl Upstream {
         if address.is_readable_by_others() && !danger_plain_http {
             bail!("{address} is not encrypted: use https, or --danger-plain-http");
         }
+        let trust = tls_ca.map_or(Trust::Usual, Trust::UsualAnd);
         let tls = match &address {
-            Address::Tls { .. } => Some(wire::trusting(tls_ca)?),
+            Address::Tls { .. } => Some(wire::trusting(trust)?),
             Address::Plain { .. } | Address::Socket(_) => None,
         };
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use countersign_core::Judgement;
 use tokio::time::interval;
 
 use super::held::{Call, Ending, STATE, resumed};
 use super::{Proxy, Side, lock};
-use crate::desk::{A_DAY, Case, Desk, Outcome, Patient, Permitted};
+use crate::desk::{A_DAY, Case, Desk, Outcome, Patient, Permitted, Stranded};
 use crate::hook;
 use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Era, Message};
@@ -25,7 +24,7 @@ const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 /// By what the gate can be told how a call went.
 #[derive(Debug)]
 pub(super) struct Permit {
-    desk: Desk,
+    desk: Box<Desk>,
     permitted: Permitted,
 }
 
@@ -51,13 +50,18 @@ impl Proxy {
         terms: &Arc<Terms>,
     ) -> Result<Permit, Ending> {
         let (options, label) = (terms.hook.clone(), format!("MCP {}", self.house.server));
-        let folder = self.house.folder.clone();
+        let (folder, asker) = (self.house.folder.clone(), label.clone());
+        let nobody = |why: &str| {
+            let folder = Some(self.house.folder.as_path());
+            let stranded = Stranded { options: &terms.hook, folder, asker: &asker };
+            Ending::No(hook::refused_alone(case, &stranded, why))
+        };
         let opening =
             tokio::task::spawn_blocking(move || Desk::open(&options, Some(&folder), label, A_DAY));
         let desk = match opening.await {
             Ok(Ok(desk)) => desk,
-            Ok(Err(error)) => return Err(nobody(&case.judgement, &format!("{error:#}"))),
-            Err(_) => return Err(nobody(&case.judgement, "asking failed")),
+            Ok(Err(error)) => return Err(nobody(&format!("{error:#}"))),
+            Err(_) => return Err(nobody("asking failed")),
         };
         if let Some(approval) = resumed(&call.message)
             && is_declined(&call.message)
@@ -68,10 +72,10 @@ impl Proxy {
         let outcome = self.waited(call, case, &desk, terms).await?;
         match outcome {
             Outcome::Agreed(permitted) | Outcome::Permitted(permitted) => {
-                Ok(Permit { desk, permitted })
+                Ok(Permit { desk: Box::new(desk), permitted })
             }
             Outcome::Refused(why) => Err(Ending::No(why)),
-            Outcome::Nobody(why) => Err(nobody(&case.judgement, &why)),
+            Outcome::Nobody(why) => Err(nobody(&why)),
         }
     }
 
@@ -232,10 +236,6 @@ impl Link {
 }
 
 const DECLINED: &str = "Countersign: the person would rather not, so this is refused.";
-
-fn nobody(judgement: &Judgement, why: &str) -> Ending {
-    Ending::No(hook::nobody(judgement, why))
-}
 
 /// A yes to something that nobody wants any more.
 async fn unused(desk: &Desk, outcome: Outcome) -> Ending {

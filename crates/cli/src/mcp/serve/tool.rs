@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::asking::Asking;
 use crate::around::{self, Around};
 use crate::command::explain;
-use crate::desk::Outcome;
+use crate::desk::{Outcome, Stranded};
 use crate::hook::{self, Judged, Options};
 use crate::mcp::json::{Json, Object, read};
 use crate::mcp::message::Era;
@@ -204,7 +204,11 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
             // Only what was proposed is agreed to: a changed action was refused with its words.
             Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
             Outcome::Refused(why) => why,
-            Outcome::Nobody(why) => hook::nobody(&case.judgement, &why),
+            Outcome::Nobody(why) => {
+                let folder = Some(asking.folder.as_path());
+                let stranded = Stranded { options: &options, folder, asker: "MCP" };
+                hook::refused_alone(case, &stranded, &why)
+            }
         };
         return Ok(Some(why));
     }

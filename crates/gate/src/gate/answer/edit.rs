@@ -125,6 +125,7 @@ impl Gate {
             escalate_at: old.request.escalate_at,
             quorum,
             attended: old.request.attended,
+            run: old.request.run,
             shown,
         };
         let new = Approval::ask(question, &self.keyring, &self.clock)?;

@@ -121,6 +121,8 @@ impl Gate {
         let (risk, created_at) = (judgement.risk.level, case.now);
         let patience = self.patience(case, policy, &shown.context).min(askers(case));
         let (expires_at, attended) = (case.now.after(patience), case.proposal.waits.is_some());
+        let run = case.proposal.run.as_deref().filter(|_| session.is_none());
+        let run = run.map(|run| approval::run_print(&self.keyring, run));
         let (keyring, clock) = (Arc::clone(&self.keyring), self.judging.clock());
         let context = Context::default();
         // Everything in it is redacted, which takes its time where there is much.
@@ -141,6 +143,7 @@ impl Gate {
                 escalate_at,
                 quorum,
                 attended,
+                run,
                 shown,
             };
             Approval::ask(question, &keyring, &*clock)

@@ -52,7 +52,8 @@ const fn is_hot(kind: Kind) -> bool {
         | Kind::File
         | Kind::FileName
         | Kind::Idempotency
-        | Kind::Running => false,
+        | Kind::Running
+        | Kind::Machine => false,
     }
 }
 

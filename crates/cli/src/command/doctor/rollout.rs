@@ -1,0 +1,212 @@
+//! Whether this machine and the server that its hooks use go together, shown by using it as they
+//! do: with their address, their certificates and their key.
+//!
+//! What was found is told to the server, which keeps what each machine last proved.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use countersign_gate::machine::{Proof, ProvedHost};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::client::{Address, Client, block_on};
+use crate::desk::{Desk, Journal, machine_name};
+use crate::hook::{Options, Unreachable};
+use crate::listing::field;
+use crate::moment;
+use crate::show::one_line;
+
+/// A clock that is further off makes questions expire and certificates fail.
+const MOST_SKEW_MS: i64 = 60_000;
+/// Nothing here waits for a person.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was found out about this machine and its server.
+#[derive(Debug, Serialize)]
+pub(super) struct Rollout {
+    /// Where hooks look for the server.
+    pub(super) server: String,
+    pub(super) checks: Vec<Check>,
+    /// What holds when the server cannot be reached.
+    pub(super) unreachable: Unreachable,
+    /// Decisions that were made without the server and that it does not have.
+    pub(super) undelivered: usize,
+    /// Whether the server has kept what was found here.
+    pub(super) reported: bool,
+}
+
+/// One thing that was tried.
+#[derive(Debug, Serialize)]
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) ok: bool,
+    pub(super) detail: String,
+}
+
+impl Rollout {
+    /// Tries the server that hooks are told to use.
+    pub(super) fn prove(
+        server: String,
+        options: &Options,
+        folder: Option<&Path>,
+        hosts: &[ProvedHost],
+    ) -> Self {
+        let mut rollout = Self {
+            unreachable: options.when_unreachable(Some(&server)),
+            server,
+            checks: Vec::new(),
+            undelivered: 0,
+            reported: false,
+        };
+        match Desk::open(options, folder, "doctor".to_owned(), PATIENCE) {
+            Ok(desk) => {
+                let tried = block_on(async {
+                    rollout.ask(&desk, folder, hosts).await;
+                    Ok(())
+                });
+                if let Err(error) = tried {
+                    rollout.wrong("server", &format!("{error:#}"));
+                }
+            }
+            Err(error) => rollout.wrong("settings", &format!("{error:#}")),
+        }
+        rollout
+    }
+
+    /// Whether everything holds.
+    pub(super) fn is_whole(&self) -> bool {
+        self.checks.iter().all(|check| check.ok) && self.undelivered == 0
+    }
+
+    /// Writes what was found, for people.
+    pub(super) fn write(&self, out: &mut impl io::Write) -> Result<()> {
+        writeln!(out, "hooks ask: {}", one_line(&self.server))?;
+        for Check { name, ok, detail } in &self.checks {
+            let word = if *ok { "" } else { "WRONG: " };
+            writeln!(out, "  {name}: {word}{}", one_line(detail))?;
+        }
+        let unreachable = match self.unreachable {
+            Unreachable::Deny => "refused",
+            Unreachable::Ask => "asked by the host, unless several people must agree",
+        };
+        writeln!(out, "  when it cannot be reached, what needs a yes is {unreachable}")?;
+        if self.undelivered > 0 {
+            let n = self.undelivered;
+            writeln!(out, "  WRONG: {n} decisions made without it are not delivered")?;
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, desk: &Desk, folder: Option<&Path>, hosts: &[ProvedHost]) {
+        let client = desk.client();
+        let Some(skew) = self.look(client).await else {
+            self.undelivered = undelivered(folder);
+            return;
+        };
+        desk.deliver().await;
+        desk.learn().await;
+        self.undelivered = undelivered(folder);
+        let proof = Proof {
+            machine: machine_name().unwrap_or_else(|| "unnamed".to_owned()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            policy_digest: policy_digest(),
+            clock_skew_ms: skew,
+            hosts: hosts.to_vec(),
+            undelivered: u64::try_from(self.undelivered).unwrap_or(u64::MAX),
+            problems: self.problems(),
+        };
+        match client.post("/api/machines", &json!(proof)).await {
+            Ok(_) => {
+                self.right("key", "works, and the server keeps what was proved here");
+                self.reported = true;
+            }
+            Err(error) => self.wrong("key", &error.to_string()),
+        }
+    }
+
+    /// Looks at the server as anybody can, and gives how far this clock is ahead of its.
+    async fn look(&mut self, client: &Client) -> Option<i64> {
+        let before = moment::now().0;
+        let health = match client.get("/api/health").await {
+            Ok(health) => health,
+            Err(error) => {
+                self.wrong("server", &error.to_string());
+                return None;
+            }
+        };
+        let after = moment::now().0;
+        self.right("server", "answers");
+        self.right(
+            "encryption",
+            match client.address() {
+                Address::Tls { .. } => "TLS, with a certificate that is trusted here",
+                Address::Plain { .. } => "none, and it stays on this machine",
+                Address::Socket(_) => "a socket of this machine",
+            },
+        );
+        self.check_version(&health);
+        let there = moment::parse(field(&health, "time")).map(|time| time.0);
+        let half = before.midpoint(after);
+        Some(self.check_clock(there.map(|there| half.saturating_sub(there))))
+    }
+
+    fn check_version(&mut self, health: &Value) {
+        let (here, there) = (env!("CARGO_PKG_VERSION"), field(health, "version"));
+        if here == there {
+            self.right("version", &format!("{here} here and there"));
+        } else {
+            self.wrong("version", &format!("{here} here, `{there}` at the server"));
+        }
+    }
+
+    fn check_clock(&mut self, skew: Option<i64>) -> i64 {
+        match skew {
+            Some(skew) if skew.abs() <= MOST_SKEW_MS => {
+                self.right("clock", "agrees with the server's");
+                skew
+            }
+            Some(skew) => {
+                let ahead = if skew > 0 { "ahead of" } else { "behind" };
+                let seconds = skew.abs() / 1_000;
+                self.wrong("clock", &format!("{seconds} s {ahead} the server's: set it right"));
+                skew
+            }
+            None => {
+                self.wrong("clock", "the server does not tell the time: it may be too old");
+                0
+            }
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let wrong = self.checks.iter().filter(|check| !check.ok);
+        let mut problems: Vec<_> =
+            wrong.map(|check| format!("{}: {}", check.name, check.detail)).collect();
+        if self.undelivered > 0 {
+            problems.push(format!("{} decisions are not delivered", self.undelivered));
+        }
+        problems
+    }
+
+    fn right(&mut self, name: &'static str, detail: &str) {
+        self.checks.push(Check { name, ok: true, detail: detail.to_owned() });
+    }
+
+    fn wrong(&mut self, name: &'static str, detail: &str) {
+        self.checks.push(Check { name, ok: false, detail: detail.to_owned() });
+    }
+}
+
+/// The digest of the policy in force on this machine. There is none yet: it is told here once the
+/// configuration has one.
+const fn policy_digest() -> Option<String> {
+    None
+}
+
+/// How many decisions wait to be delivered. One that cannot be read counts as one.
+fn undelivered(folder: Option<&Path>) -> usize {
+    folder.map_or(0, |folder| Journal::in_folder(folder).count().unwrap_or(1))
+}

@@ -1,0 +1,169 @@
+//! What holds when no person can be asked through the server.
+//!
+//! ```text
+//! no key, no address, nothing listens, not trusted, broken off, 5xx, too late
+//!    └─► several people must agree, or perhaps ──────────────► no
+//!        `hook.unreachable` says deny, or the host cannot ask ► no
+//!        the decision cannot be kept for the server ──────────► no
+//!        else ───────────────────────────────────────────────► the host asks its own user
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use countersign_gate::approval::{QuorumRow, needs_others};
+use countersign_gate::offline;
+use serde::{Deserialize, Serialize};
+
+use super::Case;
+use super::journal::Journal;
+use super::open::server_name;
+use crate::client::Client;
+use crate::hook::{Options, Unreachable, is_url};
+use crate::show::one_line;
+use crate::{data, moment, settings};
+
+/// What the server last said about who must agree, in the data folder.
+const QUORUM: &str = "quorum.json";
+/// How long that holds before it is asked for again.
+const FRESH: std::time::Duration = std::time::Duration::from_hours(1);
+
+/// What became of an action that nobody could be asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    /// The host asks its own user.
+    Ask,
+    /// It is refused; why not even the host may ask.
+    Refuse(String),
+}
+
+/// Whether a host can ask its own user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostCan {
+    Ask,
+    NotAsk,
+}
+
+/// Who could not ask, and by what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stranded<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) folder: Option<&'a Path>,
+    /// What the agent's run is called.
+    pub(crate) asker: &'a str,
+}
+
+impl Stranded<'_> {
+    /// Decides what holds, and keeps the decision until the server has it.
+    pub(crate) fn decide(&self, case: &Case<'_>, host: HostCan, why: &str) -> Fallback {
+        let server = server_name(self.options);
+        let decided = self.choose(case, host, server.as_deref());
+        if !self.is_kept(server.as_deref()) {
+            return decided;
+        }
+        let word = match &decided {
+            Fallback::Ask => offline::Fallback::AskedByHost,
+            Fallback::Refuse(_) => offline::Fallback::Refused,
+        };
+        match (self.keep(case, word, why), decided) {
+            (Err(error), Fallback::Ask) => {
+                Fallback::Refuse(format!("the decision cannot be put on record: {error:#}"))
+            }
+            (_, decided) => decided,
+        }
+    }
+
+    fn choose(&self, case: &Case<'_>, host: HostCan, server: Option<&str>) -> Fallback {
+        if host == HostCan::NotAsk {
+            return Fallback::Refuse(String::new());
+        }
+        if self.options.when_unreachable(server) == Unreachable::Deny {
+            let why = "without the server nothing is left to you alone (`hook.unreachable`)";
+            return Fallback::Refuse(why.to_owned());
+        }
+        match self.rows(server) {
+            Ok(rows) if needs_others(&rows, &case.judgement) => {
+                Fallback::Refuse("several people must agree to this".to_owned())
+            }
+            Ok(_) => Fallback::Ask,
+            Err(error) => Fallback::Refuse(format!(
+                "it is not known whether several people must agree to this: {}",
+                one_line(&format!("{error:#}"))
+            )),
+        }
+    }
+
+    /// When others must agree: by the files of this machine, and as a server elsewhere said.
+    fn rows(&self, server: Option<&str>) -> Result<Vec<QuorumRow>> {
+        let mut rows = settings::quorum()?;
+        if let Some(server) = server.filter(|server| is_url(server)) {
+            let folder = self.folder.context("nothing says where the data folder is")?;
+            let learned = Learned::read(folder)?;
+            let never = "no server was reached from here yet; `countersign doctor` does that";
+            rows.extend(learned.with_context(|| format!("`{server}`: {never}"))?.items);
+        }
+        Ok(rows)
+    }
+
+    /// Whether there is, or was, a server to tell.
+    fn is_kept(&self, server: Option<&str>) -> bool {
+        let local = |folder: &Path| data::database(folder).is_file();
+        server.is_some() || self.folder.is_some_and(local)
+    }
+
+    fn keep(&self, case: &Case<'_>, word: offline::Fallback, why: &str) -> Result<()> {
+        let folder = self.folder.context("nothing says where the data folder is")?;
+        data::make_private(folder)?;
+        let what = (case.action, &case.judgement);
+        Journal::in_folder(folder).keep(self.asker, what, word, why)
+    }
+}
+
+/// What a server has said about who must agree.
+#[derive(Debug, Serialize, Deserialize)]
+struct Learned {
+    server: String,
+    /// When, in milliseconds.
+    at: i64,
+    items: Vec<QuorumRow>,
+}
+
+impl Learned {
+    /// What was learned last; nothing, if no server was ever reached.
+    fn read(folder: &Path) -> Result<Option<Self>> {
+        match fs::read_to_string(folder.join(QUORUM)) {
+            Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn is_fresh(&self, server: &str) -> bool {
+        let age = moment::now().0.saturating_sub(self.at);
+        self.server == server
+            && (0..i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX)).contains(&age)
+    }
+}
+
+/// Learns from a server elsewhere who must agree to what, for when it cannot be reached; not more
+/// often than once an hour.
+///
+/// # Errors
+/// The server does not say, or it cannot be kept.
+pub(super) async fn learn(client: &Client, folder: &Path, server: &str) -> Result<()> {
+    let is_known = |known: Option<Learned>| known.is_some_and(|known| known.is_fresh(server));
+    if !is_url(server) || Learned::read(folder).is_ok_and(is_known) {
+        return Ok(());
+    }
+    let mut said = client.get("/api/quorum").await?;
+    let items = said.get_mut("items").map(serde_json::Value::take).unwrap_or_default();
+    let items = serde_json::from_value(items)?;
+    let learned = Learned { server: server.to_owned(), at: moment::now().0, items };
+    data::make_private(folder)?;
+    let (path, new) =
+        (folder.join(QUORUM), folder.join(format!("{QUORUM}.{}", std::process::id())));
+    fs::write(&new, serde_json::to_string(&learned)?)?;
+    Ok(fs::rename(&new, &path)?)
+}

@@ -1,0 +1,54 @@
+//! What agents and their users are told.
+
+use countersign_core::Judgement;
+
+use super::options::is_url;
+use crate::desk::{Case, Stranded, server_name};
+use crate::show::one_line;
+
+/// Hosts cut reasons off at ten thousand characters.
+pub(super) const LONGEST_REASON: usize = 2_000;
+
+/// What an agent is told when a person must be asked and none can be.
+pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: &str) -> String {
+    let reason = one_line(&case.judgement.reason);
+    let also = if also.is_empty() { String::new() } else { format!("; {also}") };
+    let advice = match server_name(stranded.options).filter(|server| is_url(server)) {
+        Some(_) => {
+            "the Countersign server of their organisation does not answer for them: whoever runs \
+             it, or `countersign doctor`, says why"
+        }
+        None => "`countersign serve` in a terminal of their own lets them answer",
+    };
+    short(&format!(
+        "Countersign: a person must say yes to this ({reason}), and none can be asked: {}{also}. \
+         Do not look for another way. Tell the user: {advice}; then try again.{}",
+        one_line(why),
+        instead(&case.judgement)
+    ))
+}
+
+/// What everybody is told who acts while everything is halted.
+pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
+                      only a person lets it go on (`countersign halt --resume`).";
+
+/// What an agent is told that must not do something.
+pub(crate) fn refusal(judgement: &Judgement) -> String {
+    let reason = one_line(&judgement.reason);
+    short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
+}
+
+fn instead(judgement: &Judgement) -> String {
+    let found = judgement.findings.iter().find_map(|finding| finding.instead.as_deref());
+    found.map(|instead| format!(" Instead: {}", one_line(instead))).unwrap_or_default()
+}
+
+/// A reason that every host shows whole.
+pub(super) fn short(reason: &str) -> String {
+    if reason.chars().count() <= LONGEST_REASON {
+        return reason.to_owned();
+    }
+    let mut short: String = reason.chars().take(LONGEST_REASON).collect();
+    short.push('…');
+    short
+}

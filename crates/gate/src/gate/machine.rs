@@ -1,0 +1,61 @@
+//! Machines say what they have proved; those who look after them see it.
+
+use crate::caller::{Caller, Person};
+use crate::document::{self, Held};
+use crate::gate::control::failed;
+use crate::gate::list::newest;
+use crate::gate::people::PeopleError;
+use crate::gate::{Gate, GateError, Look, Page, Paged, TRIES, Whose, is_conflict};
+use crate::machine::{Machine, Proof};
+use crate::store::{Batch, Kind};
+
+impl Gate {
+    /// Keeps what a machine has proved, in place of what it proved before.
+    ///
+    /// # Errors
+    /// The caller has lost its rights, or the store failed.
+    pub async fn keep_proof(&self, caller: &Caller, proof: Proof) -> Result<Machine, GateError> {
+        let proof = proof.redacted();
+        let id = match &caller.device {
+            Some(device) => device.to_string(),
+            None => format!("{}:{}", caller.user, proof.machine),
+        };
+        for _ in 0..TRIES {
+            let unchanged = self.rights_of(caller, Look::Anew).await?;
+            let machine = Machine {
+                id: id.clone(),
+                user: caller.user.clone(),
+                workspace: caller.workspace.clone(),
+                key: caller.key_id().cloned(),
+                device: caller.device.clone(),
+                proved_at: self.now(),
+                proof: proof.clone(),
+            };
+            let before: Option<Held<Machine>> = self.get(&id).await?;
+            let write = match before {
+                Some(held) => held.replace(&machine)?,
+                None => document::insert(&machine)?,
+            };
+            let batch = Batch { unchanged, writes: vec![write], ..Batch::default() };
+            match self.commit(batch).await {
+                Ok(_) => return Ok(machine),
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(GateError::Busy)
+    }
+
+    /// What machines last proved, as far as this person may see it.
+    ///
+    /// # Errors
+    /// The person may not see so much, or the store failed.
+    pub async fn machines(
+        &self,
+        person: &Person,
+        whose: &Whose,
+        page: &Page,
+    ) -> Result<Paged<Machine>, PeopleError> {
+        self.page(newest(person, whose, Kind::Machine)?, page).await
+    }
+}

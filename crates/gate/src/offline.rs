@@ -1,0 +1,181 @@
+//! Decisions that were made while no server could be reached: what is kept of each on the machine
+//! where it was made, and delivered later.
+//!
+//! An entry is redacted when it is made, so that nothing secret is written down anywhere; and once
+//! more when it is delivered, because whoever delivers it could have written anything. Each entry
+//! names the digest of the one before, so that a missing one shows.
+
+use countersign_core::digest::of_value;
+use countersign_core::{Action, Judgement, RiskLevel, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::approval::subject_of;
+use crate::redacted;
+
+/// What stands for the entry before the first.
+const NOTHING: &str = "";
+/// More rules than this say nothing more.
+const MOST_RULES: usize = 20;
+
+/// What became of an action while no server could be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The host was told to ask its own user.
+    AskedByHost,
+    /// It was refused.
+    Refused,
+}
+
+impl Fallback {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AskedByHost => "asked_by_host",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// One decision that was made while no server could be reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OfflineDecision {
+    /// Its number in its journal; the first is 1.
+    pub number: u64,
+    /// The digest of the entry before; empty for the first.
+    pub previous: String,
+    /// When, by the clock of the machine it was made on.
+    pub at: String,
+    /// The program whose agent proposed the action.
+    pub asker: String,
+    /// What kind of action, or which skill or tool.
+    pub action: String,
+    /// The action, with secrets and personal data masked.
+    pub target: Value,
+    /// What was judged.
+    pub verdict: Verdict,
+    /// How bad it would be.
+    pub risk: RiskLevel,
+    /// The rules that asked.
+    pub rules: Vec<String>,
+    /// Why it was asked about, redacted.
+    pub reason: String,
+    /// What became of it.
+    pub decision: Fallback,
+    /// Why the server could not be asked, redacted.
+    pub why: String,
+}
+
+/// Where and when a decision was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// When, by the machine's own clock.
+    pub at: &'a str,
+    /// The program whose agent proposed the action.
+    pub asker: &'a str,
+    /// Why the server could not be asked.
+    pub why: &'a str,
+}
+
+impl OfflineDecision {
+    /// What is kept of a decision, behind the entry before it.
+    #[must_use]
+    pub fn new(
+        before: Option<&Self>,
+        action: &Action,
+        judgement: &Judgement,
+        decision: Fallback,
+        circumstances: Circumstances<'_>,
+    ) -> Self {
+        let rules = judgement.findings.iter().take(MOST_RULES).map(|found| found.rule.clone());
+        Self {
+            number: before.map_or(1, |before| before.number.saturating_add(1)),
+            previous: before.map_or_else(|| NOTHING.to_owned(), Self::digest),
+            at: circumstances.at.to_owned(),
+            asker: redacted::text(circumstances.asker),
+            action: redacted::text(&subject_of(action)),
+            target: redacted::action(action),
+            verdict: judgement.verdict,
+            risk: judgement.risk.level,
+            rules: rules.collect(),
+            reason: redacted::text(&judgement.reason),
+            decision,
+            why: redacted::text(circumstances.why),
+        }
+    }
+
+    /// The digest by which the next entry names this one.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        // Our own type has text keys and finite numbers: there is nothing that JSON cannot say.
+        of_value(&serde_json::to_value(self).unwrap_or_default())
+    }
+
+    /// Whether this entry follows another.
+    #[must_use]
+    pub fn follows(&self, before: &Self) -> bool {
+        self.number == before.number.saturating_add(1) && self.previous == before.digest()
+    }
+
+    /// The same with everything masked that somebody else could have written into it.
+    pub(crate) fn redacted(&self) -> Self {
+        let text = |text: &str| redacted::text(text);
+        Self {
+            at: text(&self.at),
+            asker: text(&self.asker),
+            action: text(&self.action),
+            target: redacted::value(&self.target),
+            rules: self.rules.iter().take(MOST_RULES).map(|rule| text(rule)).collect(),
+            reason: text(&self.reason),
+            why: text(&self.why),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::{Context, Policy, judge};
+
+    use super::*;
+
+    fn decision(before: Option<&OfflineDecision>, command: &str) -> OfflineDecision {
+        let action = Action::Shell { command: command.to_owned(), cwd: None };
+        let judgement = judge(&action, &Policy::default(), &Context::default());
+        let circumstances = Circumstances {
+            at: "2026-11-18T12:00:00.000Z",
+            asker: "Claude Code s1",
+            why: "nothing listens",
+        };
+        OfflineDecision::new(before, &action, &judgement, Fallback::Refused, circumstances)
+    }
+
+    #[test]
+    fn nothing_secret_is_kept_of_a_decision() {
+        let secret = ["correct", "horse", "7"].join("-");
+        let entry =
+            decision(None, &format!("psql postgres://ann:{secret}@db/app -c 'drop table x'"));
+        let kept = serde_json::to_string(&entry).unwrap();
+        assert!(!kept.contains(&secret), "{kept}");
+        assert!(!entry.rules.is_empty(), "{kept}");
+        // What somebody wrote into it by hand is masked when it is delivered.
+        let forged = OfflineDecision { why: format!("password: {secret}"), ..entry };
+        assert!(!serde_json::to_string(&forged.redacted()).unwrap().contains(&secret));
+    }
+
+    #[test]
+    fn an_entry_that_is_missing_or_changed_shows() {
+        let first = decision(None, "git push --force");
+        let second = decision(Some(&first), "git push --force origin main");
+        let third = decision(Some(&second), "git push --force origin other");
+        assert!(second.follows(&first) && third.follows(&second));
+        assert!(!third.follows(&first), "one is missing");
+        let changed = OfflineDecision { decision: Fallback::AskedByHost, ..second };
+        assert!(!third.follows(&changed));
+    }
+}

@@ -1,0 +1,80 @@
+//! What hooks need for when the server cannot be reached, and what they decided then.
+
+use axum::Json;
+use axum::extract::State;
+use countersign_gate::approval::QuorumRow;
+use countersign_gate::id::WorkspaceId;
+use countersign_gate::offline::OfflineDecision;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::action::caller_of;
+use crate::app::App;
+use crate::auth::Identity;
+use crate::body;
+use crate::error::Problem;
+use crate::route::{Route, Who, get, post};
+
+/// The most decisions of one request.
+const MOST: usize = 256;
+
+/// Decisions that were made while the server could not be reached.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OfflineDecisions")]
+struct Deliver {
+    /// Names the journal they were kept in: 32 hexadecimal digits, drawn at random.
+    journal: String,
+    /// In their order, at most 256.
+    #[schemars(length(max = 256))]
+    decisions: Vec<OfflineDecision>,
+    /// For whom an assistant works, when a person is present and has more than one.
+    workspace_id: Option<WorkspaceId>,
+}
+
+/// How far a journal is on record.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Delivered {
+    /// The number of the last decision that is on record.
+    delivered: u64,
+}
+
+/// When others than the person for whom an agent works must agree.
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuorumRows {
+    items: Vec<QuorumRow>,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/offline", "deliver_offline")
+            .by(Who::Either)
+            .says("Puts decisions on record that were made while the server could not be reached: in their order, each once.")
+            .takes::<Deliver>()
+            .gives::<Delivered>(200)
+            .to(deliver),
+        get("/api/quorum", "show_quorum")
+            .by(Who::Either)
+            .says("When others than the person for whom an agent works must agree: what no hook lets its host ask alone.")
+            .gives::<QuorumRows>(200)
+            .to(quorum),
+    ]
+}
+
+async fn deliver(
+    State(app): State<App>,
+    identity: Identity,
+    body::Json(body): body::Json<Deliver>,
+) -> Result<Json<Delivered>, Problem> {
+    let Deliver { journal, decisions, workspace_id } = body;
+    if decisions.len() > MOST {
+        return Err(Problem::bad_request(format!("at most {MOST} decisions at once")));
+    }
+    let caller = caller_of(identity, workspace_id.as_ref())?;
+    let delivered = app.gate.deliver_offline(&caller, &journal, &decisions).await?;
+    Ok(Json(Delivered { delivered }))
+}
+
+async fn quorum(State(app): State<App>, _identity: Identity) -> Json<QuorumRows> {
+    Json(QuorumRows { items: app.gate.config().quorum.clone() })
+}
