@@ -65,13 +65,22 @@ impl Gate {
         // What is taken away is gone for good: a clock that was set forward is not heeded here.
         let now = self.clock.without_steps();
         let cut = now.before(self.config.keep_for());
+        self.retain_sooner(now, cut).await?;
+        self.cut_before(cut).await?;
+        self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
+        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
+        self.retain_files(now, cut).await
+    }
+
+    /// Lets the records of those lose their content sooner who want that, where they may.
+    async fn retain_sooner(&self, now: Timestamp, cut: Timestamp) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Settings);
         loop {
             let all = document::find::<Settings>(&*self.store, &query).await?;
-            let Some(last) = all.last() else { break };
+            let Some(last) = all.last() else { return Ok(()) };
             query.after = Some(last.value.user.to_string());
             for settings in all.iter().map(|held| &held.value) {
-                let Some(sooner) = settings.retention_days else { continue };
+                let Some(sooner) = self.own_retention(settings) else { continue };
                 let before = now.before(days(sooner));
                 if before > cut {
                     let owner = Some(settings.user.to_string());
@@ -79,10 +88,6 @@ impl Gate {
                 }
             }
         }
-        self.cut_before(cut).await?;
-        self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
-        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
-        self.retain_files(now, cut).await
     }
 
     /// Puts on record that the system's clock was set, or runs at the wrong speed.
@@ -106,7 +111,7 @@ impl Gate {
         before: Timestamp,
     ) -> Result<(), GateError> {
         let (before, at, salt) = (Some(before), self.now(), random(&self.clock)?);
-        let erase = Some(Erase { owner, before, by: "retention", at, salt });
+        let erase = Some(Erase { owner, before, by: "retention".to_owned(), at, salt });
         let batch = Batch { erase, ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

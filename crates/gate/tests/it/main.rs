@@ -17,6 +17,7 @@ mod identity;
 mod lists;
 mod model;
 mod moment;
+mod people;
 mod quorum;
 mod rights;
 mod sessions;
