@@ -70,6 +70,12 @@ impl Caller {
         (!covered).then(|| redacted::scope(&needed))
     }
 
+    /// Whether its key names this scope, which no pattern includes.
+    #[must_use]
+    pub fn has_scope(&self, name: &str) -> bool {
+        self.key.as_ref().is_some_and(|key| key.scopes.iter().any(|scope| scope.is(name)))
+    }
+
     /// The agents of this machine it belongs to, where it came over the local socket without a key.
     #[must_use]
     pub fn local_agents(&self) -> Option<&[Process]> {
@@ -156,6 +162,17 @@ impl Person {
     #[must_use]
     pub fn role_in(&self, workspace: &WorkspaceId) -> Role {
         self.user.role_in(workspace)
+    }
+
+    /// Whether they look after somebody: a super admin after everybody, a workspace admin after
+    /// those who belong to no workspace but theirs.
+    #[must_use]
+    pub fn looks_after(&self, user: &User) -> bool {
+        let mut workspaces = user.workspaces.keys();
+        self.user.super_admin
+            || !user.super_admin
+                && !user.workspaces.is_empty()
+                && workspaces.all(|workspace| self.role_in(workspace) >= Role::WorkspaceAdmin)
     }
 
     /// The assistant that works for them in a workspace, with them present.

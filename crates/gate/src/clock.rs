@@ -41,6 +41,27 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// A moment as RFC 3339 writes it, in UTC (`2026-11-16T06:00:00Z`, with or without a fraction),
+    /// or the beginning of a day.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let Some((day, time)) = text.split_once('T') else { return Self::parse_day(text) };
+        let time = time.strip_suffix('Z')?;
+        let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let mut parts = clock.split(':').map(|part| {
+            let sound = part.len() == 2 && digits(part);
+            part.parse::<i64>().ok().filter(|_| sound)
+        });
+        let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+        let sound = hour < 24 && minute < 60 && second < 60 && parts.next().is_none();
+        let sound = sound && !fraction.is_empty() && digits(fraction);
+        let milliseconds: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+        let seconds = (hour * 60 + minute) * 60 + second;
+        let day = Self::parse_day(day).filter(|_| sound)?;
+        Some(Self(day.0 + seconds * 1_000 + milliseconds))
+    }
+
     /// The beginning of a day, in UTC, written as `2026-11-16`.
     #[must_use]
     pub fn parse_day(text: &str) -> Option<Self> {
@@ -251,6 +272,31 @@ mod tests {
             (-1, "1969-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(Timestamp(milliseconds).to_string(), written);
+        }
+    }
+
+    #[test]
+    fn moments_are_read_as_they_are_written() {
+        for at in [0, 951_782_399_999, 951_782_400_000, 1_795_003_323_007] {
+            assert_eq!(Timestamp::parse(&Timestamp(at).to_string()), Some(Timestamp(at)));
+        }
+        let second = Some(Timestamp(1_000));
+        assert_eq!(Timestamp::parse("1970-01-01T00:00:01Z"), second);
+        assert_eq!(Timestamp::parse("1970-01-01T00:00:01.0000Z"), second);
+        assert_eq!(Timestamp::parse("1970-01-02"), Some(Timestamp(DAY)));
+        for wrong in [
+            "",
+            "1795003323007",
+            "1970-01-01T00:00:01",
+            "1970-01-01T24:00:00Z",
+            "1970-01-01T00:60:00Z",
+            "1970-01-01T0:0:0Z",
+            "1970-13-01T00:00:00Z",
+            "1970-01-01T00:00:00.Z",
+            "1970-01-01T00:00:00.-1Z",
+            "1970-01-01T00:00Z",
+        ] {
+            assert_eq!(Timestamp::parse(wrong), None, "{wrong}");
         }
     }
 

@@ -39,12 +39,27 @@ pub struct Config {
     pub remember_days: u32,
     /// Days a record keeps its content.
     pub retention_days: u32,
+    /// Who may erase what is on record about a person, or keep it for a shorter time.
+    pub erasure: Erasure,
     /// How much goes on record, unless a user asks for more.
     pub logging: Logging,
     /// How fast one user's skills may be used.
     pub rates: Rates,
     /// How much may be handed in as files.
     pub files: transfer::Limits,
+}
+
+/// Who may erase what is on record about a person, or keep it for a shorter time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Erasure {
+    /// Everybody what is about themselves, and super admins what is about anybody.
+    #[default]
+    People,
+    /// Super admins alone, and never what is about themselves. Nobody may keep it for a shorter
+    /// time than `retention_days`.
+    Administrators,
 }
 
 /// How fast one user's skills may be used; without limit, if none is named.
@@ -73,6 +88,7 @@ impl Default for Config {
             report_within: 600,
             remember_days: 30,
             retention_days: 30,
+            erasure: Erasure::People,
             logging: Logging::Minimal,
             rates: Rates::default(),
             files: transfer::Limits::default(),

@@ -77,6 +77,12 @@ pub(crate) fn insert<T: Document>(value: &T) -> Result<Write, StoreError> {
     doc(value).map(Write::Insert)
 }
 
+/// The write that takes a document away, whatever it holds.
+pub(crate) fn delete(stored: &Stored) -> Write {
+    let (kind, id) = (stored.doc.kind, stored.doc.id.clone());
+    Write::Delete(Unchanged { kind, id, version: stored.version })
+}
+
 /// Reads one.
 pub(crate) async fn get<T: Document>(
     store: &dyn Store,

@@ -114,16 +114,18 @@ pub enum KeyringError {
 #[error("sealed with another key, or changed since")]
 pub struct SealError;
 
-const FILE: &str = "server.key";
 const SEED: usize = 32;
 
 impl Keyring {
+    /// The name of the file in a data folder.
+    pub const FILE: &'static str = "server.key";
+
     /// Opens the keyring of a data folder, or makes one if there is neither a key nor a database.
     ///
     /// # Errors
     /// The file is there but damaged or open to others, is gone, or cannot be made.
     pub fn open(folder: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
-        let path = folder.join(FILE);
+        let path = folder.join(Keyring::FILE);
         match Self::read(&path) {
             Err(KeyringError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
                 if was_used(folder)
@@ -142,7 +144,15 @@ impl Keyring {
     /// # Errors
     /// There is none, or it is damaged or open to others.
     pub fn existing(folder: &Path) -> Result<Self, KeyringError> {
-        Self::read(&folder.join(FILE))
+        Self::read(&folder.join(Keyring::FILE))
+    }
+
+    /// Opens a keyring that is kept apart from its data folder.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged or open to others.
+    pub fn from_file(path: &Path) -> Result<Self, KeyringError> {
+        Self::read(path)
     }
 
     /// The keys that follow from a seed.
@@ -231,7 +241,7 @@ impl Keyring {
     fn make(folder: &Path, path: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
         let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
         let seed = Zeroizing::new(random::<SEED>(clock)?);
-        let draft = folder.join(format!("{FILE}.{}", std::process::id()));
+        let draft = folder.join(format!("{}.{}", Self::FILE, std::process::id()));
         let written = write_private(&draft, &*seed).and_then(|()| fs::hard_link(&draft, path));
         let removed = fs::remove_file(&draft);
         match written {
@@ -364,7 +374,7 @@ mod tests {
         let first = Keyring::open(folder.path(), &crate::clock::System).unwrap();
         let second = Keyring::open(folder.path(), &crate::clock::System).unwrap();
         assert_eq!(first.public(), second.public());
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(Keyring::FILE);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 

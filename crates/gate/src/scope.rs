@@ -8,6 +8,7 @@
 //! | `shell.*` | every name that starts with `shell.` |
 //! | `*` | everything |
 //! | `sessions.consent` | to agree for a person that a session begins; no pattern includes it |
+//! | `audit.read`, `metrics.read` | to read the record, the numbers of the server; no pattern includes them |
 //!
 //! Names an agent chooses (a tool, a server, a channel) become one part each: whatever in them is
 //! not a letter, a digit, `_` or `-` is written as `%2E`, so that no dot, star or space in a name
@@ -51,6 +52,15 @@ pub const NAMES: &[&str] = &[
 /// What a program's key needs to agree, for its person, that a session begins, and to hand
 /// credentials to it. No pattern includes it: it must be named.
 pub const CONSENT: &str = "sessions.consent";
+
+/// What a program's key needs to read the record of its workspace. No pattern includes it.
+pub const AUDIT_READ: &str = "audit.read";
+
+/// What a key needs to read the numbers of the server. No pattern includes it.
+pub const METRICS_READ: &str = "metrics.read";
+
+/// The names that no pattern includes.
+const NAMED_ALONE: [&str; 3] = [CONSENT, AUDIT_READ, METRICS_READ];
 
 /// Groups whose names nobody can list: whatever stands after the dot is somebody else's.
 const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
@@ -116,7 +126,9 @@ impl Scope {
         let known = match &scope.0 {
             Pattern::All => true,
             Pattern::Exact(name) => {
-                name == CONSENT || can_be(name) || names().any(|known| known == name)
+                NAMED_ALONE.contains(&name.as_str())
+                    || can_be(name)
+                    || names().any(|known| known == name)
             }
             Pattern::Group(group) => {
                 can_hold(group) || names().any(|known| known.starts_with(group.as_str()))
@@ -131,7 +143,13 @@ impl Scope {
     /// Whether it is [`CONSENT`] itself.
     #[must_use]
     pub fn is_consent(&self) -> bool {
-        matches!(&self.0, Pattern::Exact(name) if name == CONSENT)
+        self.is(CONSENT)
+    }
+
+    /// Whether it is this very name, and no pattern that would include it.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        matches!(&self.0, Pattern::Exact(own) if own == name)
     }
 
     /// Whether a key with this scope may do what needs this name.

@@ -58,6 +58,11 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// The bytes that it takes up where it is kept, if it is kept anywhere.
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
     /// Does all of a batch, durably, or nothing.
     fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
 
@@ -431,8 +436,8 @@ pub struct Erase {
     pub owner: Option<String>,
     /// Those from before this moment; all, if none is named.
     pub before: Option<Timestamp>,
-    /// What asked for it, as the record that names the erased ones says.
-    pub by: &'static str,
+    /// Who did it, as the record that names the erased ones says.
+    pub by: String,
     /// The time of that record.
     pub at: Timestamp,
     /// Its salt.
@@ -442,7 +447,7 @@ pub struct Erase {
 impl Erase {
     /// What goes on record when the content of these was taken away.
     pub(crate) fn records(&self, erased: &Numbers) -> Vec<Draft> {
-        erasure_records(self.by, self.at, self.salt, erased)
+        erasure_records(&self.by, self.at, self.salt, erased)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::id::{DeviceId, UserId, WorkspaceId};
 use crate::secret::{Secret, SecretHash};
 use crate::store::Kind;
 
-/// Somebody who can sign in.
+/// A person who can sign in, or a bot with keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
@@ -18,6 +18,9 @@ pub struct User {
     pub id: UserId,
     /// What they are called.
     pub name: String,
+    /// A person or a bot.
+    #[serde(default)]
+    pub kind: UserKind,
     /// Whether they may see and do everything.
     pub super_admin: bool,
     /// Where they belong.
@@ -29,6 +32,22 @@ pub struct User {
     pub created_at: Timestamp,
     /// Since when they can no longer sign in.
     pub disabled_at: Option<Timestamp>,
+    /// Since when they are gone for good. Their name stays, for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<Timestamp>,
+}
+
+/// A person or a bot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum UserKind {
+    /// Signs in and answers.
+    #[default]
+    Person,
+    /// Has keys, and never signs in or answers. The administrators of its workspace make its keys
+    /// and answer what it asks.
+    Bot,
 }
 
 /// What somebody is in a workspace.
@@ -88,7 +107,11 @@ impl Document for User {
     }
 
     fn marks(&self) -> Marks<'_> {
-        let state = if self.disabled_at.is_some() { "disabled" } else { "active" };
+        let state = match (self.removed_at, self.disabled_at) {
+            (Some(_), _) => "removed",
+            (None, Some(_)) => "disabled",
+            (None, None) => "active",
+        };
         Marks { owner: Some(self.id.as_str()), state, ..Marks::default() }
     }
 }
@@ -209,6 +232,9 @@ pub(crate) struct Invitation {
     /// Follows from its secret.
     pub(crate) id: String,
     pub(crate) user: UserId,
+    /// The person who made it; nobody on the first start.
+    #[serde(default)]
+    pub(crate) by: Option<UserId>,
     pub(crate) secret: SecretHash,
     pub(crate) expires_at: Timestamp,
 }

@@ -146,7 +146,7 @@ fn step(operation: &str, write: Write, count: Option<CountStep>) -> Batch {
 /// Records that come and are erased again, which empties the write-ahead log.
 fn noise(dice: &mut Dice) -> Batch {
     let owner = Some("noise".to_owned());
-    let erase = Erase { owner, by: "request", ..Erase::default() };
+    let erase = Erase { owner, by: "request".to_owned(), ..Erase::default() };
     let erase = (dice.below(4) == 0).then_some(erase);
     Batch { records: vec![draft("noise", &json!({}))], erase, ..Batch::default() }
 }

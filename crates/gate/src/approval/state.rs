@@ -51,6 +51,8 @@ pub enum Cancel {
     Halted,
     /// The agent no longer wants it.
     Withdrawn,
+    /// The user for whom the agent worked was removed.
+    UserRemoved,
     /// A person wanted the action otherwise.
     Replaced {
         /// The question about the action as they want it.

@@ -114,7 +114,7 @@ mod tests {
         let mut first = true;
         let mut erase_meanwhile = |_| {
             if std::mem::take(&mut first) {
-                block_on(erase(&store, &Fake::at(Timestamp(2)), &user)).unwrap();
+                block_on(erase(&store, &Fake::at(Timestamp(2)), &user, "test")).unwrap();
             }
         };
         let report = block_on(check(&store, &key, &[], &mut erase_meanwhile)).unwrap();

@@ -5,21 +5,28 @@ use serde_json::json;
 use crate::approval::OVER as APPROVALS_OVER;
 use crate::audit::{Draft, Event, Numbers, Subject};
 use crate::clock::{Clock, Timestamp, random};
+use crate::document;
 use crate::gate::GateError;
 use crate::id::UserId;
-use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError, Unchanged, Write};
+use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError};
 
 /// Takes the content of every record about a user away, and their settled approvals and ended
-/// sessions with what those were about. Says how many records lost their content.
+/// sessions with what those were about. Says how many records lost their content. `by` says on
+/// record who did it.
 ///
 /// # Errors
 /// One of the records does not hold, or the store failed; what was done until then stays done.
-pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Result<u64, GateError> {
+pub async fn erase(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    user: &UserId,
+    by: &str,
+) -> Result<u64, GateError> {
     forget(store, user, Kind::Approval, APPROVALS_OVER).await?;
     forget(store, user, Kind::Session, &["ended"]).await?;
     let (at, salt) = (clock.now(), random(clock)?);
     let owner = Some(user.to_string());
-    let erase = Some(Erase { owner, before: None, by: "request", at, salt });
+    let erase = Some(Erase { owner, before: None, by: by.to_owned(), at, salt });
     let batch = Batch { erase, ..Batch::default() };
     Ok(store.commit(batch).await.map_err(failed)?.erased)
 }
@@ -27,8 +34,8 @@ pub async fn erase(store: &dyn Store, clock: &dyn Clock, user: &UserId) -> Resul
 /// So many ranges of numbers are in one record at most.
 const RANGES: usize = 2_000;
 
-/// What a store puts on record about an erasure: the numbers of the records that lost their
-/// content, not whose they were. Without these records the missing content would be damage.
+/// What a store puts on record about an erasure: who did it and the numbers of the records that lost
+/// their content, not whose they were. Without these records the missing content would be damage.
 #[must_use]
 pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {
     let draft = |numbers: &Numbers| {
@@ -50,13 +57,7 @@ async fn forget(
         let settled = store.find(&query).await?;
         let Some(last) = settled.last() else { return Ok(()) };
         query.after = Some(last.doc.id.clone());
-        let writes = settled
-            .into_iter()
-            .map(|stored| {
-                let (kind, id) = (stored.doc.kind, stored.doc.id);
-                Write::Delete(Unchanged { kind, id, version: stored.version })
-            })
-            .collect();
+        let writes = settled.iter().map(document::delete).collect();
         store.commit(Batch { writes, ..Batch::default() }).await.map_err(failed)?;
     }
 }

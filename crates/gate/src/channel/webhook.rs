@@ -146,7 +146,7 @@ fn body(message: &Message, now: Timestamp) -> Value {
         Message::Required(notice) => ("approval.requested", notice.created_at, question(notice)),
         Message::Settled { approval, state, by, at } => {
             let by = by.as_deref().map(|by| text::cut(&text::clean(by), MOST_LINE));
-            let data = json!({"confirmation_id": approval, "state": state, "by": by});
+            let data = json!({"approval_id": approval, "state": state, "by": by});
             ("approval.settled", *at, data)
         }
         Message::Test => ("test", now, json!({})),
@@ -158,7 +158,7 @@ fn body(message: &Message, now: Timestamp) -> Value {
 fn question(notice: &Notice) -> Value {
     let bounded = |text: &str| text::cut(&text::clean(text), MOST_LINE);
     let mut data = json!({
-        "confirmation_id": notice.approval,
+        "approval_id": notice.approval,
         "action": bounded(&notice.action),
         "description": bounded(&notice.description),
         "risk_level": notice.risk.as_str(),
@@ -277,12 +277,12 @@ mod tests {
         webhook.send(&required()).unwrap();
         let id = notice().approval;
         let asked = json!({"type": "approval.requested", "timestamp": NOW.to_string(), "data": {
-            "confirmation_id": id, "action": "shell", "description": "git push --force",
+            "approval_id": id, "action": "shell", "description": "git push --force",
             "details": ["in /repo"], "risk_level": "high", "timeout": 300}});
         assert_eq!(server.next().json(), asked);
         webhook.send(&settled()).unwrap();
         let settled = json!({"type": "approval.settled", "timestamp": NOW.to_string(),
-            "data": {"confirmation_id": id, "state": "approved", "by": "Ann"}});
+            "data": {"approval_id": id, "state": "approved", "by": "Ann"}});
         assert_eq!(server.next().json(), settled);
     }
 

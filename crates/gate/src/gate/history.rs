@@ -3,11 +3,15 @@
 use countersign_core::policy::Lock;
 
 use crate::audit::{self, Record, Report};
-use crate::caller::Person;
-use crate::gate::{Gate, GateError};
+use crate::caller::{Caller, Person};
+use crate::config::Erasure;
+use crate::document::Held;
+use crate::gate::people::KEPT;
+use crate::gate::{Gate, GateError, Look};
 use crate::id::UserId;
+use crate::scope::AUDIT_READ;
 use crate::store::{RecordQuery, StoreError};
-use crate::user::Role;
+use crate::user::{Role, User, UserKind};
 
 /// Why the record stays closed.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +22,9 @@ pub enum ReadError {
     /// The organisation has pinned this.
     #[error("the organisation has locked `{0}`: ask an administrator")]
     Locked(&'static str),
+    /// The organisation keeps the record.
+    #[error("{KEPT}")]
+    Kept,
     /// Something else went wrong.
     #[error(transparent)]
     Gate(#[from] GateError),
@@ -53,20 +60,54 @@ impl Gate {
         Ok(self.store.records(query).await?)
     }
 
-    /// Erases what is on record about a user: theirs to ask, or a super admin's to do. The chain
-    /// stays whole. Says how many records lost their content. Their files go too.
+    /// Records, for a program whose key may read them: those of its workspace, or all where its user
+    /// is a super admin.
+    ///
+    /// # Errors
+    /// The key may not, the query asks for more than that, or the store failed.
+    pub async fn records_of_caller(
+        &self,
+        caller: &Caller,
+        query: &RecordQuery,
+    ) -> Result<Vec<Record>, ReadError> {
+        self.rights_of(caller, Look::Anew).await?;
+        let user: Option<Held<User>> = self.get(caller.user.as_str()).await?;
+        let user = user.map(|held| held.value).ok_or(ReadError::NotAllowed)?;
+        let looks_after =
+            user.kind == UserKind::Bot || user.role_in(&caller.workspace) >= Role::WorkspaceAdmin;
+        if !caller.has_scope(AUDIT_READ) || !looks_after {
+            return Err(ReadError::NotAllowed);
+        }
+        if user.super_admin {
+            return Ok(self.store.records(query).await?);
+        }
+        let own = caller.workspace.to_string();
+        if query.workspace.as_ref().is_some_and(|asked| *asked != own) {
+            return Err(ReadError::NotAllowed);
+        }
+        let query = RecordQuery { workspace: Some(own), ..query.clone() };
+        Ok(self.store.records(&query).await?)
+    }
+
+    /// Erases what is on record about a user: theirs to ask, unless the organisation keeps the
+    /// record, or another super admin's to do. The chain stays whole, and names who did it. Says how
+    /// many records lost their content. Their files go too.
     ///
     /// # Errors
     /// The person may not, or the store failed.
     pub async fn erase(&self, person: &Person, user: &UserId) -> Result<u64, ReadError> {
-        if *user != person.user().id && !person.user().super_admin {
-            return Err(ReadError::NotAllowed);
+        match (*user == person.user().id, self.config.erasure) {
+            (true, Erasure::People) => {}
+            (true, Erasure::Administrators) => return Err(ReadError::Kept),
+            (false, _) if person.user().super_admin => {}
+            (false, _) => return Err(ReadError::NotAllowed),
         }
         if *user == person.user().id && self.policy().is_locked(Lock::Erasure) {
             return Err(ReadError::Locked(Lock::Erasure.as_str()));
         }
         self.erase_files(user).await?;
-        Ok(audit::erase(&*self.store, &self.clock, user).await?)
+        let by = person.user().id.as_str();
+        Ok(audit::erase(&*self.store, &self.clock, user, by).await?)
     }
 
     /// Proves that the chain is whole.

@@ -11,13 +11,13 @@ use crate::caller::{Caller, Origin, Person};
 use crate::document::{self, Held, Shared};
 use crate::gate::people::{MOST_WAITING, PeopleError};
 use crate::gate::{Gate, GateError, Look, TRIES};
-use crate::id::{DeviceId, KeyId};
+use crate::id::{DeviceId, KeyId, UserId};
 use crate::key::{Access, ApiKey, Devices, NewKey};
-use crate::scope::Scope;
+use crate::scope::{AUDIT_READ, CONSENT, Scope};
 use crate::secret::{Secret, SecretKind};
 use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
-use crate::user::{Device, Role, User};
+use crate::user::{Device, Role, User, UserKind};
 
 /// A key with its secret, which is shown this once.
 #[derive(Debug)]
@@ -195,17 +195,53 @@ impl Gate {
         if person.role_in(&new.workspace) == Role::Stranger {
             return Err(PeopleError::NotAllowed);
         }
-        if new.access == Access::Agent && new.scopes.iter().any(Scope::is_consent) {
-            return Err(PeopleError::NotForModels);
+        let role = person.role_in(&new.workspace);
+        if role < Role::WorkspaceAdmin && new.scopes.iter().any(|scope| scope.is(AUDIT_READ)) {
+            return Err(PeopleError::NotAllowed);
         }
-        let made = self.make_key(person, new)?;
+        self.keep_key(person, &person.user().id, new).await
+    }
+
+    /// Makes a key for a bot that a person looks after.
+    ///
+    /// # Errors
+    /// There is no such bot, it does not belong to the workspace, or the store failed.
+    pub async fn create_key_for(
+        &self,
+        person: &Person,
+        bot: &UserId,
+        new: NewKey,
+    ) -> Result<NewSecret, PeopleError> {
+        let user = self.looked_after(person, bot).await?;
+        if user.kind != UserKind::Bot || !user.works_in(&new.workspace) {
+            return Err(PeopleError::NotAllowed);
+        }
+        if new.scopes.iter().any(Scope::is_consent) {
+            return Err(PeopleError::NotForBots);
+        }
+        self.keep_key(person, bot, new).await
+    }
+
+    async fn keep_key(
+        &self,
+        person: &Person,
+        owner: &UserId,
+        new: NewKey,
+    ) -> Result<NewSecret, PeopleError> {
+        let named = |name: &&str| new.scopes.iter().any(|scope| scope.is(name));
+        if let Some(scope) = [CONSENT, AUDIT_READ].into_iter().find(named)
+            && new.access == Access::Agent
+        {
+            return Err(PeopleError::NotForModels(scope));
+        }
+        let made = self.make_key(owner, new)?;
         let payload = json!({
             "created": made.key.id,
             "scopes": made.key.scopes,
             "access": made.key.access,
+            "by": person.user().id,
         });
         let writes = vec![document::insert(&made.key)?];
-        let owner = &made.key.user;
         self.change_people(writes, audit::Event::KeyChanged, owner, payload).await?;
         Ok(made)
     }
@@ -223,16 +259,19 @@ impl Gate {
         for _ in 0..TRIES {
             let held = self.key_of(person, id).await?;
             let old = &held.value;
-            // Whoever looks after a workspace may end a key, but not act as somebody else's agent.
+            // Who looks after a workspace may end a key, but not act as another person's agent.
             if old.user != person.user().id {
-                return Err(PeopleError::NotAllowed);
+                let owner = self.looked_after(person, &old.user).await;
+                if !owner.is_ok_and(|owner| owner.kind == UserKind::Bot) {
+                    return Err(PeopleError::NotAllowed);
+                }
             }
             let now = self.now();
             if !old.works_at(now) || old.rotated_to.is_some() {
                 return Err(PeopleError::NotFound);
             }
             let mut made = self.make_key(
-                person,
+                &old.user,
                 NewKey {
                     name: old.name.clone(),
                     workspace: old.workspace.clone(),
@@ -248,7 +287,7 @@ impl Gate {
             let expires_at = Some(old.expires_at.map_or(until, |at| at.min(until)));
             let rotated_to = Some(made.key.id.clone());
             let old = ApiKey { expires_at, rotated_to, ..old.clone() };
-            let payload = json!({"rotated": old.id, "to": made.key.id});
+            let payload = json!({"rotated": old.id, "to": made.key.id, "by": person.user().id});
             let writes = vec![held.replace(&old)?, document::insert(&made.key)?];
             match self.change_people(writes, audit::Event::KeyChanged, &old.user, payload).await {
                 Ok(()) => return Ok(made),
@@ -268,7 +307,7 @@ impl Gate {
             let held = self.key_of(person, id).await?;
             let revoked_at = held.value.revoked_at.or(Some(self.now()));
             let next = ApiKey { revoked_at, ..held.value.clone() };
-            let payload = json!({"revoked": id});
+            let payload = json!({"revoked": id, "by": person.user().id});
             let writes = vec![held.replace(&next)?];
             match self.change_people(writes, audit::Event::KeyChanged, &next.user, payload).await {
                 Ok(()) => {
@@ -287,7 +326,22 @@ impl Gate {
     /// # Errors
     /// The store failed.
     pub async fn keys(&self, person: &Person) -> Result<Vec<(ApiKey, Usage)>, PeopleError> {
-        let owner = Some(person.user().id.to_string());
+        self.keys_of(person, &person.user().id).await
+    }
+
+    /// The keys of a user: one's own, or those of somebody whom the person looks after.
+    ///
+    /// # Errors
+    /// There is nobody like that, or the store failed.
+    pub async fn keys_of(
+        &self,
+        person: &Person,
+        user: &UserId,
+    ) -> Result<Vec<(ApiKey, Usage)>, PeopleError> {
+        if *user != person.user().id {
+            self.looked_after(person, user).await?;
+        }
+        let owner = Some(user.to_string());
         let query = Query { owner, ..Query::of(Kind::Key) };
         let mut keys = Vec::new();
         for key in self.all::<ApiKey>(query).await? {
@@ -307,11 +361,11 @@ impl Gate {
         Err(PeopleError::NotFound)
     }
 
-    fn make_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
+    fn make_key(&self, owner: &UserId, new: NewKey) -> Result<NewSecret, PeopleError> {
         let secret = Secret::draw(SecretKind::Key, &self.clock)?;
         let key = ApiKey {
             id: ApiKey::id_of(&secret),
-            user: person.user().id.clone(),
+            user: owner.clone(),
             workspace: new.workspace,
             name: new.name,
             secret: secret.hash(),

@@ -64,6 +64,15 @@ pub enum Whose {
     All,
 }
 
+/// Whether users who were removed are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// They are not.
+    Hidden,
+    /// They are.
+    Shown,
+}
+
 /// How far a session has come, against what it may use up. A session that is over has given its
 /// counters back: all of them stand at 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +140,7 @@ impl Gate {
     }
 
     /// Users, those who were added first first: the person themselves, those of a workspace they
-    /// look after, or all.
+    /// look after, or all. Somebody who was removed belongs to no workspace.
     ///
     /// # Errors
     /// The person may not see so much, or the store failed.
@@ -139,9 +148,14 @@ impl Gate {
         &self,
         person: &Person,
         whose: &Whose,
+        removed: Removed,
         page: &Page,
     ) -> Result<Paged<User>, PeopleError> {
-        let mut query = Query::of(Kind::User);
+        let states = match removed {
+            Removed::Hidden => vec!["active", "disabled"],
+            Removed::Shown => Vec::new(),
+        };
+        let mut query = Query { states, ..Query::of(Kind::User) };
         let workspace = match whose {
             Whose::Mine => {
                 query.owner = Some(person.user().id.to_string());

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::audit;
 use crate::caller::Person;
+use crate::config::Erasure;
 use crate::document::{self, Held};
 use crate::gate::people::PeopleError;
 use crate::gate::{Gate, GateError, TRIES};
@@ -22,7 +23,7 @@ impl Gate {
     /// Changes what a person has set, from the next action on.
     ///
     /// # Errors
-    /// The store failed.
+    /// They want to keep their records for a shorter time and may not, or the store failed.
     pub async fn change_settings(
         &self,
         person: &Person,
@@ -37,6 +38,11 @@ impl Gate {
             change(&mut next);
             next.user = user.clone();
             self.check_settings(person, &before, &next)?;
+            let shortens =
+                next.retention_days.is_some() && next.retention_days != before.retention_days;
+            if shortens && self.config.erasure == Erasure::Administrators {
+                return Err(PeopleError::Kept);
+            }
             let write = match held {
                 Some(held) => held.replace(&next)?,
                 None => document::insert(&next)?,
@@ -80,6 +86,15 @@ impl Gate {
         match changes.into_iter().find(|(lock, changed)| *changed && locked(*lock)) {
             Some((lock, _)) => Err(PeopleError::Locked(lock.as_str())),
             None => Ok(()),
+        }
+    }
+
+    /// After how many days somebody wants their records to lose their content, where that is theirs
+    /// to say.
+    pub(super) fn own_retention(&self, settings: &Settings) -> Option<u32> {
+        match self.config.erasure {
+            Erasure::People if !self.policy().is_locked(Lock::Retention) => settings.retention_days,
+            Erasure::People | Erasure::Administrators => None,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What happens by itself: questions run out, yeses too, sessions end, circles widen, things are
 //! forgotten. Called again and again by whoever owns the loop.
 
-use countersign_core::policy::Lock;
 use serde_json::json;
 
 use crate::approval::{Approval, OVER, State};
@@ -66,13 +65,22 @@ impl Gate {
         // What is taken away is gone for good: a clock that was set forward is not heeded here.
         let now = self.clock.without_steps();
         let cut = now.before(self.config.keep_for());
+        self.retain_sooner(now, cut).await?;
+        self.cut_before(cut).await?;
+        self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
+        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
+        self.retain_files(now, cut).await
+    }
+
+    /// Lets the records of those lose their content sooner who want that, where they may.
+    async fn retain_sooner(&self, now: Timestamp, cut: Timestamp) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Settings);
         loop {
             let all = document::find::<Settings>(&*self.store, &query).await?;
-            let Some(last) = all.last() else { break };
+            let Some(last) = all.last() else { return Ok(()) };
             query.after = Some(last.value.user.to_string());
             for settings in all.iter().map(|held| &held.value) {
-                let Some(sooner) = self.retention_of(settings) else { continue };
+                let Some(sooner) = self.own_retention(settings) else { continue };
                 let before = now.before(days(sooner));
                 if before > cut {
                     let owner = Some(settings.user.to_string());
@@ -80,16 +88,6 @@ impl Gate {
                 }
             }
         }
-        self.cut_before(cut).await?;
-        self.forget_old(OVER, |approval: &Approval| approval.request.created_at < cut).await?;
-        self.forget_old(&["ended"], |session: &Session| session.started_at < cut).await?;
-        self.retain_files(now, cut).await
-    }
-
-    /// The days after which somebody's records go sooner than everybody's, unless the organisation
-    /// has pinned that.
-    pub(super) fn retention_of(&self, settings: &Settings) -> Option<u32> {
-        settings.retention_days.filter(|_| !self.policy().is_locked(Lock::Retention))
     }
 
     /// Puts on record that the system's clock was set, or runs at the wrong speed.
@@ -113,7 +111,7 @@ impl Gate {
         before: Timestamp,
     ) -> Result<(), GateError> {
         let (before, at, salt) = (Some(before), self.now(), random(&self.clock)?);
-        let erase = Some(Erase { owner, before, by: "retention", at, salt });
+        let erase = Some(Erase { owner, before, by: "retention".to_owned(), at, salt });
         let batch = Batch { erase, ..Batch::default() };
         self.commit(batch).await.map_err(failed)?;
         Ok(())

@@ -880,7 +880,8 @@ fn the_chain_is_checkpointed_as_it_grows(made: &Made) {
 
 fn erase(made: &Made, owner: Option<&str>, before: Option<i64>) -> u64 {
     let owner = owner.map(str::to_owned);
-    let erase = Erase { owner, before: before.map(Timestamp), by: "test", ..Erase::default() };
+    let erase =
+        Erase { owner, before: before.map(Timestamp), by: "test".to_owned(), ..Erase::default() };
     made.commit(Batch { erase: Some(erase), ..Batch::default() }).unwrap().erased
 }
 

@@ -27,6 +27,7 @@ use crate::store::{
 mod anew;
 mod apply;
 mod chain;
+mod copy;
 mod counters;
 mod memo;
 mod noted;
@@ -147,6 +148,12 @@ impl Store for Sqlite {
             return Err(unusable(&self.path, &"the disk may only be read"));
         }
         Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
+    }
+
+    fn size(&self) -> Option<u64> {
+        let length = |path: &Path| fs::metadata(path).map(|file| file.len());
+        let log = length(&self.path.with_extension("db-wal")).unwrap_or_default();
+        Some(length(&self.path).ok()?.saturating_add(log))
     }
 
     fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>> {
@@ -520,7 +527,7 @@ mod tests {
         assert!(found() >= 400);
         for number in 0..40 {
             let owner = Some(format!("canary owner {number}"));
-            let erase = Some(Erase { owner, by: "test", ..Erase::default() });
+            let erase = Some(Erase { owner, by: "test".to_owned(), ..Erase::default() });
             let done = commit(&store, Batch { erase, ..Batch::default() }).unwrap();
             assert_eq!(done.erased, 10);
         }
@@ -555,7 +562,7 @@ mod tests {
             }
             meddle(&folder, damage);
             let owner = Some("ann".to_owned());
-            let erase = Some(Erase { owner, by: "test", ..Erase::default() });
+            let erase = Some(Erase { owner, by: "test".to_owned(), ..Erase::default() });
             let erased = commit(&store, Batch { erase, ..Batch::default() });
             let cut = commit(&store, Batch { cut: Some(Timestamp(9)), ..Batch::default() });
             assert!(matches!(cut, Err(CommitError::Store(_))), "{damage}: {cut:?}");

@@ -203,11 +203,12 @@ fn erasure_takes_the_content_and_leaves_the_chain() {
     let report = block_on(world.gate.verify()).unwrap();
     assert_eq!((report.damage.as_slice(), report.erased), (&[][..], erased));
     assert!(read(&world, &world.owner, &of_owner(&world.owner)).unwrap().is_empty());
-    // Who was not asked about keeps theirs, and nobody's name is on the erasure.
+    // Who was not asked about keeps theirs, and the erasure says who did it.
     assert!(!read(&world, &bob, &of_owner(&bob)).unwrap().is_empty());
     let last = after.last().unwrap().content.as_ref().unwrap();
     assert_eq!(last.subject.owner, None);
-    assert!(!last.payload.contains(world.user().as_str()));
+    let payload: Value = serde_json::from_str(&last.payload).unwrap();
+    assert_eq!(payload["by"], world.user().as_str());
 }
 
 #[test]

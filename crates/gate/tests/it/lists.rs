@@ -2,7 +2,7 @@
 
 use countersign_core::{Action, RiskLevel};
 use countersign_gate::approval::{QuorumRow, Say};
-use countersign_gate::gate::{Card, Page, PeopleError, Whose};
+use countersign_gate::gate::{Card, Page, PeopleError, Removed, Whose};
 use countersign_gate::key::Access;
 use countersign_gate::session::{Plan, Session};
 use countersign_gate::user::Membership;
@@ -150,7 +150,7 @@ fn users_and_workspaces_are_shown_to_those_who_look_after_them() {
     let names = |person: &Person, whose: &Whose, limit: usize| {
         let (mut names, mut page) = (Vec::new(), Page { limit, ..Page::default() });
         loop {
-            let part = block_on(world.gate.users(person, whose, &page))?;
+            let part = block_on(world.gate.users(person, whose, Removed::Hidden, &page))?;
             assert!(part.items.len() <= limit);
             names.extend(part.items.into_iter().map(|user| user.id));
             let Some(next) = part.next else { return Ok(names) };

@@ -18,6 +18,7 @@ mod lists;
 mod model;
 mod moment;
 mod offline;
+mod people;
 mod quorum;
 mod rights;
 mod sessions;

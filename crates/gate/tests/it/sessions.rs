@@ -637,5 +637,5 @@ fn only_a_person_and_a_program_made_for_it_agree_and_hand_credentials_over() {
         expires_at: None,
     };
     let error = block_on(world.gate.create_key(&world.owner, new)).unwrap_err();
-    assert!(matches!(error, PeopleError::NotForModels), "{error}");
+    assert!(matches!(error, PeopleError::NotForModels(_)), "{error}");
 }

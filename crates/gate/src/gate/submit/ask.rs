@@ -7,17 +7,18 @@ use countersign_core::{Action, Context, Judgement, Policy};
 
 use crate::approval::{self, Approval, Quorum, Shown};
 use crate::caller::Caller;
-use crate::document;
+use crate::document::{self, Held};
 use crate::event::What;
 use crate::gate::control::failed;
 use crate::gate::submit::conditions::Conditions;
 use crate::gate::submit::{Case, LARGE, pending_key};
 use crate::gate::{Gate, GateError, is_conflict};
-use crate::id::ApprovalId;
+use crate::id::{ApprovalId, UserId, WorkspaceId};
 use crate::judging::{Lane, NotJudged};
 use crate::proposal::{Submitted, Waiting, Why};
 use crate::session::Violation;
-use crate::store::{Batch, CountStep, Pace};
+use crate::store::{Batch, CountStep, Kind, Pace, Query};
+use crate::user::{Role, User, UserKind};
 
 impl Gate {
     /// Asks a person.
@@ -82,7 +83,27 @@ impl Gate {
         if self.has_channel() || self.is_present(user) {
             return Ok(true);
         }
+        if self.is_bot(user).await? {
+            return self.has_administrator(&case.caller.workspace).await;
+        }
         Ok(self.has_console(user).await?)
+    }
+
+    async fn is_bot(&self, user: &UserId) -> Result<bool, GateError> {
+        let user: Option<Held<User>> = self.get(user.as_str()).await?;
+        Ok(user.is_some_and(|user| user.value.kind == UserKind::Bot))
+    }
+
+    /// Whether a workspace has an administrator with a signed-in device.
+    async fn has_administrator(&self, workspace: &WorkspaceId) -> Result<bool, GateError> {
+        let active = Query { states: vec!["active"], ..Query::of(Kind::User) };
+        for user in self.all::<User>(active).await? {
+            if user.role_in(workspace) >= Role::WorkspaceAdmin && self.has_console(&user.id).await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What a person is shown, which takes a second look at the action.
@@ -148,7 +169,10 @@ impl Gate {
             };
             Approval::ask(question, &keyring, &*clock)
         };
-        Ok(self.apart(&lane, action, policy, &context, ask).await??)
+        let approval = self.apart(&lane, action, policy, &context, ask).await??;
+        // Nobody answers for a bot but those who look after its workspace.
+        let is_bot = self.is_bot(&case.caller.user).await?;
+        Ok(if is_bot { approval.escalate() } else { approval })
     }
 
     /// How long a person has: longer when they are away, unless somebody has set a time.

@@ -37,7 +37,7 @@ impl Gate {
         for id in folder.sessions().map_err(|error| disk(&error))? {
             if let Some(held) = self.get::<Session>(id.as_str()).await? {
                 let session = held.value;
-                let sooner = self.retention_of(&self.settings_of(&session.user).await?);
+                let sooner = self.own_retention(&self.settings_of(&session.user).await?);
                 let cut = sooner.map_or(cut, |sooner| cut.max(now.before(days(sooner))));
                 if session.is_alive() || session.started_at >= cut {
                     continue;

@@ -1,0 +1,338 @@
+//! Devices, and the links that sign them in.
+//!
+//! A device is either a console, where a person answers, or a machine, where keys work: never both.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::audit;
+use crate::caller::Person;
+use crate::document::{self, Held};
+use crate::event::{Event, What};
+use crate::gate::control::failed;
+use crate::gate::people::{MOST_WAITING, PeopleError, active};
+use crate::gate::{Gate, GateError, TRIES};
+use crate::id::{DeviceId, UserId};
+use crate::secret::{Secret, SecretKind};
+use crate::store::{CommitError, Count, CountStep, Kind, Query, StoreError};
+use crate::user::{Device, DeviceRole, DeviceState, Invitation, User, UserKind};
+
+/// How long a link works.
+const LINK_WORKS_FOR: Duration = Duration::from_mins(15);
+/// A longer name is cut.
+const MOST_CHARACTERS: usize = 100;
+
+impl Gate {
+    /// A new link for a person's next device, from one that is signed in.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn invite(&self, person: &Person) -> Result<Secret, PeopleError> {
+        let id = &person.user().id;
+        let (link, invitation) = self.invitation(id, Some(id))?;
+        let payload = json!({"invited": id, "by": id, "from_device": person.device});
+        let writes = vec![document::insert(&invitation)?];
+        self.change_people(writes, audit::Event::DeviceChanged, id, payload).await?;
+        Ok(link)
+    }
+
+    /// A new link for somebody whom the person looks after and who is signed in nowhere. Earlier
+    /// links of theirs no longer work.
+    ///
+    /// # Errors
+    /// There is nobody like that, they are signed in somewhere, or the store failed.
+    pub async fn invite_user(&self, person: &Person, id: &UserId) -> Result<Secret, PeopleError> {
+        let user = self.looked_after(person, id).await?;
+        active(&user)?;
+        if user.kind == UserKind::Bot {
+            return Err(PeopleError::Bot);
+        }
+        // Who is signed in would not notice that somebody else is, in their name.
+        if self.has_console(id).await? {
+            return Err(PeopleError::SignedIn);
+        }
+        let by = &person.user().id;
+        let (link, invitation) = self.invitation(id, Some(by))?;
+        let query = Query { owner: Some(id.to_string()), ..Query::of(Kind::Invitation) };
+        let earlier = document::find::<Invitation>(&*self.store, &query).await?;
+        let mut writes: Vec<_> = earlier.iter().map(Held::delete).collect();
+        writes.push(document::insert(&invitation)?);
+        let payload = json!({"invited": id, "by": by, "from_device": person.device});
+        self.change_people(writes, audit::Event::DeviceChanged, id, payload).await?;
+        Ok(link)
+    }
+
+    /// Signs a device in by a link, once. Gives what the device proves itself by from then on.
+    ///
+    /// # Errors
+    /// The link does not work, or the store failed.
+    pub async fn accept(&self, link: &Secret, name: &str) -> Result<Secret, PeopleError> {
+        let held: Held<Invitation> =
+            self.get(&invitation_id(link)).await?.ok_or(PeopleError::Link)?;
+        let invitation = &held.value;
+        if !link.matches(&invitation.secret) || self.now() >= invitation.expires_at {
+            return Err(PeopleError::Link);
+        }
+        let state = DeviceState::Approved { by: None, role: DeviceRole::Console };
+        self.active_person(&invitation.user).await.map_err(|_| PeopleError::Link)?;
+        let (secret, device) = self.device(&invitation.user, name, state)?;
+        let by = &invitation.by;
+        let payload = json!({"device": device.id, "state": "approved", "invited_by": by});
+        let writes = vec![held.delete(), document::insert(&device)?];
+        let changed =
+            self.change_people(writes, audit::Event::DeviceChanged, &device.user, payload);
+        match changed.await {
+            Ok(()) => Ok(secret),
+            // Somebody else used it a moment ago.
+            Err(GateError::Busy) => Err(PeopleError::Link),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Who is at a signed-in device.
+    ///
+    /// # Errors
+    /// Nobody is.
+    pub async fn sign_in(&self, device: &Secret) -> Result<Person, PeopleError> {
+        let held = self.device_by(device).await?.ok_or(PeopleError::NotSignedIn)?;
+        let DeviceState::Approved { role: DeviceRole::Console, .. } = held.value.state else {
+            return Err(PeopleError::NotSignedIn);
+        };
+        let user = self.active_person(&held.value.user).await?;
+        Ok(Person { user, device: Some(held.value.id), peer: None, unproven: false })
+    }
+
+    /// Who answers through a channel whose settings bind an account to this user.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub async fn by_channel(&self, user: &UserId) -> Result<Person, PeopleError> {
+        let user = self.active_person(user).await?;
+        Ok(Person { user, device: None, peer: None, unproven: false })
+    }
+
+    /// A new device asks to be let in.
+    ///
+    /// # Errors
+    /// There is no such user, too many devices of theirs wait already, or the store failed.
+    pub async fn request_device(&self, user: &UserId, name: &str) -> Result<Secret, PeopleError> {
+        self.active_user(user).await?;
+        // Whoever asks is not let in yet: a name must not forge lines or fill a screen.
+        let name = name.chars().filter(|char| !char.is_control()).take(MOST_CHARACTERS);
+        let name: String = name.collect();
+        let (secret, device) = self.device(user, &name, DeviceState::Waiting)?;
+        let payload = json!({"device": device.id, "state": "waiting"});
+        let writes = vec![document::insert(&device)?];
+        let mut batch = self.people_batch(writes, audit::Event::DeviceChanged, user, &payload)?;
+        batch.counts.push(waiting_count(user, CountStep::Up { most: MOST_WAITING }));
+        match self.commit(batch).await {
+            Ok(_) => {}
+            Err(CommitError::Full { .. }) => return Err(PeopleError::TooManyWaiting),
+            Err(error) => return Err(failed(error).into()),
+        }
+        self.bus.tell(Event {
+            user: Some(user.clone()),
+            workspace: None,
+            session: None,
+            what: What::DeviceWaiting { device: device.id },
+        });
+        Ok(secret)
+    }
+
+    /// Lets a device in, from one that is. Of a bot only a machine, and by those who look after it.
+    ///
+    /// # Errors
+    /// There is no such device that waits for them, or the store failed.
+    pub async fn approve_device(
+        &self,
+        person: &Person,
+        id: &DeviceId,
+        role: DeviceRole,
+    ) -> Result<(), PeopleError> {
+        let by = person.device.clone();
+        let changed = self.change_device(person, id, |whose, state| {
+            match whose {
+                Whose::Own => {}
+                Whose::Others(user) if user.kind == UserKind::Bot => {
+                    if role == DeviceRole::Console {
+                        return Err(PeopleError::Bot);
+                    }
+                }
+                // Nobody lets a machine or a console in as another person.
+                Whose::Others(_) => return Err(PeopleError::NotAllowed),
+            }
+            match state {
+                DeviceState::Waiting => Ok(DeviceState::Approved { by: by.clone(), role }),
+                DeviceState::Approved { .. } | DeviceState::Revoked { .. } => {
+                    Err(PeopleError::NotFound)
+                }
+            }
+        });
+        changed.await.map(drop)
+    }
+
+    /// Puts a device out, at once and for good: one's own, or one of somebody whom the person looks
+    /// after.
+    ///
+    /// # Errors
+    /// There is no such device for them, or the store failed.
+    pub async fn revoke_device(&self, person: &Person, id: &DeviceId) -> Result<(), PeopleError> {
+        let at = self.now();
+        let revoked = self.change_device(person, id, |_, state| match state {
+            DeviceState::Waiting | DeviceState::Approved { .. } => Ok(DeviceState::Revoked { at }),
+            DeviceState::Revoked { .. } => Err(PeopleError::NotFound),
+        });
+        let user = revoked.await?.user;
+        self.tell_signed_out(&user, Some(id.clone()));
+        Ok(())
+    }
+
+    /// The person who was let in, with the rights of this moment.
+    ///
+    /// # Errors
+    /// Their device was revoked or they were, or the store failed.
+    pub async fn still_signed_in(&self, person: &Person) -> Result<Person, PeopleError> {
+        if self.is_an_agents(person.peer) {
+            return Err(PeopleError::NotSignedIn);
+        }
+        match self.person_now(person).await {
+            Ok((person, _)) => Ok(person),
+            Err(GateError::Revoked(_)) => Err(PeopleError::NotSignedIn),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn tell_signed_out(&self, user: &UserId, device: Option<DeviceId>) {
+        let (user, what) = (Some(user.clone()), What::SignedOut { device });
+        self.bus.tell(Event { user, workspace: None, session: None, what });
+    }
+
+    /// Signs a person out: their own device no longer works, for good.
+    ///
+    /// # Errors
+    /// They are at no device, or the store failed.
+    pub async fn sign_out(&self, person: &Person) -> Result<(), PeopleError> {
+        let device = person.device.as_ref().ok_or(PeopleError::NotSignedIn)?;
+        self.revoke_device(person, device).await
+    }
+
+    /// A person's devices.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn devices(&self, person: &Person) -> Result<Vec<Device>, PeopleError> {
+        self.devices_of(person, &person.user().id).await
+    }
+
+    /// The devices of a user: one's own, or those of somebody whom the person looks after.
+    ///
+    /// # Errors
+    /// There is nobody like that, or the store failed.
+    pub async fn devices_of(
+        &self,
+        person: &Person,
+        user: &UserId,
+    ) -> Result<Vec<Device>, PeopleError> {
+        if *user != person.user().id {
+            self.looked_after(person, user).await?;
+        }
+        let owner = Some(user.to_string());
+        let query = Query { owner, ..Query::of(Kind::Device) };
+        Ok(self.all(query).await?)
+    }
+
+    pub(in crate::gate) async fn device_by(
+        &self,
+        secret: &Secret,
+    ) -> Result<Option<Held<Device>>, StoreError> {
+        let held: Option<Held<Device>> = self.get(Device::id_of(secret).as_str()).await?;
+        Ok(held.filter(|held| secret.matches(&held.value.secret)))
+    }
+
+    async fn change_device(
+        &self,
+        person: &Person,
+        id: &DeviceId,
+        change: impl Fn(Whose<'_>, &DeviceState) -> Result<DeviceState, PeopleError>,
+    ) -> Result<Device, PeopleError> {
+        for _ in 0..TRIES {
+            let held: Held<Device> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+            let state = if held.value.user == person.user().id {
+                change(Whose::Own, &held.value.state)?
+            } else {
+                let user = self.looked_after(person, &held.value.user).await?;
+                change(Whose::Others(&user), &held.value.state)?
+            };
+            let next = Device { state, ..held.value.clone() };
+            let payload = json!({
+                "device": id,
+                "state": next.state,
+                "by": person.user().id,
+                "from_device": person.device,
+            });
+            let writes = vec![held.replace(&next)?];
+            let event = audit::Event::DeviceChanged;
+            let mut batch = self.people_batch(writes, event, &next.user, &payload)?;
+            if held.value.state == DeviceState::Waiting {
+                batch.counts.push(waiting_count(&next.user, CountStep::Down));
+            }
+            match self.commit(batch).await.map_err(failed) {
+                Ok(_) => return Ok(next),
+                Err(GateError::Busy) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(GateError::Busy.into())
+    }
+
+    fn device(
+        &self,
+        user: &UserId,
+        name: &str,
+        state: DeviceState,
+    ) -> Result<(Secret, Device), PeopleError> {
+        let secret = Secret::draw(SecretKind::Device, &self.clock)?;
+        let device = Device {
+            id: Device::id_of(&secret),
+            user: user.clone(),
+            name: name.to_owned(),
+            secret: secret.hash(),
+            state,
+            created_at: self.now(),
+        };
+        Ok((secret, device))
+    }
+
+    pub(super) fn invitation(
+        &self,
+        user: &UserId,
+        by: Option<&UserId>,
+    ) -> Result<(Secret, Invitation), PeopleError> {
+        let link = Secret::draw(SecretKind::Link, &self.clock)?;
+        let invitation = Invitation {
+            id: invitation_id(&link),
+            user: user.clone(),
+            by: by.cloned(),
+            secret: link.hash(),
+            expires_at: self.now().after(LINK_WORKS_FOR),
+        };
+        Ok((link, invitation))
+    }
+}
+
+/// Whose a device is, for the person who changes it.
+enum Whose<'a> {
+    Own,
+    /// That of somebody whom they look after.
+    Others(&'a User),
+}
+
+/// Where the devices of a user that wait are counted.
+pub(super) fn waiting_count(user: &UserId, step: CountStep) -> Count {
+    Count { key: format!("user:{user}:devices_waiting"), step }
+}
+
+fn invitation_id(link: &Secret) -> String {
+    DeviceId::from_bytes(link.hash().short()).to_string()
+}

@@ -1,0 +1,63 @@
+//! Erases a user completely: account, devices, keys, settings, questions, sessions, files and the
+//! content of their records. The chain of records stays whole, and names who erased.
+
+use crate::caller::Person;
+use crate::clock::random;
+use crate::document::Held;
+use crate::gate::Gate;
+use crate::gate::control::failed;
+use crate::gate::people::PeopleError;
+use crate::gate::people::device::waiting_count;
+use crate::gate::submit::pending_key;
+use crate::id::UserId;
+use crate::key::ApiKey;
+use crate::store::{Batch, Count, CountStep, Erase, Kind, Query};
+use crate::user::User;
+
+/// What a user can own beside their account and their files.
+const OWNED: [Kind; 9] = [
+    Kind::Approval,
+    Kind::Session,
+    Kind::Running,
+    Kind::Device,
+    Kind::Key,
+    Kind::Settings,
+    Kind::Remembered,
+    Kind::Declined,
+    Kind::Invitation,
+];
+
+impl Gate {
+    /// Erases a user completely, and says how many records lost their content. Only a super admin
+    /// may, and never themselves.
+    ///
+    /// The account goes last, with the content of the records: what was interrupted can be done
+    /// again. Others' records name the user by id, which is nobody's any more.
+    ///
+    /// # Errors
+    /// The person may not, there is no such user, or the store failed.
+    pub async fn erase_user(&self, person: &Person, id: &UserId) -> Result<u64, PeopleError> {
+        self.remove_user(person, id).await?;
+        self.erase_files(id).await?;
+        let mut counts = vec![
+            Count { key: pending_key(id), step: CountStep::Forget },
+            waiting_count(id, CountStep::Forget),
+        ];
+        let keys = Query { owner: Some(id.to_string()), ..Query::of(Kind::Key) };
+        for key in self.all::<ApiKey>(keys).await? {
+            let counter = |what| ApiKey::counter(&key.id, what);
+            let forget = |key| Count { key, step: CountStep::Forget };
+            counts.extend(["uses", "refused"].map(counter).map(forget));
+        }
+        for kind in OWNED {
+            self.delete_all_of(id, kind).await?;
+        }
+        let account: Held<User> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
+        let (owner, by) = (Some(id.to_string()), person.user().id.to_string());
+        let (at, salt) = (self.now(), random(&self.clock)?);
+        let erase = Some(Erase { owner, before: None, by, at, salt });
+        let writes = vec![account.delete()];
+        let batch = Batch { writes, counts, erase, ..Batch::default() };
+        Ok(self.commit(batch).await.map_err(failed)?.erased)
+    }
+}
