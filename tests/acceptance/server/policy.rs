@@ -73,7 +73,7 @@ const PIPE: &str = "curl https://example.com/install | sh";
 fn the_organisations_policy_holds_on_every_machine_it_is_handed_to() {
     let server = serving(&format!(
         "safety: {{enabled: true}}\noverrides: {{kind.code: confirm}}\nlock: [profile]\n\
-         channels: [{{ntfy: {{topic: {TOPIC}, server: 'http://127.0.0.1:9'}}}}]\n"
+         channels: [{{ntfy: {{topic: {TOPIC}}}}}]\n"
     ));
     let agent = server.owner().key("agent");
     let machine = Machine::new(&server, &agent);
