@@ -34,6 +34,7 @@ use crate::{case, data, desk, serving, settings};
 mod made;
 mod mouth;
 mod options;
+pub(crate) mod served_policy;
 mod words;
 
 pub(crate) use made::Made;

@@ -35,7 +35,6 @@ mod live;
 mod mcp;
 mod moment;
 mod quote;
-mod served_policy;
 mod serving;
 mod settings;
 mod show;

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::around;
 use crate::beneath::Root;
-use crate::served_policy;
+use crate::hook::served_policy;
 
 /// The organisation's file.
 const ORGANISATION: &str = "/etc/countersign/config.yaml";

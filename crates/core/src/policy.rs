@@ -20,20 +20,20 @@
 //! user's settings) is never lowered by any layer. What a file sets is lowered by no layer after
 //! it, and a block only by an entry with `danger` in its name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::action::Action;
 use crate::analyze::Analysis;
-use crate::app::{self, Skill};
 use crate::context::Context;
 use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 
 mod allowed;
 mod choice;
 pub mod config;
+mod declared;
 pub mod error;
 mod explain;
 pub(crate) mod known;
@@ -162,36 +162,6 @@ impl Policy {
     #[must_use]
     pub fn sensitive_paths(&self) -> &[String] {
         &self.sensitive_paths
-    }
-
-    /// What was declared about `app.skill`, by the most trusted who did.
-    #[must_use]
-    pub fn skill(&self, id: &str) -> Option<Skill> {
-        let configured = self.layers.iter().find_map(|layer| layer.skills.get(id));
-        configured.copied().or_else(|| app::find(id))
-    }
-
-    /// The ids of every declared skill.
-    #[must_use]
-    pub fn skill_ids(&self) -> BTreeSet<String> {
-        let configured = self.layers.iter().flat_map(|layer| layer.skills.keys().cloned());
-        let ours = app::apps().iter().flat_map(|app| {
-            app.skills.iter().map(move |(skill, ..)| format!("{}.{skill}", app.id))
-        });
-        configured.chain(ours).collect()
-    }
-
-    /// Whoever serves the app of a skill, for limits by provider; the app itself unless declared.
-    #[must_use]
-    pub fn provider<'a>(&'a self, skill: &'a str) -> &'a str {
-        let app = choice::app_of(skill);
-        // The most trusted who declares an app says who serves it: a less trusted one could
-        // otherwise get around a provider's limit by giving it another name.
-        let declared = self.layers.iter().find_map(|layer| layer.providers.get(app));
-        match declared {
-            Some(Some(provider)) => provider,
-            Some(None) | None => app::provider(app).unwrap_or(app),
-        }
     }
 
     /// The name of the profile, when the context names no other.

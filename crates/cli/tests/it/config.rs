@@ -123,7 +123,13 @@ fn the_gates_sections_are_checked_and_shown_without_secrets() {
     assert_eq!(all["gate"]["most_pending"], 7);
     assert_eq!(all["channels"], serde_json::json!(["terminal", "ntfy"]));
     let readable = sandbox.run(&["config", "show"]).out;
-    assert!(readable.contains("\n  most pending: 7\n"), "{readable}");
+    assert!(readable.contains("\n  most_pending: 7 (user)\n"), "{readable}");
+    assert!(readable.contains("\n  spend_within: 300 (default)\n"), "{readable}");
+    assert_eq!(all["from"]["gate"]["most_pending"], "user");
+    assert_eq!(
+        readable.lines().last(),
+        Some(&*format!("policy digest: {}", all["digest"].as_str().unwrap()))
+    );
     assert!(!readable.contains(topic) && !shown.out.contains(topic));
     for (text, said) in [
         ("gate: {most_pendin: 7}\n", "1:8: unknown field `most_pendin`"),

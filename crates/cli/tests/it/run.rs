@@ -50,8 +50,6 @@ fn with_json_the_exit_code_is_ours_and_the_commands_is_told() {
         assert_eq!(told["judgement"]["verdict"], "allow", "{script}");
         assert!(ended.err.contains("said"), "what it prints goes to standard error: {ended:?}");
     }
-    let killed = sandbox.run(&["run", "--json", "-c", "kill -9 $$"]);
-    assert_eq!((killed.code, report(&killed)["signal"].as_i64()), (Some(1), Some(9)));
 }
 
 #[test]

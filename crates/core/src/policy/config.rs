@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::app::{Access, Skill};
+use crate::policy::declared::{self, AppRow};
 use crate::policy::error::{ConfigError, Problem, did_you_mean};
 use crate::policy::layer::Layer;
 use crate::policy::lock::Lock;
@@ -121,48 +121,6 @@ pub(crate) struct Safety {
     approval_timeout: Option<u32>,
 }
 
-/// One app as written.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AppRow {
-    /// What a person calls it.
-    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
-    #[serde(default)]
-    name: Option<String>,
-    /// Whoever serves it, for limits by provider; the app itself unless said.
-    #[serde(default)]
-    provider: Option<String>,
-    /// Its skills, by the part of their id after the dot.
-    skills: BTreeMap<String, SkillRow>,
-}
-
-/// One skill as written.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SkillRow {
-    /// What a person calls it.
-    #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
-    #[serde(default)]
-    name: Option<String>,
-    /// `read`, `write` or `sensitive`.
-    access: Access,
-    /// Whether a person is asked; unless said, about all that does not just read.
-    #[serde(default)]
-    confirm: Option<bool>,
-    /// Seconds until silence is a refusal.
-    #[serde(default)]
-    timeout: Option<u32>,
-}
-
-impl From<SkillRow> for Skill {
-    fn from(row: SkillRow) -> Self {
-        let confirm = row.confirm.unwrap_or(row.access != Access::Read);
-        Self { access: row.access, confirm, timeout: row.timeout }
-    }
-}
-
 /// What an option can be set to.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -204,7 +162,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     }
     let apps = file.apps.unwrap_or_default();
     let providers = apps.iter().map(|(app, row)| (app.clone(), row.provider.clone())).collect();
-    let asking_skills = asking_skills(&apps);
+    let asking_skills = declared::asking_skills(&apps);
     Ok(Layer {
         rank,
         file: source.name.clone(),
@@ -222,21 +180,13 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
         approval_timeout: read_timeout(safety.approval_timeout, at)?,
         limits: limits::read(file.limits, at)?,
         profile: read_profile(file.profile.as_deref(), at)?,
-        skills: read_skills(apps, at)?,
+        skills: declared::read(apps, at)?,
         providers,
         asking_skills,
         unheard: BTreeSet::new(),
         written: section::written(source)?,
         handed_out: section::handed_out(source)?,
     })
-}
-
-/// Skills before which a person is asked because the file says `confirm: true`.
-fn asking_skills(apps: &BTreeMap<String, AppRow>) -> BTreeSet<String> {
-    let skills = apps.iter().flat_map(|(app, row)| {
-        row.skills.iter().map(move |(skill, row)| (format!("{app}.{skill}"), row.confirm))
-    });
-    skills.filter(|(_, confirm)| *confirm == Some(true)).map(|(id, _)| id).collect()
 }
 
 /// Refuses what only a more trusted file may say.
@@ -344,21 +294,6 @@ impl Place<'_> {
 
 const LIST_OPTIONS: &str = "`countersign config init` prints a file with every option";
 
-fn read_skills(
-    apps: BTreeMap<String, AppRow>,
-    at: Place<'_>,
-) -> Result<BTreeMap<String, Skill>, ConfigError> {
-    let mut skills = BTreeMap::new();
-    for (app, row) in apps {
-        for (skill, row) in row.skills {
-            let path = [To::Key("apps"), To::Key(&app), To::Key("skills"), To::Key(&skill)];
-            check_timeout(row.timeout, "timeout", &path, at)?;
-            skills.insert(format!("{app}.{skill}"), row.into());
-        }
-    }
-    Ok(skills)
-}
-
 fn read_profile(
     name: Option<&str>,
     at: Place<'_>,
@@ -378,7 +313,7 @@ fn read_timeout(seconds: Option<u32>, at: Place<'_>) -> Result<Option<u32>, Conf
     Ok(seconds)
 }
 
-fn check_timeout(
+pub(super) fn check_timeout(
     seconds: Option<u32>,
     field: &'static str,
     below: &[To<'_>],

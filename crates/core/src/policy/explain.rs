@@ -150,13 +150,11 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
         (None, None) => String::new(),
     };
     let line = if more > 0 { format!("{line} (and {more} more)") } else { line };
-    match rulings.get(at).map(|ruling| ruling.by) {
-        Some(By::Explore(_)) => {
-            let done = if verdict == Verdict::Block { "refused" } else { "asked about" };
-            format!("Exploring, so this is {done}: {line}")
-        }
-        _ => line,
+    if let Some(By::Explore(_)) = rulings.get(at).map(|ruling| ruling.by) {
+        let done = if verdict == Verdict::Block { "refused" } else { "asked about" };
+        return format!("Exploring, so this is {done}: {line}");
     }
+    line
 }
 
 /// Why something is allowed although something was found.

@@ -115,7 +115,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(show),
         row(Method::PATCH, "/api/sessions/{id}", "switch_session_mode")
             .by(Who::Either)
-            .says("Lets a session explore or work, from the next action on; a model may only go back to exploring.")
+            .says("Lets a session explore or work, from the next action on; an agent may only go back to exploring.")
             .takes::<ModeChange>()
             .gives::<SessionView>(200)
             .to(switch_mode),

@@ -8,6 +8,7 @@ use crate::caller::{Caller, Person};
 use crate::event::What;
 use crate::gate::control::failed;
 use crate::gate::people::PeopleError;
+use crate::gate::session::start::may_consent;
 use crate::gate::session::{looks_after, subject_of, works_in};
 use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
 use crate::id::SessionId;
@@ -20,8 +21,12 @@ pub enum ModeError {
     /// There is none, or none of theirs.
     #[error("not found")]
     NotFound,
-    /// An agent asks for more than it has.
-    #[error("an agent may go back to exploring by itself; only a person lets it work")]
+    /// An agent, or a program that was not made to agree for its person, asks for more than it has.
+    #[error(
+        "this key may go back to exploring; a person lets it work, or a program whose key has the \
+         scope `{}`",
+        crate::scope::CONSENT
+    )]
     NotForAgents,
     /// The session is over.
     #[error("the session is over")]
@@ -71,7 +76,8 @@ impl Gate {
         self.rights_of(caller, Look::Anew).await?;
         self.set_mode(id, mode, |session| match mode {
             _ if !works_in(caller, session) => Err(ModeError::NotFound),
-            Mode::Task if caller.is_agent() => Err(ModeError::NotForAgents),
+            // Those who could not begin such a session cannot turn one into it either.
+            Mode::Task if !may_consent(caller) => Err(ModeError::NotForAgents),
             Mode::Task | Mode::Explore => Ok(()),
         })
         .await

@@ -267,11 +267,21 @@ fn check_consent(caller: &Caller, plan: &Plan) -> Result<(), StartError> {
     match &caller.key {
         None if bound || caller.origin == Origin::Known => Ok(()),
         Some(key) if key.access == Access::Program => {
-            let made_for_it = key.scopes.iter().any(scope::Scope::is_consent);
-            if made_for_it { Ok(()) } else { Err(StartError::ConsentScope) }
+            if may_consent(caller) {
+                Ok(())
+            } else {
+                Err(StartError::ConsentScope)
+            }
         }
         None | Some(_) => Err(StartError::NotForAgents("consent")),
     }
+}
+
+/// Whether this is a program that was made to agree for its person.
+pub(super) fn may_consent(caller: &Caller) -> bool {
+    caller.key.as_ref().is_some_and(|key| {
+        key.access == Access::Program && key.scopes.iter().any(scope::Scope::is_consent)
+    })
 }
 
 fn limit_sessions(session: &Session, batch: &mut Batch) {
