@@ -72,6 +72,7 @@ pub use history::ReadError;
 pub use idempotency::{Allows, Begun, Claim, IdempotencyError};
 pub use key::{AuthError, NewSecret, Usage};
 pub use list::{Page, Paged, Progress, Removed, Whose};
+pub use machine::MachineError;
 pub use offline::OfflineError;
 pub use people::{Joined, PeopleError, SuperAdmin};
 pub use remember::{Reach, Remembered};

@@ -8,7 +8,7 @@
 use countersign_core::digest::of_value;
 use countersign_core::{Action, Judgement, RiskLevel, Verdict};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::approval::subject_of;
 use crate::redacted;
@@ -17,6 +17,10 @@ use crate::redacted;
 const NOTHING: &str = "";
 /// More rules than this say nothing more.
 const MOST_RULES: usize = 20;
+/// The longest text of an entry, but for the action itself.
+const LONGEST: usize = 2_000;
+/// The most bytes of an action that are kept; a longer one is kept by its kind alone.
+const MOST_BYTES: usize = 16 << 10;
 
 /// What became of an action while no server could be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +103,7 @@ impl OfflineDecision {
             at: circumstances.at.to_owned(),
             asker: redacted::text(circumstances.asker),
             action: redacted::text(&subject_of(action)),
-            target: redacted::action(action),
+            target: bounded(redacted::action(action)),
             verdict: judgement.verdict,
             risk: judgement.risk.level,
             rules: rules.collect(),
@@ -124,18 +128,31 @@ impl OfflineDecision {
 
     /// The same with everything masked that somebody else could have written into it.
     pub(crate) fn redacted(&self) -> Self {
-        let text = |text: &str| redacted::text(text);
+        let text = |text: &str| {
+            let text: String = text.chars().take(LONGEST).collect();
+            redacted::text(&text)
+        };
         Self {
             at: text(&self.at),
             asker: text(&self.asker),
             action: text(&self.action),
-            target: redacted::value(&self.target),
+            target: bounded(redacted::value(&self.target)),
             rules: self.rules.iter().take(MOST_RULES).map(|rule| text(rule)).collect(),
             reason: text(&self.reason),
             why: text(&self.why),
             ..self.clone()
         }
     }
+}
+
+/// An action as it is kept: whole, or by its kind where it is too long.
+fn bounded(target: Value) -> Value {
+    let bytes = target.to_string().len();
+    if bytes <= MOST_BYTES {
+        return target;
+    }
+    let kind = target.get("kind").and_then(Value::as_str).filter(|kind| kind.len() <= 40);
+    json!({"kind": kind, "omitted_bytes": bytes})
 }
 
 #[cfg(test)]
@@ -166,6 +183,16 @@ mod tests {
         // What somebody wrote into it by hand is masked when it is delivered.
         let forged = OfflineDecision { why: format!("password: {secret}"), ..entry };
         assert!(!serde_json::to_string(&forged.redacted()).unwrap().contains(&secret));
+    }
+
+    #[test]
+    fn a_long_action_is_kept_by_its_kind() {
+        let entry = decision(None, &format!("git push --force # {}", "x".repeat(MOST_BYTES)));
+        assert_eq!(entry.target["kind"], "shell");
+        assert!(entry.target.to_string().len() < 100, "{}", entry.target);
+        let kind = Value::from("x".repeat(100_000));
+        let forged = OfflineDecision { target: json!({"kind": kind}), ..entry };
+        assert!(forged.redacted().target.to_string().len() < 200);
     }
 
     #[test]

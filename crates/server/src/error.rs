@@ -12,8 +12,8 @@ use countersign_core::Judgement;
 use countersign_core::redact::redact;
 use countersign_gate::GateError;
 use countersign_gate::gate::{
-    AnswerError, AuthError, IdempotencyError, ModeError, OfflineError, PeopleError, ReadError,
-    ReportError, SpendError, StartError,
+    AnswerError, AuthError, IdempotencyError, MachineError, ModeError, OfflineError, PeopleError,
+    ReadError, ReportError, SpendError, StartError,
 };
 use countersign_gate::id::IdError;
 use countersign_gate::judging::NotJudged;
@@ -254,6 +254,15 @@ impl From<ReportError> for Problem {
                 Self::conflict("not-running", error).with("state", state)
             }
             ReportError::Gate(error) => error.into(),
+        }
+    }
+}
+
+impl From<MachineError> for Problem {
+    fn from(error: MachineError) -> Self {
+        match error {
+            MachineError::TooMany => too_many("too-many-machines", error, None),
+            MachineError::Gate(error) => error.into(),
         }
     }
 }

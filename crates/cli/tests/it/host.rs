@@ -227,8 +227,24 @@ fn a_host_that_keeps_us_waiting_is_told_no_before_its_clock_runs_out() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_never_answers_is_a_no_in_time() {
+fn a_server_that_never_answers_means_what_the_setting_says_in_time() {
     let sandbox = Sandbox::new("host-hung");
+    sandbox.configure("hook: {unreachable: deny}\n");
+    for (host, ended) in hung(&sandbox) {
+        assert!(stops(host, &ended), "{host}: {ended:?}");
+    }
+    // Who can ask its user does, and for all others it stays a no.
+    sandbox.configure("hook: {unreachable: ask}\n");
+    for (host, ended) in hung(&sandbox) {
+        let asks = ended.out.contains("Countersign asks: ");
+        assert!(asks || stops(host, &ended), "{host}: {ended:?}");
+        assert_eq!(asks, ["claude-code", "cursor", "vscode", "droid"].contains(&host), "{host}");
+    }
+}
+
+/// What hooks say whose server takes connections and never answers.
+#[cfg(unix)]
+fn hung(sandbox: &Sandbox) -> Vec<(&'static str, Ended)> {
     let path = std::env::temp_dir().join(format!("cs-hung-{}", std::process::id()));
     let _ = fs::remove_file(&path);
     let name = countersign_server::SocketName::of(&path).unwrap();
@@ -240,20 +256,21 @@ fn a_server_that_never_answers_is_a_no_in_time() {
             command.args(["hook", host, "--timeout", "2"]).env("COUNTERSIGN_SERVER", &path);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
-            let input = payload(host, confirm, &sandbox);
+            let input = payload(host, confirm, sandbox);
             child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-            (host, child)
+            (*host, child)
         })
         .collect();
+    let mut all = Vec::new();
     for (host, mut child) in children {
         let (mut out, mut err) = (String::new(), String::new());
         child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-        let ended = Ended { code: child.wait().unwrap().code(), out, err };
-        assert!(stops(host, &ended), "{host}: {ended:?}");
+        all.push((host, Ended { code: child.wait().unwrap().code(), out, err }));
     }
     drop(listener);
     fs::remove_file(path).unwrap();
+    all
 }
 
 #[test]

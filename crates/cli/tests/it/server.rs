@@ -395,7 +395,11 @@ fn without_a_server_every_command_says_so_and_exits_with_2() {
     ] {
         let ended = sandbox.run(args);
         assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
-        assert!(ended.err.contains("start one with `countersign serve`"), "{}", ended.err);
+        let advice = match args.last() {
+            Some(url) if url.starts_with("http") => "is it running, and is the address right?",
+            _ => "start one with `countersign serve`",
+        };
+        assert!(ended.err.contains(advice), "{}", ended.err);
     }
     let plain = sandbox.run(&["watch"]);
     assert_eq!(plain.code, Some(2));

@@ -7,14 +7,34 @@ use crate::gate::list::newest;
 use crate::gate::people::PeopleError;
 use crate::gate::{Gate, GateError, Look, Page, Paged, TRIES, Whose, is_conflict};
 use crate::machine::{Machine, Proof};
-use crate::store::{Batch, Kind};
+use crate::store::{Batch, Kind, Query, StoreError};
+
+/// The most machines of one user.
+const MOST: u64 = 500;
+
+/// Why a proof is not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The user has too many machines already.
+    #[error("{MOST} machines of this user have proved something already, which is the most")]
+    TooMany,
+    /// Something else went wrong.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+impl From<StoreError> for MachineError {
+    fn from(error: StoreError) -> Self {
+        Self::Gate(error.into())
+    }
+}
 
 impl Gate {
     /// Keeps what a machine has proved, in place of what it proved before.
     ///
     /// # Errors
-    /// The caller has lost its rights, or the store failed.
-    pub async fn keep_proof(&self, caller: &Caller, proof: Proof) -> Result<Machine, GateError> {
+    /// There are too many already, the caller has lost its rights, or the store failed.
+    pub async fn keep_proof(&self, caller: &Caller, proof: Proof) -> Result<Machine, MachineError> {
         let proof = proof.redacted();
         let id = match &caller.device {
             Some(device) => device.to_string(),
@@ -34,16 +54,23 @@ impl Gate {
             let before: Option<Held<Machine>> = self.get(&id).await?;
             let write = match before {
                 Some(held) => held.replace(&machine)?,
-                None => document::insert(&machine)?,
+                None => {
+                    let owner = Some(caller.user.to_string());
+                    let query = Query { owner, ..Query::of(Kind::Machine) };
+                    if self.store.count(&query).await? >= MOST {
+                        return Err(MachineError::TooMany);
+                    }
+                    document::insert(&machine)?
+                }
             };
             let batch = Batch { unchanged, writes: vec![write], ..Batch::default() };
             match self.commit(batch).await {
                 Ok(_) => return Ok(machine),
                 Err(error) if is_conflict(&error) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(failed(error).into()),
             }
         }
-        Err(GateError::Busy)
+        Err(GateError::Busy.into())
     }
 
     /// What machines last proved, as far as this person may see it.

@@ -56,15 +56,18 @@ impl Gate {
             let new = decisions.iter().filter(|decision| decision.number > last);
             let new: Vec<&OfflineDecision> = new.collect();
             let Some(newest) = new.last().map(|decision| decision.number) else { return Ok(last) };
-            let expected = (last.saturating_add(1)..=newest).collect::<Vec<_>>();
-            if !new.iter().map(|decision| decision.number).eq(expected) {
+            // Compared one by one: how far the numbers reach is the sender's to choose.
+            let numbers = new.iter().map(|decision| decision.number);
+            if !numbers.eq(last.saturating_add(1)..=newest) {
                 return Err(OfflineError::Gap { next: last.saturating_add(1) });
             }
             let step = CountStep::Add { by: newest.saturating_sub(last), most: newest };
             let counts = vec![Count { key: key.clone(), step }];
             let mut records = Vec::with_capacity(new.len());
             for decision in new {
-                let before = decisions.iter().find(|other| other.number + 1 == decision.number);
+                let is_before =
+                    |other: &&OfflineDecision| other.number.checked_add(1) == Some(decision.number);
+                let before = decisions.iter().find(is_before);
                 let follows = before.map(|before| decision.follows(before));
                 let payload = self.offline_payload(caller, journal, decision, follows).await?;
                 let subject = Subject {

@@ -64,6 +64,10 @@ fn a_gap_is_refused_and_says_what_comes_next() {
     let swapped = [all[1].clone(), all[0].clone()];
     let sent = block_on(world.gate.deliver_offline(&world.agent, JOURNAL, &swapped));
     assert!(matches!(sent, Err(OfflineError::Gap { next: 1 })), "{sent:?}");
+    // However far away a number is, it is a gap like any other.
+    let far = [OfflineDecision { number: u64::MAX, ..all[0].clone() }];
+    let sent = block_on(world.gate.deliver_offline(&world.agent, JOURNAL, &far));
+    assert!(matches!(sent, Err(OfflineError::Gap { next: 1 })), "{sent:?}");
     assert_eq!(on_record(&world), [0; 0]);
     for name in ["", "x", &"g".repeat(32), &"0".repeat(33)] {
         let sent = block_on(world.gate.deliver_offline(&world.agent, name, &all));
