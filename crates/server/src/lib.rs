@@ -4,11 +4,13 @@
 //! gate asked, and its answer written down. `route` is the table of everything that can be
 //! asked; the router, the access rules, the OpenAPI document and its page all come from it.
 
+mod answers;
 mod api;
 mod app;
 mod auth;
 mod body;
 mod console;
+mod decision;
 mod error;
 mod framing;
 mod guard;
@@ -17,9 +19,11 @@ mod idempotent;
 mod listen;
 mod live;
 mod metrics;
+mod moment;
 mod notify;
 mod openapi;
 mod page;
+mod parameter;
 mod reference;
 mod route;
 mod settings;
@@ -32,6 +36,7 @@ mod trace;
 mod view;
 
 pub use app::{App, Inner, OpenError};
+pub use decision::DecisionLog;
 pub use listen::{Bound, ListenError, bind};
 pub use notify::{ready, stopping};
 pub use openapi::document;
