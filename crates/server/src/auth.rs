@@ -44,7 +44,7 @@ pub(crate) const DEVICE: &str = "countersign-device";
 /// What a page must show to change something.
 pub(crate) const CSRF: &str = "x-csrf-token";
 
-/// What the query of every page may say: which of its forms has just done something.
+/// Parameters of every page: which of its forms has just done something.
 const OF_PAGES: &[&str] = &["done"];
 
 /// Who is asking.

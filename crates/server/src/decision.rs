@@ -1,4 +1,4 @@
-//! What became of an action, for logs, numbers and traces. Nothing in it says what the action was
+//! The outcome of a proposal, for logs, numbers and traces. Nothing in it says what the action was
 //! or whose: that is for the record.
 
 use countersign_core::{Judgement, Verdict};
@@ -19,10 +19,10 @@ pub enum DecisionLog {
     Info,
 }
 
-/// What became of one action.
+/// The outcome of one proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// What kind of action.
+    /// The kind of action.
     kind: &'static str,
     /// `permitted`, `waiting` or `refused`.
     pub(crate) became: &'static str,

@@ -258,6 +258,7 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::NotAllowed => Self::forbidden("not-allowed", error),
             ReadError::Kept => Self::forbidden("kept", error),
+            ReadError::Scope => Self::forbidden("scope", error),
             ReadError::Gate(error) => error.into(),
         }
     }

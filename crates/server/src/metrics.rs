@@ -56,7 +56,7 @@ impl Taken {
 /// Upper ends of the buckets of how long questions wait, in seconds.
 const WAITED: [u64; 10] = [1, 5, 15, 30, 60, 120, 300, 900, 3_600, u64::MAX];
 
-/// How long questions have waited for their answers.
+/// Times that questions have waited for their answers.
 #[derive(Debug, Default, Clone, Copy)]
 struct Waited {
     count: u64,

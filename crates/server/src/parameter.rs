@@ -1,4 +1,4 @@
-//! What stands behind the question mark: every name that a route does not know is refused, here and
+//! Query parameters: every name that a route does not know is refused, here and
 //! for every route. A parameter that does nothing would let its sender believe that it did.
 
 use axum::http::Uri;

@@ -87,7 +87,7 @@ fn moment(text: &str) -> Result<Timestamp, &'static str> {
     Timestamp::parse(text).ok_or("write it as 2026-11-16T06:00:00Z or 2026-11-16")
 }
 
-/// How often new records are looked for.
+/// The pause between two looks for new records.
 const FOLLOWS_EVERY: Duration = Duration::from_millis(500);
 
 /// Erase what is kept about a user
@@ -242,7 +242,7 @@ impl Erase {
     }
 }
 
-/// Who runs this command, as the record says it.
+/// The user who runs this command, as the record says it.
 fn by() -> String {
     #[cfg(unix)]
     return format!("command line (uid {})", rustix::process::geteuid().as_raw());

@@ -20,9 +20,9 @@ use crate::data::{self, Data};
 use crate::exit::Exit;
 use crate::serving;
 
-/// What a backup says about itself, in its folder.
+/// The file in which a backup describes itself.
 const ABOUT: &str = "backup.json";
-/// Where files are, in a data folder and in a backup.
+/// The folder of files, in a data folder and in a backup.
 const FILES: &str = "files";
 /// The form of a backup.
 const FORMAT: u32 = 1;
@@ -59,7 +59,7 @@ pub(crate) struct Restore {
     key: PathBuf,
 }
 
-/// What a backup is.
+/// Description of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct About {
@@ -72,7 +72,7 @@ struct About {
     end_hash: Hash,
     /// SHA-256 of the database.
     database: Hash,
-    /// How many files there are.
+    /// The number of files.
     files: u64,
     /// The public half of the server's key.
     key: String,
@@ -83,7 +83,7 @@ impl Backup {
         let (store, keyring) = self.data.read()?;
         let folder = self.data.folder()?;
         if self.key.as_ref().is_some_and(|key| key.starts_with(&self.to)) {
-            bail!("the key must not lie in the copy: whoever has both has everything");
+            bail!("the key must not lie in the copy: both together give everything away");
         }
         make_private(&self.to)?;
         let copy = data::database(&self.to);

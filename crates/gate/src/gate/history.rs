@@ -17,6 +17,9 @@ pub enum ReadError {
     /// Not theirs to see.
     #[error("you may see your own records, and those of workspaces you look after")]
     NotAllowed,
+    /// The key does not name the scope that reads the record.
+    #[error("the key does not have the scope `{AUDIT_READ}`")]
+    Scope,
     /// The organisation keeps the record.
     #[error("{KEPT}")]
     Kept,
@@ -70,7 +73,10 @@ impl Gate {
         let user = user.map(|held| held.value).ok_or(ReadError::NotAllowed)?;
         let looks_after =
             user.kind == UserKind::Bot || user.role_in(&caller.workspace) >= Role::WorkspaceAdmin;
-        if !caller.has_scope(AUDIT_READ) || !looks_after {
+        if !caller.has_scope(AUDIT_READ) {
+            return Err(ReadError::Scope);
+        }
+        if !looks_after {
             return Err(ReadError::NotAllowed);
         }
         if user.super_admin {

@@ -24,7 +24,7 @@ struct Promote {
     super_admin: bool,
 }
 
-/// How many records lost their content.
+/// The number of records that lost their content.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ErasedUser")]
 struct ErasedUser {

@@ -188,7 +188,7 @@ async fn submit(
     Ok(response)
 }
 
-/// What a proposal's asker is told.
+/// The answer to a proposal.
 async fn answer(
     app: &App,
     caller: &Caller,
@@ -223,7 +223,8 @@ async fn answer(
     }
 }
 
-/// What the gate says to a proposal, who it was then, and what is told of that elsewhere.
+/// Asks the gate about a proposal: the caller as it was then, the outcome, and the decision for
+/// logs, numbers and traces.
 pub(super) async fn decided(
     app: &App,
     identity: Identity,

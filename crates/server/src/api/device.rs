@@ -18,7 +18,7 @@ use crate::page::Listed;
 use crate::route::{Route, Who, get, post, row};
 use crate::sign_in::sign_in_url;
 
-/// Whose devices.
+/// The owner of the devices.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhoseDevices")]

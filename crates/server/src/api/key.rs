@@ -23,7 +23,7 @@ use crate::page::Listed;
 use crate::route::{Route, get, post, row};
 use crate::view::time;
 
-/// Whose keys.
+/// The owner of the keys.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhoseKeys")]

@@ -1,4 +1,4 @@
-//! What those who run a server need: keys that only look, numbers, moments.
+//! Needs of those who run a server: keys that only look, numbers, moments.
 
 use countersign_gate::approval::Say;
 use countersign_gate::id::{KeyId, UserId};

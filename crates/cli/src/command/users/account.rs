@@ -1,4 +1,4 @@
-//! What is done to one account: invited again, another role, disabled, enabled, removed, erased.
+//! Changes of one account: invited again, another role, disabled, enabled, removed, erased.
 
 use std::io::{self, Write as _};
 
@@ -183,7 +183,7 @@ impl Erase {
     }
 }
 
-/// What is done to people one by one.
+/// A change that is made to people one by one.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Disable,
