@@ -8,6 +8,7 @@ use crate::exit::Exit;
 mod applescript;
 mod approvals;
 mod audit;
+mod backup;
 mod check;
 mod completions;
 mod config;
@@ -66,6 +67,8 @@ enum Command {
     Redact(redact::Redact),
     Applescript(applescript::Applescript),
     Audit(audit::Audit),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Receipt(receipt::Receipt),
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
@@ -118,6 +121,8 @@ impl Cli {
             Command::Redact(redact) => redact.run(),
             Command::Applescript(applescript) => applescript.run(),
             Command::Audit(audit) => audit.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Receipt(receipt) => receipt.run(),
             Command::Serve(serve) => serve.run(),
             Command::Demo(demo) => demo.run(),

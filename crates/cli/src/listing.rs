@@ -104,7 +104,7 @@ pub(crate) async fn pages(
     }
 }
 
-fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
+pub(crate) fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
     let mut text = path.to_owned();
     let mut before = '?';
     for (name, value) in query {
@@ -126,6 +126,11 @@ pub(crate) fn part(text: &str) -> String {
     }
     // A lone dot would be somebody's folder.
     if part.chars().all(|char| char == '.') { part.replace('.', "%2E") } else { part }
+}
+
+/// The things of a list that comes as a whole.
+pub(crate) fn items(list: &Value) -> &[Value] {
+    list.get("items").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// A text of an object; empty, if it has none of that name.

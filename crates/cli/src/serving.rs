@@ -89,9 +89,10 @@ impl Serving {
         tell_hooks(&gate, &folder).await?;
         let link = first_link(&gate).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
-        let bound = bind_inherited(app, inherited).await?;
+        let bound = bind_inherited(app.clone(), inherited).await?;
         fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
         let dispatchers = announce(&gate, channels, &bound.url()).await?;
+        app.watch_channels(dispatchers.clone());
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
         Ok(Self { gate, bound, link, dispatchers, sweeper, _claim: claim })

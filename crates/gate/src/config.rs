@@ -39,7 +39,7 @@ pub struct Config {
     pub remember_days: u32,
     /// Days a record keeps its content.
     pub retention_days: u32,
-    /// Who may erase what is on record about a person, or keep it for a shorter time.
+    /// The people who may erase what is on record about a person, or keep it for a shorter time.
     pub erasure: Erasure,
     /// How much goes on record, unless a user asks for more.
     pub logging: Logging,
@@ -49,7 +49,7 @@ pub struct Config {
     pub files: transfer::Limits,
 }
 
-/// Who may erase what is on record about a person, or keep it for a shorter time.
+/// The people who may erase what is on record about a person, or keep it for a shorter time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -53,10 +53,10 @@ pub const NAMES: &[&str] = &[
 /// credentials to it. No pattern includes it: it must be named.
 pub const CONSENT: &str = "sessions.consent";
 
-/// What a program's key needs to read the record of its workspace. No pattern includes it.
+/// The scope that lets a program's key read the record of its workspace. No pattern includes it.
 pub const AUDIT_READ: &str = "audit.read";
 
-/// What a key needs to read the numbers of the server. No pattern includes it.
+/// The scope that lets a key read the numbers of the server. No pattern includes it.
 pub const METRICS_READ: &str = "metrics.read";
 
 /// The names that no pattern includes.

@@ -436,7 +436,7 @@ pub struct Erase {
     pub owner: Option<String>,
     /// Those from before this moment; all, if none is named.
     pub before: Option<Timestamp>,
-    /// Who did it, as the record that names the erased ones says.
+    /// The person or program that did it, as the record that names the erased ones says.
     pub by: String,
     /// The time of that record.
     pub at: Timestamp,

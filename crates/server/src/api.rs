@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode, Uri};
 use crate::error::Problem;
 use crate::route::Route;
 
+mod account;
 mod action;
 pub(crate) mod app;
 pub(crate) mod approval;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> Vec<Route> {
         key::routes(),
         device::routes(),
         user::routes(),
+        account::routes(),
         usage::routes(),
         halt::routes(),
         me::routes(),

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign_gate::Gate;
+use countersign_gate::channel::Dispatcher;
 use countersign_gate::clock::{ChanceError, Clock, System, random};
 use tokio::sync::watch;
 
+use crate::answers;
 use crate::hex::hex;
 use crate::live::Hub;
 use crate::metrics::Metrics;
@@ -23,7 +25,7 @@ pub struct Inner {
     pub(crate) gate: Arc<Gate>,
     pub(crate) settings: Settings,
     pub(crate) hub: Hub,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// Where traces go, if anywhere.
     pub(crate) tracer: Option<Tracer>,
     /// Tells one run of the server from another.
@@ -75,11 +77,17 @@ impl App {
         let hub = Hub::start(&gate);
         let collector = settings.otlp.as_deref().map(Collector::parse).transpose()?;
         let tracer = collector.map(Tracer::start);
-        let metrics = Metrics::default();
+        let metrics = Arc::new(Metrics::default());
+        answers::count(&gate, &metrics);
         let stopping = watch::Sender::new(Stopping::No);
         let settings = settings.under_its_own_name();
         let inner = Inner { gate, settings, hub, metrics, tracer, boot, next_request, stopping };
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Lets the numbers of the server tell how these channels are doing.
+    pub fn watch_channels(&self, dispatchers: Vec<Arc<Dispatcher>>) {
+        self.metrics.watch_channels(dispatchers);
     }
 
     /// A name for a request. No two of a run have the same.

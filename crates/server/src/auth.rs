@@ -31,6 +31,7 @@ use crate::body::read;
 use crate::console::{Text, dress, go};
 use crate::error::Problem;
 use crate::idempotent;
+use crate::parameter;
 use crate::route::{Door, Look, Who};
 use crate::site::Behind;
 
@@ -42,6 +43,9 @@ const SECURE_COOKIE: &str = "__Host-countersign";
 pub(crate) const DEVICE: &str = "countersign-device";
 /// What a page must show to change something.
 pub(crate) const CSRF: &str = "x-csrf-token";
+
+/// Parameters of every page: which of its forms has just done something.
+const OF_PAGES: &[&str] = &["done"];
 
 /// Who is asking.
 #[derive(Debug, Clone)]
@@ -119,6 +123,8 @@ async fn let_in(app: &App, door: Door, request: Request) -> Result<Request, Prob
     if let Some(identity) = recognise(app, &parts, door).await? {
         parts.extensions.insert(identity);
     }
+    let of_all = if door.page { OF_PAGES } else { &[] };
+    parameter::refuse_unknown(&parts.uri, door.parameters, of_all)?;
     Ok(Request::from_parts(parts, body))
 }
 

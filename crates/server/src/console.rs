@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use countersign_gate::Person;
+use countersign_gate::user::Membership;
 
 use crate::app::App;
 use crate::auth::{Remote, Signed, cookie, csrf_token};
@@ -28,6 +29,7 @@ mod halt;
 mod history;
 mod inbox;
 mod language;
+mod people;
 mod piece;
 mod policy;
 mod record;
@@ -44,6 +46,7 @@ pub(crate) fn routes() -> Vec<Route> {
         history::routes(),
         apps::routes(),
         developer::routes(),
+        people::routes(),
         policy::routes(),
         audit::routes(),
         halt::routes(),
@@ -79,6 +82,12 @@ impl Frame {
     /// Where the picture with that number of questions is.
     fn icon(&self) -> String {
         format!("/static/icon/{}.svg", self.waiting.min(100))
+    }
+
+    /// Whether they look after anybody.
+    fn looks_after(&self) -> bool {
+        let user = self.person.user();
+        user.super_admin || user.workspaces.values().any(|is| *is == Membership::Admin)
     }
 
     /// What was done, in words; nothing for a word that is none of ours.

@@ -61,6 +61,12 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, slug, detail)
     }
 
+    /// The same, as a more special kind of problem for programs.
+    pub(crate) fn with_kind(mut self, slug: &'static str) -> Self {
+        self.slug = slug;
+        self
+    }
+
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());
         self
@@ -152,7 +158,10 @@ impl From<PeopleError> for Problem {
             PeopleError::SwitchedOff => Self::conflict("switched-off", error),
             PeopleError::Link => Self::new(StatusCode::GONE, "link", error),
             PeopleError::NotSignedIn => Self::not_signed_in(error),
-            PeopleError::NotForModels => Self::bad_request(error),
+            PeopleError::NotForModels(_) | PeopleError::NotForBots => Self::bad_request(error),
+            PeopleError::SignedIn => Self::conflict("signed-in", error),
+            PeopleError::Bot => Self::conflict("bot", error),
+            PeopleError::Kept => Self::forbidden("kept", error),
             PeopleError::TooManyWaiting => too_many("too-many-devices", error, None),
             PeopleError::Gate(error) => error.into(),
         }
@@ -282,6 +291,8 @@ impl From<ReadError> for Problem {
         match error {
             ReadError::NotAllowed => Self::forbidden("not-allowed", error),
             ReadError::Locked(_) => Self::forbidden("locked", error),
+            ReadError::Kept => Self::forbidden("kept", error),
+            ReadError::Scope => Self::forbidden("scope", error),
             ReadError::Gate(error) => error.into(),
         }
     }

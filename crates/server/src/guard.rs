@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
+use crate::decision::Decision;
 use crate::error::{Problem, Slug};
 use crate::route::Door;
 use crate::site::Behind;
@@ -45,7 +46,7 @@ pub(crate) async fn guard(
     let took = began.elapsed();
     app.metrics.answered(&method, route, status, took);
     if let (Some(tracer), Some(span)) = (&app.tracer, span) {
-        tracer.end(&span, status);
+        tracer.end(&span, status, response.extensions().get::<Decision>());
     }
     // Neither addresses nor queries nor bodies: what is logged about people is the gate's record.
     let slug = response.extensions().get::<Slug>().map(|slug| slug.0);

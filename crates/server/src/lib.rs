@@ -5,11 +5,13 @@
 //! asked; the router, the access rules, the OpenAPI document and its page all come from it.
 
 mod activation;
+mod answers;
 mod api;
 mod app;
 mod auth;
 mod body;
 mod console;
+mod decision;
 mod error;
 mod framing;
 mod guard;
@@ -18,9 +20,11 @@ mod idempotent;
 mod listen;
 mod live;
 mod metrics;
+mod moment;
 mod notify;
 mod openapi;
 mod page;
+mod parameter;
 mod reference;
 mod route;
 mod settings;
@@ -34,6 +38,7 @@ mod view;
 
 pub use activation::{ActivationError, Inherited};
 pub use app::{App, Inner, OpenError};
+pub use decision::DecisionLog;
 pub use listen::{Bound, ListenError, bind, bind_inherited};
 pub use notify::{ready, stopping};
 pub use openapi::document;

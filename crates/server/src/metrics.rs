@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
+use countersign_gate::channel::Dispatcher;
+
+use crate::decision::Decision;
 
 /// Upper ends of the buckets of how long answers take, in microseconds.
 const BUCKETS: [u64; 12] =
@@ -17,6 +20,10 @@ const BUCKETS: [u64; 12] =
 pub(crate) struct Metrics {
     routes: Mutex<BTreeMap<String, Vec<Line>>>,
     verdicts: Mutex<BTreeMap<&'static str, u64>>,
+    blocks: Mutex<BTreeMap<String, u64>>,
+    answers: Mutex<BTreeMap<&'static str, u64>>,
+    to_answer: Mutex<Waited>,
+    channels: Mutex<Vec<Arc<Dispatcher>>>,
     connections: AtomicU64,
     live: AtomicU64,
 }
@@ -44,6 +51,17 @@ impl Taken {
             *count += u64::from(micros <= end);
         }
     }
+}
+
+/// Upper ends of the buckets of how long questions wait, in seconds.
+const WAITED: [u64; 10] = [1, 5, 15, 30, 60, 120, 300, 900, 3_600, u64::MAX];
+
+/// Times that questions have waited for their answers.
+#[derive(Debug, Default, Clone, Copy)]
+struct Waited {
+    count: u64,
+    seconds: u64,
+    buckets: [u64; WAITED.len()],
 }
 
 /// One of something that is there for a while.
@@ -85,10 +103,40 @@ impl Metrics {
         routes.entry(route.to_owned()).or_default().push(line);
     }
 
-    /// An action was decided: `permitted`, `waiting` or why not.
-    pub(crate) fn decided(&self, what: &'static str) {
+    /// An action was decided.
+    pub(crate) fn decided(&self, decision: &Decision) {
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        *verdicts.entry(what).or_default() += 1;
+        *verdicts.entry(decision.became).or_default() += 1;
+        drop(verdicts);
+        if decision.blocked_by.is_empty() {
+            return;
+        }
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        for rule in &decision.blocked_by {
+            *blocks.entry(rule.clone()).or_default() += 1;
+        }
+    }
+
+    /// A question was answered, expired or was cancelled, after so long.
+    pub(crate) fn answered_question(&self, outcome: &'static str, after: Option<Duration>) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        *answers.entry(outcome).or_default() += 1;
+        drop(answers);
+        let Some(after) = after.filter(|_| ["approved", "rejected"].contains(&outcome)) else {
+            return;
+        };
+        let seconds = after.as_secs();
+        let mut waited = self.to_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        waited.count += 1;
+        waited.seconds = waited.seconds.saturating_add(seconds);
+        for (count, end) in waited.buckets.iter_mut().zip(WAITED) {
+            *count += u64::from(seconds <= end);
+        }
+    }
+
+    /// Tells how these channels are doing, too.
+    pub(crate) fn watch_channels(&self, dispatchers: Vec<Arc<Dispatcher>>) {
+        *self.channels.lock().unwrap_or_else(PoisonError::into_inner) = dispatchers;
     }
 
     pub(crate) fn connection(&self) -> Open<'_> {
@@ -114,9 +162,60 @@ impl Metrics {
         for (name, help, value) in more {
             gauge(&mut text, name, help, *value);
         }
+        head(&mut text, "countersign_build_info", "The version that runs.", "gauge");
+        let version = env!("CARGO_PKG_VERSION");
+        let _ = writeln!(text, "countersign_build_info{{version=\"{version}\"}} 1");
         self.write_verdicts(&mut text);
+        self.write_answers(&mut text);
+        self.write_channels(&mut text);
         self.write_routes(&mut text);
         text
+    }
+
+    fn write_answers(&self, text: &mut String) {
+        let name = "countersign_blocked_total";
+        head(text, name, "Actions that were blocked, by the rules that blocked them.", "counter");
+        let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        for (rule, count) in blocks.iter() {
+            let _ = writeln!(text, "{name}{{rule=\"{}\"}} {count}", label(rule));
+        }
+        drop(blocks);
+        let name = "countersign_answers_total";
+        head(text, name, "Questions that were settled, by how.", "counter");
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        for (outcome, count) in answers.iter() {
+            let _ = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {count}");
+        }
+        drop(answers);
+        let name = "countersign_answer_seconds";
+        head(text, name, "How long people took to answer.", "histogram");
+        let waited = *self.to_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        for (end, count) in WAITED.iter().zip(waited.buckets) {
+            let end = if *end == u64::MAX { "+Inf".to_owned() } else { end.to_string() };
+            let _ = writeln!(text, "{name}_bucket{{le=\"{end}\"}} {count}");
+        }
+        let _ = writeln!(text, "{name}_sum {}\n{name}_count {}", waited.seconds, waited.count);
+    }
+
+    fn write_channels(&self, text: &mut String) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+        for stats in channels.iter().flat_map(|dispatcher| dispatcher.stats()) {
+            let total = totals.entry(stats.name).or_default();
+            total.0 = total.0.saturating_add(stats.sent);
+            total.1 = total.1.saturating_add(stats.failed.saturating_add(stats.dropped));
+            total.2 = total.2.saturating_add(stats.retried);
+        }
+        drop(channels);
+        let name = "countersign_channel_messages_total";
+        head(text, name, "Messages to channels, by what became of them.", "counter");
+        for (channel, (sent, failed, retried)) in totals {
+            let channel = label(&channel);
+            for (became, count) in [("sent", sent), ("failed", failed), ("retried", retried)] {
+                let labels = format!("channel=\"{channel}\",became=\"{became}\"");
+                let _ = writeln!(text, "{name}{{{labels}}} {count}");
+            }
+        }
     }
 
     fn write_verdicts(&self, text: &mut String) {
@@ -155,6 +254,11 @@ fn head(text: &mut String, name: &str, help: &str, kind: &str) {
 fn gauge(text: &mut String, name: &str, help: &str, value: u64) {
     head(text, name, help, "gauge");
     let _ = writeln!(text, "{name} {value}");
+}
+
+/// A text as the value of a label.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn seconds(micros: u64) -> String {

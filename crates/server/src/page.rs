@@ -27,6 +27,11 @@ pub(crate) fn page(cursor: Option<String>, limit: Option<u16>) -> Page {
 }
 
 impl<T> Listed<T> {
+    /// A list that is short enough for one page.
+    pub(crate) fn whole(items: impl IntoIterator<Item = T>) -> Self {
+        Self { items: items.into_iter().collect(), next: None, damaged: Vec::new() }
+    }
+
     /// The page, each item as it is shown.
     pub(crate) fn of<G>(paged: Paged<G>, show: impl Fn(G) -> T) -> Self {
         let Paged { items, next, damaged } = paged;

@@ -15,9 +15,10 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 
 use crate::app::App;
-use crate::{api, console, live, reference, sign_in};
+use crate::{api, console, live, parameter, reference, sign_in};
 
 /// Who may ask. What they get is the gate's to say: it knows whose is what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct Route {
     pub needs_device: bool,
     pub(crate) body: Option<Content>,
     pub(crate) query: Option<SchemaOf>,
+    /// The names that may stand behind the question mark.
+    pub(crate) parameters: &'static [&'static str],
     pub(crate) gives: Vec<Gives>,
     pub(crate) look: Look,
     pub(crate) permits: Permits,
@@ -141,13 +144,14 @@ pub(crate) struct Door {
     pub(crate) look: Look,
     pub(crate) permits: Permits,
     pub(crate) may_be_sent_twice: bool,
+    pub(crate) parameters: &'static [&'static str],
 }
 
 impl Door {
     pub(crate) fn of(route: &Route) -> Self {
         let may_be_sent_twice = route.may_be_sent_twice();
-        let Route { path, who, page, needs_device, look, permits, .. } = *route;
-        Self { path, who, page, needs_device, look, permits, may_be_sent_twice }
+        let Route { path, who, page, needs_device, look, permits, parameters, .. } = *route;
+        Self { path, who, page, needs_device, look, permits, may_be_sent_twice, parameters }
     }
 }
 
@@ -178,6 +182,7 @@ pub(crate) struct Row {
     by_socket_alone: bool,
     body: Option<Content>,
     query: Option<SchemaOf>,
+    parameters: &'static [&'static str],
     gives: Vec<Gives>,
     look: Look,
     permits: Permits,
@@ -210,6 +215,7 @@ pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
         page: false,
         body: None,
         query: None,
+        parameters: &[],
         gives: Vec::new(),
         look: Look::Anew,
         permits: Permits::Never,
@@ -233,8 +239,8 @@ impl Row {
         Self { summary, ..self }
     }
 
-    pub(crate) fn query<T: JsonSchema>(self) -> Self {
-        Self { query: Some(schema_of::<T>), ..self }
+    pub(crate) fn query<T: JsonSchema + DeserializeOwned>(self) -> Self {
+        Self { query: Some(schema_of::<T>), parameters: parameter::names::<T>(), ..self }
     }
 
     pub(crate) fn takes<T: JsonSchema>(self) -> Self {
@@ -281,7 +287,19 @@ impl Row {
         T: 'static,
     {
         let Self {
-            method, path, id, summary, who, page, body, query, gives, look, permits, ..
+            method,
+            path,
+            id,
+            summary,
+            who,
+            page,
+            body,
+            query,
+            parameters,
+            gives,
+            look,
+            permits,
+            ..
         } = self;
         let needs_device = who == Who::Person && !self.by_socket_alone;
         // Every method in the table is one that axum knows.
@@ -299,6 +317,7 @@ impl Row {
             needs_device,
             body,
             query,
+            parameters,
             gives,
             look,
             permits,

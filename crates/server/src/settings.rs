@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::DecisionLog;
+
 /// What whoever runs the server can set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -28,6 +30,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Where traces go: the base address of an OpenTelemetry collector that takes OTLP over HTTP.
     pub otlp: Option<String>,
+    /// At which level every decision is logged.
+    pub log_decisions: DecisionLog,
 }
 
 /// How the wire is encrypted.
@@ -83,6 +87,7 @@ impl Default for Settings {
             url: None,
             limits: Limits::default(),
             otlp: None,
+            log_decisions: DecisionLog::default(),
         }
     }
 }

@@ -52,6 +52,7 @@ pub(crate) fn routes() -> Vec<Route> {
         page("/sign-in", "sign_in_page")
             .by(Who::Anybody)
             .says("The page a sign-in link leads to. Looking at it uses nothing up.")
+            .query::<Which>()
             .to(look),
         form("/sign-in", "sign_in_form")
             .by(Who::Anybody)

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::decision::Decision;
 use crate::hex::hex;
 
 /// Spans that wait to be sent; more are dropped.
@@ -79,9 +80,9 @@ impl Tracer {
     }
 
     /// The request was answered.
-    pub(crate) fn end(&self, span: &Span, status: StatusCode) {
+    pub(crate) fn end(&self, span: &Span, status: StatusCode, decision: Option<&Decision>) {
         // A full queue loses the span: nobody waits for a collector.
-        let _ = self.spans.try_send(span.to_json(status));
+        let _ = self.spans.try_send(span.to_json(status, decision));
     }
 }
 
@@ -106,10 +107,23 @@ impl Span {
         }
     }
 
-    fn to_json(&self, status: StatusCode) -> Value {
+    fn to_json(&self, status: StatusCode, decision: Option<&Decision>) -> Value {
         let began = i128::from(self.began).saturating_mul(1_000_000);
         let took = i128::try_from(self.clock.elapsed().as_nanos()).unwrap_or_default();
         let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        let mut attributes = vec![
+            text("http.request.method", &self.method),
+            text("http.route", &self.route),
+            json!({"key": "http.response.status_code", "value": {"intValue": status.as_u16().to_string()}}),
+        ];
+        if let Some(decision) = decision {
+            attributes.push(text("countersign.became", decision.became));
+            let verdict =
+                decision.verdict.map(|verdict| text("countersign.verdict", verdict.as_str()));
+            attributes.extend(verdict);
+            let approval = decision.approval.as_deref();
+            attributes.extend(approval.map(|id| text("countersign.approval_id", id)));
+        }
         json!({
             "traceId": self.trace,
             "spanId": self.id,
@@ -118,11 +132,7 @@ impl Span {
             "kind": 2,
             "startTimeUnixNano": began.to_string(),
             "endTimeUnixNano": began.saturating_add(took).to_string(),
-            "attributes": [
-                text("http.request.method", &self.method),
-                text("http.route", &self.route),
-                {"key": "http.response.status_code", "value": {"intValue": status.as_u16().to_string()}},
-            ],
+            "attributes": attributes,
             "status": {"code": if status.is_server_error() { 2 } else { 0 }},
         })
     }

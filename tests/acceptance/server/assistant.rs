@@ -305,6 +305,7 @@ fn b10_a_key_may_do_what_its_scopes_name_and_its_secret_is_shown_once() {
     assert!(!listed.contains(&secret), "{listed}");
     assert!(files_with(&server.data(), secret.as_bytes()).is_empty(), "only a hash is kept");
     let keys: Value = serde_json::from_str(&listed).unwrap();
+    let keys = &keys["items"];
     assert_eq!((&keys[0]["uses"], &keys[0]["refused"]), (&json!(1), &json!(2)));
     let usage = owner.get("/api/usage").expect(200);
     assert_eq!(usage["keys"][0]["uses"], 1);
@@ -319,7 +320,7 @@ fn b10_keys_are_rotated_with_an_overlap_and_revoked_at_once() {
     let server = Server::with(PROFILE);
     let owner = server.owner();
     let old = owner.key("program");
-    let id_of = |at: usize| text(&owner.get("/api/keys").expect(200)[at]["key_id"]);
+    let id_of = |at: usize| text(&owner.get("/api/keys").expect(200)["items"][at]["key_id"]);
     let rotate = |id: &str, seconds: u32| {
         let path = format!("/api/keys/{id}/rotate");
         let made = owner.post(&path, &json!({"overlap_seconds": seconds})).expect(201);
@@ -428,7 +429,7 @@ fn b12_the_record_is_minimal_unless_the_person_wants_more() {
     assert_eq!(names(&record["payload"]), ["action", "id", "key", "status"]);
     assert_eq!(record["payload"]["action"], "email.send");
     assert_eq!(record["payload"]["status"], "auto_confirmed");
-    let key = text(&owner.get("/api/keys").expect(200)[0]["key_id"]);
+    let key = text(&owner.get("/api/keys").expect(200)["items"][0]["key_id"]);
     assert_eq!(record["payload"]["key"], json!(key));
     let export = owner.get("/api/history/export").text();
     assert!(export.lines().count() > 3);

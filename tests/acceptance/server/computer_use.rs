@@ -199,7 +199,7 @@ fn c9_all_eight_events_are_on_record_for_those_who_may_see_them() {
     assert_eq!(member.get(&of_workspace).problem(403), "not-allowed");
     assert_eq!(member.get("/api/audit").problem(403), "not-allowed");
     assert_eq!(admin.get("/api/audit").problem(403), "not-allowed");
-    assert_eq!(agent.get("/api/audit").problem(403), "people-only");
+    assert_eq!(agent.get("/api/audit").problem(403), "scope");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a8_a_form_of_files_is_listed_read_in_parts_and_packed() {
     let (_server, owner, agent, session) = usual();
     let (report, page) = (bytes(300_000), b"<html>".to_vec());
     let files = [("report.pdf", report.as_slice()), ("page.html", &page), ("report.pdf", b"")];
-    let made = upload(&agent, &session, &files).expect(201);
+    let made = upload(&agent, &session, &files).expect(201)["items"].clone();
     let names: Vec<_> = made.as_array().unwrap().iter().map(|file| text(&file["name"])).collect();
     assert_eq!(names, ["report.pdf", "page.html", "report (2).pdf"]);
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -143,7 +143,7 @@ fn a8_no_name_leaves_its_folder_hides_or_is_a_device() {
     }
     // The same through a form, as far as a form can say it.
     let made = upload(&agent, &session, &[("../../../../tmp/escaped.txt", b"x"), ("JOB", b"y")]);
-    let made = made.expect(201);
+    let made = made.expect(201)["items"].clone();
     assert_eq!(made[0]["name"], "escaped.txt");
     assert_eq!(made[1]["name"], "JOB (2)", "some systems take `JOB` and `job` for one");
     // On the disk nothing has a name that anybody chose.
@@ -260,7 +260,7 @@ fn a8_sizes_and_numbers_have_limits_that_can_be_set() {
 #[test]
 fn a8_files_are_for_their_person_and_their_agent() {
     let (server, owner, agent, session) = usual();
-    let made = upload(&agent, &session, &[("a.txt", b"private")]).expect(201);
+    let made = upload(&agent, &session, &[("a.txt", b"private")]).expect(201)["items"].clone();
     let folder = format!("/api/sessions/{session}/files");
     let path = format!("{folder}/{}", text(&made[0]["file_id"]));
     let stranger = server.person(&owner, "member");
@@ -298,7 +298,7 @@ fn a8_two_hundred_megabytes_pass_through_without_being_held() {
         stream.write_all(&block).unwrap();
     }
     stream.write_all(end.as_bytes()).unwrap();
-    let made = read(stream).expect(201);
+    let made = read(stream).expect(201)["items"].clone();
     assert_eq!(made[0]["bytes"], 200 * MB);
     let grown = |before: u64| (server.memory("VmHWM") - before) / 1_024;
     assert!(grown(before) < 50, "{} MB for an upload", grown(before));

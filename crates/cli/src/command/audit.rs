@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -11,7 +13,8 @@ use countersign_core::Context;
 use countersign_core::policy::Lock;
 use countersign_gate::audit::{self, Damage, Report};
 use countersign_gate::bytes::Hash;
-use countersign_gate::clock::{MonotonicClock, System};
+use countersign_gate::clock::{MonotonicClock, System, Timestamp};
+use countersign_gate::config::Erasure;
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::store::{RecordQuery, Sqlite, Store};
@@ -68,10 +71,26 @@ struct Export {
     /// Only records of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// Only records from this moment on, like `2026-11-16T06:00:00Z`, or from this day on
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    since: Option<Timestamp>,
+    /// Only records behind the one with this number, where an earlier export ended
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    after: u64,
+    /// Go on with new records as they are made, until ended
+    #[arg(long)]
+    follow: bool,
     /// The file to write, which must not be there yet [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
+
+fn moment(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse(text).ok_or("write it as 2026-11-16T06:00:00Z or 2026-11-16")
+}
+
+/// The pause between two looks for new records.
+const FOLLOWS_EVERY: Duration = Duration::from_millis(500);
 
 /// Erase what is kept about a user
 ///
@@ -172,19 +191,26 @@ fn damage_of(database: &Path, keyring: &Keyring) -> Result<Vec<Damage>> {
 impl Export {
     fn run(self) -> Result<Exit> {
         let (store, _) = self.data.read()?;
-        let query = RecordQuery {
+        let mut query = RecordQuery {
             owner: self.user,
             workspace: self.workspace,
             session: self.session,
+            from: self.since,
+            after: self.after,
             ..RecordQuery::default()
         };
         let mut out: Box<dyn Write> = match &self.output {
             Some(path) => Box::new(BufWriter::new(create(path)?)),
             None => Box::new(BufWriter::new(io::stdout().lock())),
         };
-        for_each(&store, query, |record| Ok(writeln!(out, "{}", audit::export(record))?))?;
-        out.flush()?;
-        Ok(Exit::Done)
+        loop {
+            for_each(&store, &mut query, |record| Ok(writeln!(out, "{}", audit::export(record))?))?;
+            out.flush()?;
+            if !self.follow {
+                return Ok(Exit::Done);
+            }
+            thread::sleep(FOLLOWS_EVERY);
+        }
     }
 }
 
@@ -204,23 +230,39 @@ impl Erase {
                 ),
             }
         }
+        let gate = settings::sections()?.gate;
+        if gate.erasure == Erasure::Administrators {
+            bail!(
+                "nothing was erased: the organisation keeps the record (`gate.erasure`); \
+                 another administrator erases by `countersign users erase`"
+            );
+        }
         let store = self.data.write()?;
         let seen = block_on(store.chain())?.end().at;
         let clock = MonotonicClock::new(Arc::new(System), seen);
-        let erased = block_on(audit::erase(&store, &clock, &user))?;
+        let by = by();
+        let erased = block_on(audit::erase(&store, &clock, &user, &by))?;
         writeln!(io::stdout(), "erased the content of {erased} records about {user}")?;
         Ok(Exit::Done)
     }
 }
 
+/// The user who runs this command, as the record says it.
+fn by() -> String {
+    #[cfg(unix)]
+    return format!("command line (uid {})", rustix::process::geteuid().as_raw());
+    #[cfg(not(unix))]
+    return "command line".to_owned();
+}
+
 /// Every record a query finds, page by page.
 fn for_each(
     store: &dyn Store,
-    mut query: RecordQuery,
+    query: &mut RecordQuery,
     mut with: impl FnMut(&audit::Record) -> Result<()>,
 ) -> Result<()> {
     loop {
-        let records = block_on(store.records(&query))?;
+        let records = block_on(store.records(query))?;
         let Some(last) = records.last() else { return Ok(()) };
         query.after = last.number;
         records.iter().try_for_each(&mut with)?;

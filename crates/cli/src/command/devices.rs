@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Address, Client, MACHINE, Server, block_on};
 use crate::desk::{KEY, key};
 use crate::exit::Exit;
-use crate::listing::{field, part, print_json};
+use crate::listing::{field, items, part, print_json, with_query};
 use crate::moment::{self, now};
 use crate::serving::URL;
 use crate::show::{Paint, one_line};
@@ -32,11 +32,14 @@ enum Command {
     Request(Request),
 }
 
-/// List your devices
+/// List your devices, or those of somebody you look after
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
+    /// Those of somebody you look after
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +66,7 @@ enum Role {
     Console,
 }
 
-/// Put devices out, at once and for good
+/// Put devices out, at once and for good: yours, or those of somebody you look after
 #[derive(Debug, Args)]
 struct Revoke {
     #[command(flatten)]
@@ -111,13 +114,15 @@ impl Devices {
 impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let devices = block_on(async { Ok(client.get("/api/devices").await?) })?;
+        let query: Vec<_> = self.user.into_iter().map(|id| ("user_id", id)).collect();
+        let path = with_query("/api/devices", &query);
+        let devices = block_on(async { Ok(client.get(&path).await?) })?;
         if self.json {
-            return print_json(&devices);
+            return print_json(&Value::from(items(&devices)));
         }
         let now = now();
         let mut table = Table::new(&["ID", "NAME", "STATE", "AS", "ADDED", ""]);
-        for device in devices.as_array().into_iter().flatten() {
+        for device in items(&devices) {
             let this = device.get("this").and_then(Value::as_bool).unwrap_or_default();
             table.row([
                 field(device, "device_id"),

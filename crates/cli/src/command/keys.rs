@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{field, part, print_json};
+use crate::listing::{field, items, part, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
@@ -30,11 +30,14 @@ enum Command {
     Revoke(Revoke),
 }
 
-/// List your keys, with how often each was used
+/// List your keys, or those of somebody you look after, with how often each was used
 #[derive(Debug, Args)]
 struct List {
     #[command(flatten)]
     server: Server,
+    /// Those of somebody you look after
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -66,6 +69,9 @@ struct Create {
     /// Days until it no longer works
     #[arg(long, value_name = "DAYS")]
     expires_in_days: Option<u32>,
+    /// The bot it is for [default: yourself]
+    #[arg(long, value_name = "ID")]
+    bot: Option<String>,
     /// Where it works, when you have more than one workspace
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
@@ -126,13 +132,15 @@ impl Keys {
 impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let keys = block_on(async { Ok(client.get("/api/keys").await?) })?;
+        let query: Vec<_> = self.user.into_iter().map(|id| ("user_id", id)).collect();
+        let path = with_query("/api/keys", &query);
+        let keys = block_on(async { Ok(client.get(&path).await?) })?;
         if self.json {
-            return print_json(&keys);
+            return print_json(&Value::from(items(&keys)));
         }
         let mut table =
             Table::new(&["ID", "NAME", "STATE", "ACCESS", "DEVICES", "USES", "REFUSED", "SCOPES"]);
-        for key in keys.as_array().into_iter().flatten() {
+        for key in items(&keys) {
             let number = |name: &str| key.get(name).and_then(Value::as_u64).unwrap_or_default();
             table.row([
                 field(key, "key_id"),
@@ -171,6 +179,7 @@ impl Create {
         let scopes = if self.hook { vec!["*".to_owned()] } else { self.scope };
         let body = json!({
             "name": self.name,
+            "user_id": self.bot,
             "workspace_id": self.workspace,
             "scopes": scopes,
             "writes": writes.map(|uses| json!({"uses": uses, "seconds": 60})),

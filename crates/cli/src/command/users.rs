@@ -8,11 +8,15 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Server, block_on};
 use crate::exit::Exit;
-use crate::listing::{self, Whose, field, part, print_json};
+use crate::listing::{self, Whose, field, items, part, print_json};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// Add people, say what they are, let them no longer in
+mod account;
+
+use account::{Disable, Enable, Erase, Invite, Remove, RoleOf, SuperAdmin};
+
+/// Add people and bots, say what they are, let them in and out, remove and erase them
 #[derive(Debug, Args)]
 pub(crate) struct Users {
     #[command(subcommand)]
@@ -23,7 +27,13 @@ pub(crate) struct Users {
 enum Command {
     List(List),
     Add(Add),
+    Invite(Invite),
+    Role(RoleOf),
+    SuperAdmin(SuperAdmin),
     Disable(Disable),
+    Enable(Enable),
+    Remove(Remove),
+    Erase(Erase),
     Workspaces(Workspaces),
     Join(Join),
     Decline(Decline),
@@ -36,6 +46,9 @@ struct List {
     server: Server,
     #[command(flatten)]
     whose: Whose,
+    /// Also those who were removed
+    #[arg(long)]
+    removed: bool,
     /// At most so many
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
@@ -44,7 +57,7 @@ struct List {
     json: bool,
 }
 
-/// Add somebody to a workspace; prints the link that signs their first device in
+/// Add a person or a bot to a workspace; prints the link that signs a person's first device in
 #[derive(Debug, Args)]
 struct Add {
     #[command(flatten)]
@@ -58,6 +71,9 @@ struct Add {
     /// What they are there
     #[arg(long = "as", value_enum, default_value_t = Membership::Member)]
     membership: Membership,
+    /// A bot: it has keys and never signs in; prints its id
+    #[arg(long)]
+    bot: bool,
     /// Where they reach the server, when not as this machine does
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -71,14 +87,13 @@ enum Membership {
     Admin,
 }
 
-/// Let people no longer in: their devices and keys stop working at once
-#[derive(Debug, Args)]
-struct Disable {
-    #[command(flatten)]
-    server: Server,
-    /// Which
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
+impl Membership {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// List workspaces, or make one
@@ -119,7 +134,13 @@ impl Users {
         match self.command {
             Command::List(list) => list.run(),
             Command::Add(add) => add.run(),
+            Command::Invite(invite) => invite.run(),
+            Command::Role(role) => role.run(),
+            Command::SuperAdmin(super_admin) => super_admin.run(),
             Command::Disable(disable) => disable.run(),
+            Command::Enable(enable) => enable.run(),
+            Command::Remove(remove) => remove.run(),
+            Command::Erase(erase) => erase.run(),
             Command::Workspaces(workspaces) => workspaces.run(),
             Command::Join(Join { server, id }) => invitation(&server, &id, "join", "joined"),
             Command::Decline(Decline { server, id }) => {
@@ -132,7 +153,8 @@ impl Users {
 impl List {
     fn run(self) -> Result<Exit> {
         let client = self.server.open()?;
-        let query = self.whose.query();
+        let mut query = self.whose.query();
+        query.extend(self.removed.then(|| ("removed", "true".to_owned())));
         let found = block_on(listing::pages(&client, "/api/users", &query, self.limit))?;
         found.say_if_cut()?;
         let users = found.items;
@@ -142,11 +164,7 @@ impl List {
         let mut table = Table::new(&["ID", "NAME", "STATE", "WORKSPACES"]);
         for user in &users {
             let admin = user.get("super_admin").and_then(Value::as_bool).unwrap_or_default();
-            let state = match (field(user, "disabled_at").is_empty(), admin) {
-                (false, _) => "disabled",
-                (true, true) => "super admin",
-                (true, false) => "-",
-            };
+            let state = state(user, admin);
             let workspaces = user.get("workspaces").and_then(Value::as_object);
             let workspaces = workspaces.into_iter().flatten().map(|(id, is)| {
                 let is = is.as_str().unwrap_or_default();
@@ -170,11 +188,19 @@ impl Add {
                 Some(workspace) => workspace,
                 None => only_workspace(&client).await?,
             };
-            let membership = if self.membership == Membership::Admin { "admin" } else { "member" };
-            let body =
-                json!({"name": self.name, "workspace_id": workspace, "membership": membership});
+            let body = json!({
+                "name": self.name,
+                "workspace_id": workspace,
+                "membership": self.membership.as_str(),
+                "kind": if self.bot { "bot" } else { "person" },
+            });
             Ok(client.post("/api/users", &body).await?)
         })?;
+        if self.bot {
+            writeln!(io::stderr(), "a bot: `countersign keys create --bot ID` makes its keys")?;
+            writeln!(io::stdout(), "{}", one_line(field(&made, "user_id")))?;
+            return Ok(Exit::Done);
+        }
         let link = super::devices::link(&client, self.url.as_deref(), field(&made, "link"));
         let id = one_line(field(&made, "user_id")).into_owned();
         writeln!(io::stderr(), "{id}: signs their first device in, once, within 15 minutes:")?;
@@ -183,25 +209,27 @@ impl Add {
     }
 }
 
-async fn only_workspace(client: &Client) -> Result<String> {
-    let workspaces = client.get("/api/workspaces").await?;
-    let mut ids = workspaces.as_array().into_iter().flatten().map(|one| field(one, "workspace_id"));
-    match (ids.next(), ids.next()) {
-        (Some(id), None) => Ok(id.to_owned()),
-        _ => anyhow::bail!("name one with --workspace: `countersign users workspaces` lists them"),
+fn state(user: &Value, super_admin: bool) -> &'static str {
+    let has = |name: &str| !field(user, name).is_empty();
+    if has("removed_at") {
+        "removed"
+    } else if has("disabled_at") {
+        "disabled"
+    } else if super_admin {
+        "super admin"
+    } else if field(user, "kind") == "bot" {
+        "bot"
+    } else {
+        "-"
     }
 }
 
-impl Disable {
-    fn run(self) -> Result<Exit> {
-        let client = self.server.open()?;
-        block_on(async {
-            for id in &self.ids {
-                client.call(&format!("/api/users/{}/disable", part(id))).await?;
-                writeln!(io::stdout(), "{}: disabled", one_line(id))?;
-            }
-            Ok(Exit::Done)
-        })
+async fn only_workspace(client: &Client) -> Result<String> {
+    let workspaces = client.get("/api/workspaces").await?;
+    let mut ids = items(&workspaces).iter().map(|one| field(one, "workspace_id"));
+    match (ids.next(), ids.next()) {
+        (Some(id), None) => Ok(id.to_owned()),
+        _ => anyhow::bail!("name one with --workspace: `countersign users workspaces` lists them"),
     }
 }
 
@@ -212,16 +240,16 @@ impl Workspaces {
             Ok(match &self.add {
                 Some(name) => {
                     let made = client.post("/api/workspaces", &json!({"name": name})).await?;
-                    Value::Array(vec![made])
+                    json!({"items": [made], "next": null})
                 }
                 None => client.get("/api/workspaces").await?,
             })
         })?;
         if self.json {
-            return print_json(&found);
+            return print_json(&Value::from(items(&found)));
         }
         let mut table = Table::new(&["ID", "NAME"]);
-        for workspace in found.as_array().into_iter().flatten() {
+        for workspace in items(&found) {
             table.row([field(workspace, "workspace_id"), field(workspace, "name")]);
         }
         table.write(&mut io::stdout().lock(), Paint::on(&io::stdout()), "no workspaces")?;

@@ -17,17 +17,17 @@ use pollster::block_on;
 use crate::sandbox::Sandbox;
 
 /// What a gate left behind.
-struct Left {
-    sandbox: Sandbox,
+pub(crate) struct Left {
+    pub(crate) sandbox: Sandbox,
     approved: ApprovalId,
     waiting: ApprovalId,
     owner: Person,
     /// Kept open, as a server would.
-    _gate: Gate,
+    gate: Gate,
 }
 
 impl Left {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let sandbox = Sandbox::new(name);
         let folder = sandbox.home().join(".local/share/countersign");
         fs::create_dir_all(&folder).unwrap();
@@ -58,7 +58,14 @@ impl Left {
             block_on(gate.spend(&agent, &approved, &proposal("git push --force origin main")));
         let id = permit.unwrap().id().clone();
         block_on(gate.report(&agent, &id, None, Outcome::Done, None)).unwrap();
-        Self { sandbox, approved, waiting, owner, _gate: gate }
+        Self { sandbox, approved, waiting, owner, gate }
+    }
+
+    /// Something that leaves a record.
+    pub(crate) fn do_something(&self) {
+        let workspace = self.owner.user().workspaces.keys().next().unwrap();
+        let agent = self.owner.assistant(workspace).unwrap();
+        drop(block_on(self.gate.submit(&agent, &proposal("ls"))).unwrap());
     }
 
     fn database(&self) -> PathBuf {

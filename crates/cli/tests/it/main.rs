@@ -4,6 +4,9 @@
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+#[cfg(unix)]
+mod backup;
+#[cfg(test)]
 mod batch;
 #[cfg(test)]
 mod check;

@@ -227,6 +227,56 @@ fn keys_are_made_rotated_and_revoked_and_the_secret_is_alone_on_standard_output(
 }
 
 #[test]
+fn people_and_bots_come_and_go() {
+    let server = Running::start("server-people");
+    server.sign_in();
+    let done = |args: &[&str]| {
+        let ended = server.run(args);
+        assert_eq!(ended.code, Some(0), "{args:?}: {ended:?}");
+        ended.out.trim().to_owned()
+    };
+    let link = done(&["users", "add", "Bob"]);
+    let id = |name: &str| {
+        let users = server.json(&["users", "list", "--everybody", "--removed"]);
+        let users = users.as_array().unwrap().clone();
+        let user = users.into_iter().find(|user| user["name"] == name).unwrap();
+        user["user_id"].as_str().unwrap().to_owned()
+    };
+    let bob = id("Bob");
+    assert!(done(&["users", "invite", &bob]).contains("/sign-in?link="));
+    assert_eq!(server.run(&["sign-in", &link]).code, Some(1), "only the last link works");
+    assert_eq!(done(&["users", "role", &bob, "--as", "admin"]), format!("{bob}: admin"));
+    assert_eq!(done(&["users", "super-admin", &bob]), format!("{bob}: super admin"));
+    assert!(done(&["users", "list", "--everybody"]).contains("super admin"));
+    done(&["users", "super-admin", &bob, "--revoke"]);
+    done(&["users", "disable", &bob]);
+    assert!(done(&["users", "list", "--everybody"]).contains("disabled"));
+    done(&["users", "enable", &bob]);
+    let link = done(&["users", "invite", &bob]);
+    let signed_in = server.run(&["sign-in", &link]);
+    assert_eq!(signed_in.code, Some(0), "{signed_in:?}");
+    // A lost laptop.
+    let devices = server.json(&["devices", "list", "--user", &bob]);
+    let laptop = devices[0]["device_id"].as_str().unwrap().to_owned();
+    done(&["devices", "revoke", &laptop]);
+    assert_eq!(server.json(&["devices", "list", "--user", &bob])[0]["state"], "revoked");
+    done(&["users", "remove", &bob]);
+    assert_eq!(server.run(&["users", "enable", &bob]).code, Some(1));
+    assert_eq!(server.run(&["users", "erase", &bob]).code, Some(2), "nobody can be asked");
+    assert!(done(&["users", "erase", &bob, "--yes"]).contains("erased"));
+    let users = server.json(&["users", "list", "--everybody", "--removed"]).to_string();
+    assert!(!users.contains("Bob"), "{users}");
+    // A bot asks with a key of its own, and its administrator answers.
+    let bot = done(&["users", "add", "ci", "--bot"]);
+    let scope = ["--scope", "*", "--any-device"];
+    let key = done(&[&["keys", "create", "runner", "--bot", &bot][..], &scope].concat());
+    let question = server.asked(&key, "git push --force");
+    done(&["approvals", "approve", &question]);
+    assert_eq!(server.json(&["keys", "list", "--user", &bot])[0]["uses"], 1);
+    assert!(done(&["audit", "verify"]).starts_with("whole"));
+}
+
+#[test]
 fn everything_halts_and_goes_on() {
     let running = Running::start("server-halt");
     let key = running.key();

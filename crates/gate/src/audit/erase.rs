@@ -34,7 +34,7 @@ pub async fn erase(
 /// So many ranges of numbers are in one record at most.
 const RANGES: usize = 2_000;
 
-/// What a store puts on record about an erasure: who did it and the numbers of the records that lost
+/// The records that a store makes of an erasure: who did it and the numbers of the records that lost
 /// their content, not whose they were. Without these records the missing content would be damage.
 #[must_use]
 pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {

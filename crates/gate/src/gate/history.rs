@@ -22,6 +22,9 @@ pub enum ReadError {
     /// The organisation has pinned this.
     #[error("the organisation has locked `{0}`: ask an administrator")]
     Locked(&'static str),
+    /// The key does not name the scope that reads the record.
+    #[error("the key does not have the scope `{AUDIT_READ}`")]
+    Scope,
     /// The organisation keeps the record.
     #[error("{KEPT}")]
     Kept,
@@ -75,7 +78,10 @@ impl Gate {
         let user = user.map(|held| held.value).ok_or(ReadError::NotAllowed)?;
         let looks_after =
             user.kind == UserKind::Bot || user.role_in(&caller.workspace) >= Role::WorkspaceAdmin;
-        if !caller.has_scope(AUDIT_READ) || !looks_after {
+        if !caller.has_scope(AUDIT_READ) {
+            return Err(ReadError::Scope);
+        }
+        if !looks_after {
             return Err(ReadError::NotAllowed);
         }
         if user.super_admin {

@@ -92,7 +92,7 @@ pub enum Joined {
     Invited,
 }
 
-/// Why nobody takes anything out of the record about themselves.
+/// The reason why nobody takes anything out of the record about themselves.
 pub(super) const KEPT: &str = "the organisation keeps the record: only another administrator may \
     erase what is about you, and nobody may keep it for a shorter time";
 

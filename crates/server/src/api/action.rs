@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use countersign_core::{Action, Context};
 use countersign_gate::approval::{Cancel, Outcome, State as Settled};
 use countersign_gate::gate::ReportedError;
@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::auth::{Asker, Identity, Shown};
 use crate::body::{self, Path};
+use crate::decision::Decision;
 use crate::error::Problem;
 use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
@@ -183,7 +184,23 @@ async fn submit(
     let workspace = body.workspace_id.take();
     let proposal = body.proposal(session)?;
     let (identity, shown) = asker.split();
-    let (caller, submitted) = decided(app, identity, &shown, workspace.as_ref(), &proposal).await?;
+    let (caller, submitted, decision) =
+        decided(app, identity, &shown, workspace.as_ref(), &proposal).await?;
+    let answer = answer(app, &caller, wait, &proposal, submitted).await;
+    let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+    // For the span of the request.
+    response.extensions_mut().insert(decision);
+    Ok(response)
+}
+
+/// The answer to a proposal.
+async fn answer(
+    app: &App,
+    caller: &Caller,
+    wait: Option<Duration>,
+    proposal: &Proposal,
+    submitted: Submitted,
+) -> Result<Response, Problem> {
     match submitted {
         Submitted::Permitted(permit, judgement) => {
             let sessions = permit.session().cloned().into_iter().collect();
@@ -194,14 +211,14 @@ async fn submit(
         Submitted::Waiting(waiting) => {
             let first = waiting.approval.clone();
             let (approval, settled) = match wait {
-                Some(wait) => Box::pin(answered(app, &caller, first.clone(), wait)).await?,
+                Some(wait) => Box::pin(answered(app, caller, first.clone(), wait)).await?,
                 None => (first.clone(), None),
             };
             let mut response = if let Some(state) = settled {
                 let questions = Asked { first: &first, last: &approval };
-                Box::pin(settle(app, &caller, questions, &proposal, state)).await?
+                Box::pin(settle(app, caller, questions, proposal, state)).await?
             } else {
-                let card = Box::pin(app.gate.approval_of_caller(&caller, &approval)).await?;
+                let card = Box::pin(app.gate.approval_of_caller(caller, &approval)).await?;
                 let body = Json(Proposed::waiting(*waiting, &card));
                 (StatusCode::ACCEPTED, body).into_response()
             };
@@ -211,14 +228,15 @@ async fn submit(
     }
 }
 
-/// What the gate says to a proposal, and who it was then.
+/// Asks the gate about a proposal: the caller as it was then, the outcome, and the decision for
+/// logs, numbers and traces.
 pub(super) async fn decided(
     app: &App,
     identity: Identity,
     shown: &Shown,
     workspace: Option<&WorkspaceId>,
     proposal: &Proposal,
-) -> Result<(Caller, Submitted), Problem> {
+) -> Result<(Caller, Submitted, Decision), Problem> {
     let mut caller = caller_of(identity, workspace)?;
     let mut submitted = app.gate.submit(&caller, proposal).await;
     if let Err(GateError::Outdated) = submitted {
@@ -227,12 +245,10 @@ pub(super) async fn decided(
         submitted = app.gate.submit(&caller, proposal).await;
     }
     let submitted = submitted?;
-    app.metrics.decided(match &submitted {
-        Submitted::Permitted(..) => "permitted",
-        Submitted::Refused(_) => "refused",
-        Submitted::Waiting(_) => "waiting",
-    });
-    Ok((caller, submitted))
+    let decision = Decision::of(proposal, &submitted);
+    app.metrics.decided(&decision);
+    decision.log(app.settings.log_decisions);
+    Ok((caller, submitted, decision))
 }
 
 /// The question that was put, and the one that came in its place; mostly the same.

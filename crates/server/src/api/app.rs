@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::auth::Signed;
 use crate::body::{self, Path};
 use crate::error::Problem;
+use crate::page::Listed;
 use crate::route::{Route, get, row};
 
 /// One app.
@@ -75,17 +76,17 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/apps", "list_apps")
             .says("Apps and their skills, with your choices.")
-            .gives::<Vec<AppView>>(200)
+            .gives::<Listed<AppView>>(200)
             .to(list),
         row(Method::PUT, "/api/apps/{id}", "choose_for_app")
             .says("Chooses whether the skills of an app ask.")
             .takes::<ChooseApp>()
-            .gives::<Vec<AppView>>(200)
+            .gives::<Listed<AppView>>(200)
             .to(choose_app),
         row(Method::PUT, "/api/skills/{id}", "choose_for_skill")
             .says("Chooses whether a skill asks.")
             .takes::<ChooseSkill>()
-            .gives::<Vec<AppView>>(200)
+            .gives::<Listed<AppView>>(200)
             .to(choose_skill),
     ]
 }
@@ -93,8 +94,8 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-) -> Result<Json<Vec<AppView>>, Problem> {
-    Ok(Json(apps(&app, &person).await?))
+) -> Result<Json<Listed<AppView>>, Problem> {
+    Ok(Json(Listed::whole(apps(&app, &person).await?)))
 }
 
 /// Apps and their skills, with a person's choices.
@@ -131,7 +132,7 @@ async fn choose_app(
     Signed(person): Signed,
     Path(id): Path<String>,
     body::Json(choice): body::Json<ChooseApp>,
-) -> Result<Json<Vec<AppView>>, Problem> {
+) -> Result<Json<Listed<AppView>>, Problem> {
     choose_for_app(&app, &person, &id, choice.confirm).await?;
     list(State(app), Signed(person)).await
 }
@@ -162,7 +163,7 @@ async fn choose_skill(
     Signed(person): Signed,
     Path(id): Path<String>,
     body::Json(choice): body::Json<ChooseSkill>,
-) -> Result<Json<Vec<AppView>>, Problem> {
+) -> Result<Json<Listed<AppView>>, Problem> {
     let ChooseSkill { confirm, always } = choice;
     choose_for_skill(&app, &person, &id, confirm, always).await?;
     list(State(app), Signed(person)).await

@@ -13,11 +13,12 @@ use serde_json::Value;
 
 use crate::api::history::{self, lines, listed};
 use crate::app::App;
-use crate::auth::Signed;
+use crate::auth::{Identity, Signed};
 use crate::body::Query;
 use crate::error::Problem;
+use crate::moment::Moment;
 use crate::page::Listed;
-use crate::route::{Route, get};
+use crate::route::{Route, Who, get};
 
 /// Which records. Without a user or a workspace: everybody's, for super admins.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -29,8 +30,10 @@ struct Which {
     workspace_id: Option<WorkspaceId>,
     session_id: Option<String>,
     event: Option<String>,
-    from: Option<i64>,
-    until: Option<i64>,
+    /// From this moment on, like `2026-11-16T06:00:00Z`, or from this day on.
+    from: Option<Moment>,
+    /// Before this moment or day.
+    until: Option<Moment>,
     cursor: Option<u64>,
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u16>,
@@ -57,11 +60,13 @@ struct Verified {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/audit", "list_audit")
-            .says("Records, newest first: your own, your workspace's, or all, as your role allows.")
+            .by(Who::PersonOrKey)
+            .says("Records, newest first: your own, your workspace's, or all, as your role allows. A key needs `audit.read`.")
             .query::<Which>()
             .gives::<Listed<Value>>(200)
             .to(list),
         get("/api/audit/export", "export_audit")
+            .by(Who::PersonOrKey)
             .says("The same, oldest first, one record as JSON per line.")
             .query::<Which>()
             .gives_media(200, "application/jsonl")
@@ -85,18 +90,18 @@ impl Which {
 
 async fn list(
     State(app): State<App>,
-    Signed(person): Signed,
+    identity: Identity,
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<Value>>, Problem> {
-    Ok(Json(listed(&app, &person, &which.query(Order::Newest)?).await?))
+    Ok(Json(listed(&app, &identity.into(), &which.query(Order::Newest)?).await?))
 }
 
 async fn export_all(
     State(app): State<App>,
-    Signed(person): Signed,
+    identity: Identity,
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
-    lines(app, person, which.query(Order::Oldest)?, "countersign-audit.jsonl").await
+    lines(app, identity.into(), which.query(Order::Oldest)?, "countersign-audit.jsonl").await
 }
 
 async fn verify(State(app): State<App>, Signed(person): Signed) -> Result<Json<Verified>, Problem> {

@@ -102,7 +102,8 @@ async fn proposed(
 ) -> Result<Proposed, Problem> {
     let workspace = body.workspace_id.take();
     let proposal = body.proposal(None)?;
-    let (caller, submitted) = decided(app, identity, shown, workspace.as_ref(), &proposal).await?;
+    let (caller, submitted, _) =
+        decided(app, identity, shown, workspace.as_ref(), &proposal).await?;
     match submitted {
         Submitted::Permitted(permit, judgement) => {
             Ok(Proposed::permitted(&permit, Some(judgement)))

@@ -127,12 +127,12 @@ async fn request_confirmation(
     let (caller, approval) = match question.approval_id {
         Some(approval) => (caller_of(identity, workspace)?, approval),
         None => match decided(&app, identity, &shown, workspace, &proposal).await? {
-            (caller, Submitted::Waiting(waiting)) => (caller, waiting.approval),
-            (caller, Submitted::Permitted(permit, _)) => {
+            (caller, Submitted::Waiting(waiting), _) => (caller, waiting.approval),
+            (caller, Submitted::Permitted(permit, _), _) => {
                 use_up(&app, &caller, &proposal, &permit).await?;
                 return Ok(Within(Confirmed::yes(None).into_response(), sessions).into_response());
             }
-            (_, Submitted::Refused(refusal)) => return refused(*refusal),
+            (_, Submitted::Refused(refusal), _) => return refused(*refusal),
         },
     };
     let asked = Asked { app: &app, caller: &caller, approval: &approval, proposal: &proposal };

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
-use countersign_gate::id::DeviceId;
+use countersign_gate::id::{DeviceId, UserId};
 use countersign_gate::secret::Secret;
 use countersign_gate::user::{Device, DeviceRole, DeviceState};
 use schemars::JsonSchema;
@@ -11,11 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::auth::{Remote, Signed, bearer};
-use crate::body::{self, Path};
+use crate::body::{self, Path, Query};
 use crate::error::Problem;
 use crate::idempotent::Once;
+use crate::page::Listed;
 use crate::route::{Route, Who, get, post, row};
 use crate::sign_in::sign_in_url;
+
+/// The owner of the devices.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WhoseDevices")]
+struct Which {
+    /// Somebody you look after; yourself, if nobody is named.
+    user_id: Option<UserId>,
+}
 
 /// A device that asks to be let in.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,8 +87,9 @@ impl Link {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/devices", "list_devices")
-            .says("Your devices.")
-            .gives::<Vec<DeviceView>>(200)
+            .says("Your devices, or those of somebody you look after.")
+            .query::<Which>()
+            .gives::<Listed<DeviceView>>(200)
             .to(list),
         post("/api/devices", "request_device")
             .by(Who::KeyAnywhere)
@@ -96,7 +107,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives_media(204, "")
             .to(approve),
         row(Method::DELETE, "/api/devices/{id}", "revoke_device")
-            .says("Puts a device out, at once and for good.")
+            .says("Puts a device of yours out, or one of somebody you look after, at once and for good.")
             .gives_media(204, "")
             .to(revoke),
     ]
@@ -124,10 +135,12 @@ impl DeviceView {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-) -> Result<Json<Vec<DeviceView>>, Problem> {
-    let devices = app.gate.devices(&person).await?;
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<DeviceView>>, Problem> {
+    let user = which.user_id.unwrap_or_else(|| person.user().id.clone());
+    let devices = app.gate.devices_of(&person, &user).await?;
     let views = devices.into_iter().map(|device| DeviceView::of(device, person.device()));
-    Ok(Json(views.collect()))
+    Ok(Json(Listed::whole(views)))
 }
 
 async fn request(

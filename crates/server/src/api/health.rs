@@ -4,11 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use countersign_gate::scope::METRICS_READ;
 use countersign_gate::store::{Kind, Query};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::auth::Identity;
 use crate::error::Problem;
 use crate::route::{Route, Who, get};
 
@@ -37,7 +39,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(ready),
         get("/api/metrics", "metrics")
             .by(Who::Either)
-            .says("Numbers about the server, for Prometheus.")
+            .says("Numbers about the server, for Prometheus. A key needs `metrics.read`.")
             .gives_media(200, "text/plain; version=0.0.4")
             .to(metrics),
     ]
@@ -61,7 +63,13 @@ async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
     Ok(Json(well(&app, "ready")))
 }
 
-async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
+async fn metrics(State(app): State<App>, identity: Identity) -> Result<Response, Problem> {
+    if let Identity::Caller(caller) = &identity
+        && !caller.has_scope(METRICS_READ)
+    {
+        let detail = format!("the key does not have the scope `{METRICS_READ}`");
+        return Err(Problem::forbidden("scope", detail));
+    }
     let count = async |kind, states| {
         let query = Query { states, ..Query::of(kind) };
         let failed = countersign_gate::GateError::from;
@@ -70,9 +78,11 @@ async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
     let pending = count(Kind::Approval, vec!["pending"]).await?;
     let sessions = count(Kind::Session, vec!["active", "paused"]).await?;
     let halted = u64::from(app.gate.is_halted().await?);
+    let bytes = app.gate.store().size().unwrap_or_default();
     let text = app.metrics.write(&[
         ("countersign_pending_approvals", "Questions that wait for a person.", pending),
         ("countersign_sessions", "Sessions that run or are paused.", sessions),
+        ("countersign_store_bytes", "Bytes of the database and its log.", bytes),
         ("countersign_halted", "1 while the kill switch is thrown.", halted),
     ]);
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

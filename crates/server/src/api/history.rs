@@ -7,19 +7,20 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use countersign_gate::Person;
 use countersign_gate::audit::{Event, Record, export};
-use countersign_gate::clock::Timestamp;
+use countersign_gate::gate::ReadError;
 use countersign_gate::store::{Order, RecordQuery};
+use countersign_gate::{Caller, Person};
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::auth::Signed;
+use crate::auth::{Identity, Signed};
 use crate::body::Query;
 use crate::error::Problem;
+use crate::moment::Moment;
 use crate::page::Listed;
 use crate::route::{Route, get, row};
 
@@ -31,10 +32,10 @@ pub(super) struct Which {
     pub(super) session_id: Option<String>,
     /// Only of this event, such as `action_planned` or `approval`.
     pub(super) event: Option<String>,
-    /// From this moment on, in milliseconds since 1970.
-    pub(super) from: Option<i64>,
-    /// Before this moment, in milliseconds since 1970.
-    pub(super) until: Option<i64>,
+    /// From this moment on, like `2026-11-16T06:00:00Z`, or from this day on.
+    pub(super) from: Option<Moment>,
+    /// Before this moment or day.
+    pub(super) until: Option<Moment>,
     pub(super) cursor: Option<u64>,
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<u16>,
@@ -77,8 +78,8 @@ impl Which {
             workspace: None,
             session: self.session_id.clone(),
             events: event.into_iter().collect(),
-            from: self.from.map(Timestamp),
-            until: self.until.map(Timestamp),
+            from: self.from.map(|moment| moment.0),
+            until: self.until.map(|moment| moment.0),
             order,
             after: self.cursor.unwrap_or_default(),
             limit: usize::from(self.limit.unwrap_or(50).clamp(1, 200)),
@@ -92,15 +93,15 @@ async fn list(
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<Value>>, Problem> {
     let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Newest)? };
-    Ok(Json(listed(&app, &person, &query).await?))
+    Ok(Json(listed(&app, &Reader::Person(person), &query).await?))
 }
 
 pub(super) async fn listed(
     app: &App,
-    person: &Person,
+    reader: &Reader,
     query: &RecordQuery,
 ) -> Result<Listed<Value>, Problem> {
-    let records = app.gate.records(person, query).await?;
+    let records = reader.records(app, query).await?;
     let more = records.len() == query.limit;
     let next = records.last().filter(|_| more).map(|record| record.number.to_string());
     Ok(Listed { items: records.iter().map(export).collect(), next, damaged: Vec::new() })
@@ -116,18 +117,45 @@ async fn export_all(
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
     let query = RecordQuery { owner: Some(own(&person)), ..which.query(Order::Oldest)? };
-    lines(app, person, query, "countersign-history.jsonl").await
+    lines(app, Reader::Person(person), query, "countersign-history.jsonl").await
 }
 
 /// One record per line, read as it is written.
 pub(super) async fn lines(
     app: App,
-    person: Person,
+    reader: Reader,
     query: RecordQuery,
     name: &'static str,
 ) -> Result<Response, Problem> {
-    file(app, person, query, Kind { name, media: "application/jsonl", head: "", write: text_of })
+    file(app, reader, query, Kind { name, media: "application/jsonl", head: "", write: text_of })
         .await
+}
+
+/// Somebody who reads records.
+#[derive(Debug, Clone)]
+pub(crate) enum Reader {
+    /// As their role allows.
+    Person(Person),
+    /// As the key allows.
+    Caller(Caller),
+}
+
+impl Reader {
+    async fn records(&self, app: &App, query: &RecordQuery) -> Result<Vec<Record>, ReadError> {
+        match self {
+            Self::Person(person) => app.gate.records(person, query).await,
+            Self::Caller(caller) => app.gate.records_of_caller(caller, query).await,
+        }
+    }
+}
+
+impl From<Identity> for Reader {
+    fn from(identity: Identity) -> Self {
+        match identity {
+            Identity::Person(person) => Self::Person(person),
+            Identity::Caller(caller) => Self::Caller(caller),
+        }
+    }
 }
 
 /// A kind of file that records are written into.
@@ -142,22 +170,22 @@ pub(crate) struct Kind {
 /// Records as a file, read as it is written.
 pub(crate) async fn file(
     app: App,
-    person: Person,
+    reader: Reader,
     query: RecordQuery,
     kind: Kind,
 ) -> Result<Response, Problem> {
     let Kind { name, media, head, write } = kind;
     let query = RecordQuery { limit: 1_000, ..query };
     // The first page before the first byte: what is refused is an error, not a broken file.
-    let first = app.gate.records(&person, &query).await?;
+    let first = reader.records(&app, &query).await?;
     let pages = stream::try_unfold(Some((first, query)), move |state| {
-        let (app, person) = (app.clone(), person.clone());
+        let (app, reader) = (app.clone(), reader.clone());
         async move {
             let Some((records, query)) = state else { return Ok(None) };
             let Some(last) = records.last() else { return Ok(None) };
             let next = RecordQuery { after: last.number, ..query };
             let text = write(&records);
-            let more = app.gate.records(&person, &next).await;
+            let more = reader.records(&app, &next).await;
             let more = more.map_err(std::io::Error::other)?;
             Ok::<_, std::io::Error>(Some((text, Some((more, next)))))
         }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use countersign_gate::Person;
 use countersign_gate::gate::{NewSecret, Usage};
-use countersign_gate::id::{KeyId, WorkspaceId};
+use countersign_gate::id::{KeyId, UserId, WorkspaceId};
 use countersign_gate::key::{Access, ApiKey, Devices, NewKey, WRITES};
 use countersign_gate::rate::Rate;
 use countersign_gate::scope::Scope;
@@ -16,11 +16,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::auth::Signed;
-use crate::body::{self, Path};
+use crate::body::{self, Path, Query};
 use crate::error::Problem;
 use crate::idempotent::Once;
+use crate::page::Listed;
 use crate::route::{Route, get, post, row};
 use crate::view::time;
+
+/// The owner of the keys.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WhoseKeys")]
+struct Which {
+    /// Somebody you look after; yourself, if nobody is named.
+    user_id: Option<UserId>,
+}
 
 /// A key to make.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,12 +39,15 @@ use crate::view::time;
 pub(crate) struct Make {
     #[schemars(length(min = 1, max = 100))]
     pub(crate) name: String,
-    /// Where it works; your only workspace, if none is named.
+    /// The bot it is for; yourself, if none is named.
+    pub(crate) user_id: Option<UserId>,
+    /// Where it works; your only workspace, or the bot's, if none is named.
     pub(crate) workspace_id: Option<WorkspaceId>,
     /// What it may propose: names like `shell.run`, `file.write`, `web.request`, `ui.click`, a
     /// skill like `email.send`, `tool.github.create_issue`, `login.example.com`, groups like
     /// `shell.*` and `tool.github.*`, or `*` for everything but
-    /// `sessions.consent`, which lets a program begin sessions for its person.
+    /// `sessions.consent`, which lets a program begin sessions for its person, `audit.read` and
+    /// `metrics.read`, which let it read the record of its workspace and the server's numbers.
     #[schemars(length(min = 1, max = 100))]
     pub(crate) scopes: Vec<String>,
     /// Who is behind it.
@@ -90,8 +103,9 @@ struct NewKeyView {
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get("/api/keys", "list_keys")
-            .says("Your keys, with how often each was used.")
-            .gives::<Vec<KeyView>>(200)
+            .says("Your keys, or those of somebody you look after, with how often each was used.")
+            .query::<Which>()
+            .gives::<Listed<KeyView>>(200)
             .to(list),
         post("/api/keys", "create_key")
             .says("Makes a key. Its secret is shown this once.")
@@ -142,9 +156,11 @@ fn made(new: NewSecret) -> Made {
 async fn list(
     State(app): State<App>,
     Signed(person): Signed,
-) -> Result<Json<Vec<KeyView>>, Problem> {
-    let keys = app.gate.keys(&person).await?;
-    Ok(Json(keys.into_iter().map(|(key, usage)| KeyView::of(key, usage)).collect()))
+    Query(which): Query<Which>,
+) -> Result<Json<Listed<KeyView>>, Problem> {
+    let user = which.user_id.unwrap_or_else(|| person.user().id.clone());
+    let keys = app.gate.keys_of(&person, &user).await?;
+    Ok(Json(Listed::whole(keys.into_iter().map(|(key, usage)| KeyView::of(key, usage)))))
 }
 
 async fn create(
@@ -157,7 +173,8 @@ async fn create(
 
 /// Makes a key, if what is asked for makes sense.
 pub(crate) async fn make_key(app: &App, person: &Person, make: Make) -> Result<NewSecret, Problem> {
-    let Make { name, workspace_id, scopes, access, devices, writes, expires_in_days } = make;
+    let Make { name, user_id, workspace_id, scopes, access, devices, writes, expires_in_days } =
+        make;
     let name = super::name(&name)?;
     if scopes.is_empty() {
         return Err(Problem::bad_request("name at least one scope; `*` is everything"));
@@ -165,7 +182,11 @@ pub(crate) async fn make_key(app: &App, person: &Person, make: Make) -> Result<N
     let skills = app.gate.policy().skill_ids();
     let parse = |text: &String| Scope::parse(text, &skills).map_err(Problem::bad_request);
     let scopes = scopes.iter().map(parse).collect::<Result<_, _>>()?;
-    let mut own = person.user().workspaces.keys().cloned();
+    let bot = match &user_id {
+        Some(id) => Some(app.gate.user(person, id).await?),
+        None => None,
+    };
+    let mut own = bot.as_ref().unwrap_or(person.user()).workspaces.keys().cloned();
     let workspace = workspace_id.or_else(|| own.next().filter(|_| own.next().is_none()));
     let workspace = workspace.ok_or_else(|| Problem::bad_request("name a `workspace_id`"))?;
     let days = |days: u32| app.gate.now().after(Duration::from_secs(u64::from(days) * 86_400));
@@ -178,7 +199,10 @@ pub(crate) async fn make_key(app: &App, person: &Person, make: Make) -> Result<N
         writes: writes.unwrap_or(WRITES),
         expires_at: expires_in_days.map(days),
     };
-    Ok(app.gate.create_key(person, new).await?)
+    Ok(match bot.map(|bot| bot.id).filter(|id| *id != person.user().id) {
+        Some(bot) => app.gate.create_key_for(person, &bot, new).await?,
+        None => app.gate.create_key(person, new).await?,
+    })
 }
 
 async fn rotate(

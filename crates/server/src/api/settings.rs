@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::auth::Signed;
 use crate::body::{self, Path};
 use crate::error::Problem;
+use crate::page::Listed;
 use crate::route::{Route, get, row};
 
 /// What to change. What is left out stays as it is.
@@ -65,7 +66,7 @@ pub(super) fn routes() -> Vec<Route> {
             .to(change),
         get("/api/settings/remembered", "list_remembered")
             .says("Answers of yours that reach further than once.")
-            .gives::<Vec<RememberedView>>(200)
+            .gives::<Listed<RememberedView>>(200)
             .to(remembered),
         row(Method::DELETE, "/api/settings/remembered/{id}", "forget_remembered")
             .says("Forgets an answer: it is asked again from now on.")
@@ -102,7 +103,7 @@ async fn change(
 async fn remembered(
     State(app): State<App>,
     Signed(person): Signed,
-) -> Result<Json<Vec<RememberedView>>, Problem> {
+) -> Result<Json<Listed<RememberedView>>, Problem> {
     let answers = app.gate.remembered_answers(&person).await?;
     let views = answers.into_iter().map(|answer| RememberedView {
         remembered_id: answer.id.to_string(),
@@ -116,7 +117,7 @@ async fn remembered(
         created_at: answer.created_at.to_string(),
         expires_at: answer.expires_at.to_string(),
     });
-    Ok(Json(views.collect()))
+    Ok(Json(Listed::whole(views)))
 }
 
 async fn forget(

@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::body::{self, Path};
 use crate::error::Problem;
+use crate::page::Listed;
 use crate::route::{Route, Who, get, post, row};
 
 /// How much is gathered before it goes to the disk.
@@ -76,7 +77,7 @@ pub(super) fn routes() -> Vec<Route> {
             .by(Who::Either)
             .says("Hands files in, as a form; each is kept as it arrives.")
             .takes_media("multipart/form-data")
-            .gives::<Vec<FileView>>(201)
+            .gives::<Listed<FileView>>(201)
             .to(upload),
         post("/api/sessions/{id}/uploads", "begin_upload")
             .by(Who::Either)
@@ -231,7 +232,7 @@ async fn upload(
     identity: Identity,
     Path(session): Path<SessionId>,
     form: Result<Multipart, MultipartRejection>,
-) -> Result<(StatusCode, Json<Vec<FileView>>), Problem> {
+) -> Result<(StatusCode, Json<Listed<FileView>>), Problem> {
     let mut form = form.map_err(|error| Problem::bad_request(error.body_text()))?;
     let caller = caller(&app, identity, &session).await?;
     let mut views = Vec::new();
@@ -247,7 +248,7 @@ async fn upload(
     if views.is_empty() {
         return Err(Problem::bad_request("there is no file in this form"));
     }
-    Ok((StatusCode::CREATED, Json(views)))
+    Ok((StatusCode::CREATED, Json(Listed::whole(views))))
 }
 
 async fn whole(

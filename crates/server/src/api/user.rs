@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use countersign_gate::gate::Joined;
+use countersign_gate::gate::{Joined, PeopleError, Removed};
 use countersign_gate::id::{UserId, WorkspaceId};
-use countersign_gate::user::{Membership, User};
+use countersign_gate::user::{Membership, User, UserKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ struct Which {
     /// Everybody, for super admins.
     #[serde(default)]
     all: bool,
+    /// Also those who were removed.
+    #[serde(default)]
+    removed: bool,
     cursor: Option<String>,
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u16>,
@@ -43,7 +46,15 @@ struct Add {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     workspace_id: WorkspaceId,
+    #[serde(default = "member")]
     membership: Membership,
+    /// A bot has keys, and never signs in.
+    #[serde(default)]
+    kind: UserKind,
+}
+
+const fn member() -> Membership {
+    Membership::Member
 }
 
 /// What somebody is to be in a workspace.
@@ -64,11 +75,12 @@ struct AddWorkspace {
     name: String,
 }
 
-/// Somebody who can sign in.
+/// A person who can sign in, or a bot.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UserView {
     pub(super) user_id: String,
     pub(super) name: String,
+    pub(super) kind: UserKind,
     pub(super) super_admin: bool,
     /// What they are, by workspace.
     pub(super) workspaces: BTreeMap<String, Membership>,
@@ -76,14 +88,15 @@ pub(super) struct UserView {
     pub(super) invited: BTreeMap<String, Membership>,
     pub(super) created_at: String,
     pub(super) disabled_at: Option<String>,
+    pub(super) removed_at: Option<String>,
 }
 
-/// Somebody new, with a link for their first device, which works once.
+/// Somebody new: a person with a link for their first device, which works once, or a bot.
 #[derive(Debug, Serialize, JsonSchema)]
 struct NewUser {
     user_id: String,
-    /// What stands behind `/sign-in?link=` on this server.
-    link: String,
+    /// What stands behind `/sign-in?link=` on this server; none for a bot.
+    link: Option<String>,
 }
 
 /// What owns sessions.
@@ -101,7 +114,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Listed<UserView>>(200)
             .to(list),
         post("/api/users", "add_user")
-            .says("Adds somebody to a workspace you look after.")
+            .says("Adds a person or a bot to a workspace you look after.")
             .takes::<Add>()
             .gives::<NewUser>(201)
             .to(add),
@@ -119,13 +132,9 @@ pub(super) fn routes() -> Vec<Route> {
             .says("Turns an invitation to a workspace down.")
             .gives_media(204, "")
             .to(decline),
-        post("/api/users/{id}/disable", "disable_user")
-            .says("Lets somebody no longer in: their devices and keys stop working at once.")
-            .gives_media(204, "")
-            .to(disable),
         get("/api/workspaces", "list_workspaces")
             .says("The workspaces you belong to; all, for super admins.")
-            .gives::<Vec<WorkspaceView>>(200)
+            .gives::<Listed<WorkspaceView>>(200)
             .to(workspaces),
         post("/api/workspaces", "add_workspace")
             .says("Makes a workspace, which its maker looks after.")
@@ -143,11 +152,13 @@ impl From<&User> for UserView {
         Self {
             user_id: user.id.to_string(),
             name: user.name.clone(),
+            kind: user.kind,
             super_admin: user.super_admin,
             workspaces: named(&user.workspaces),
             invited: named(&user.invited),
             created_at: user.created_at.to_string(),
             disabled_at: time(user.disabled_at),
+            removed_at: time(user.removed_at),
         }
     }
 }
@@ -158,7 +169,9 @@ async fn list(
     Query(which): Query<Which>,
 ) -> Result<Json<Listed<UserView>>, Problem> {
     let whose = whose(which.workspace_id, which.all);
-    let users = app.gate.users(&person, &whose, &page(which.cursor, which.limit)).await?;
+    let states = if which.removed { Removed::Shown } else { Removed::Hidden };
+    let page = page(which.cursor, which.limit);
+    let users = app.gate.users(&person, &whose, states, &page).await?;
     Ok(Json(Listed::of(users, |user| UserView::from(&user))))
 }
 
@@ -167,10 +180,20 @@ async fn add(
     Signed(person): Signed,
     body::Json(add): body::Json<Add>,
 ) -> Result<Once<(StatusCode, Json<NewUser>)>, Problem> {
-    let Add { name, workspace_id, membership } = add;
+    let Add { name, workspace_id, membership, kind } = add;
     let name = super::name(&name)?;
-    let (id, link) = app.gate.add_user(&person, &name, &workspace_id, membership).await?;
-    let new = NewUser { user_id: id.to_string(), link: link.expose().to_owned() };
+    let (id, link) = match (kind, membership) {
+        (UserKind::Person, _) => {
+            let (id, link) = app.gate.add_user(&person, &name, &workspace_id, membership).await?;
+            (id, Some(link))
+        }
+        (UserKind::Bot, Membership::Member) => {
+            (app.gate.add_bot(&person, &name, &workspace_id).await?, None)
+        }
+        (UserKind::Bot, Membership::Admin) => return Err(PeopleError::Bot.into()),
+    };
+    let link = link.map(|link| link.expose().to_owned());
+    let new = NewUser { user_id: id.to_string(), link };
     Ok(Once((StatusCode::CREATED, Json(new))))
 }
 
@@ -205,25 +228,16 @@ async fn decline(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn disable(
-    State(app): State<App>,
-    Signed(person): Signed,
-    Path(id): Path<UserId>,
-) -> Result<StatusCode, Problem> {
-    app.gate.disable_user(&person, &id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 async fn workspaces(
     State(app): State<App>,
     Signed(person): Signed,
-) -> Result<Json<Vec<WorkspaceView>>, Problem> {
+) -> Result<Json<Listed<WorkspaceView>>, Problem> {
     let workspaces = app.gate.workspaces(&person).await?;
     let views = workspaces.into_iter().map(|workspace| WorkspaceView {
         workspace_id: workspace.id.to_string(),
         name: Some(workspace.name),
     });
-    Ok(Json(views.collect()))
+    Ok(Json(Listed::whole(views)))
 }
 
 async fn add_workspace(

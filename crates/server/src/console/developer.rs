@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{Html, Response};
+use countersign_gate::config::Erasure;
 use countersign_gate::gate::{Page, Usage, Whose};
 use countersign_gate::id::{DeviceId, KeyId, RememberedId};
 use countersign_gate::key::{Access, ApiKey, Devices};
@@ -22,6 +23,9 @@ use crate::console::{Frame, done, show};
 use crate::error::Problem;
 use crate::route::{Route, form, page};
 use crate::sign_in::sign_in_url;
+
+/// This page.
+const BACK: &str = "/developer";
 
 /// How long a key still works after another has taken its place.
 const OVERLAP: Duration = Duration::from_hours(24);
@@ -67,6 +71,8 @@ struct Developer {
     settings: Settings,
     chart: Vec<Column>,
     machines: Vec<MachineView>,
+    /// Whether the organisation keeps the record.
+    kept: bool,
 }
 
 /// What a machine last proved.
@@ -99,25 +105,25 @@ impl MachineView {
     }
 }
 
-struct KeyView {
-    id: String,
-    name: String,
-    scopes: String,
-    program: bool,
+pub(super) struct KeyView {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) scopes: String,
+    pub(super) program: bool,
     /// `works`, `revoked`, `expired` or `replaced`.
-    state: &'static str,
-    created: String,
-    uses: u64,
-    refused: u64,
+    pub(super) state: &'static str,
+    pub(super) created: String,
+    pub(super) uses: u64,
+    pub(super) refused: u64,
 }
 
-struct DeviceView {
-    id: String,
-    name: String,
-    state: &'static str,
-    console: bool,
-    created: String,
-    this: bool,
+pub(super) struct DeviceView {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) state: &'static str,
+    pub(super) console: bool,
+    pub(super) created: String,
+    pub(super) this: bool,
 }
 
 struct RememberedView {
@@ -158,7 +164,7 @@ fn chart(keys: &[KeyView]) -> Vec<Column> {
 }
 
 impl KeyView {
-    fn of(frame: &Frame, app: &App, key: ApiKey, usage: &Usage) -> Self {
+    pub(super) fn of(frame: &Frame, app: &App, key: ApiKey, usage: &Usage) -> Self {
         let now = app.gate.now();
         let state = if key.revoked_at.is_some() {
             "revoked"
@@ -184,7 +190,7 @@ impl KeyView {
 }
 
 impl DeviceView {
-    fn of(frame: &Frame, app: &App, device: Device) -> Self {
+    pub(super) fn of(frame: &Frame, app: &App, device: Device) -> Self {
         let (state, console) = match device.state {
             DeviceState::Waiting => ("waiting", false),
             DeviceState::Approved { role, .. } => ("approved", role == DeviceRole::Console),
@@ -221,7 +227,8 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     let remembered = remembered.collect();
     let chart = chart(&keys);
     let machines = machines(&app, &frame).await?;
-    show(&Developer { frame, keys, devices, remembered, settings, chart, machines })
+    let kept = app.gate.config().erasure == Erasure::Administrators;
+    show(&Developer { frame, keys, devices, remembered, settings, chart, machines, kept })
 }
 
 /// The machines this person looks after: everybody's, for a super admin.
@@ -251,10 +258,12 @@ async fn machines(app: &App, frame: &Frame) -> Result<Vec<MachineView>, Problem>
 /// What is shown this once.
 #[derive(Template)]
 #[template(path = "secret.html")]
-struct Shown {
-    frame: Frame,
-    key: bool,
-    secret: String,
+pub(super) struct Shown {
+    pub(super) frame: Frame,
+    pub(super) key: bool,
+    pub(super) secret: String,
+    /// The page to go on to.
+    pub(super) back: String,
 }
 
 async fn create_key(
@@ -265,6 +274,7 @@ async fn create_key(
     let scopes = form.get("scopes").unwrap_or("*").split([',', ' ']);
     let make = Make {
         name: form.need("name")?.to_owned(),
+        user_id: None,
         workspace_id: None,
         scopes: scopes.filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
         access: if form.is_on("program") { Access::Program } else { Access::Agent },
@@ -274,7 +284,7 @@ async fn create_key(
     };
     let new = make_key(&app, &frame.person, make).await?;
     let secret = new.secret.expose().to_owned();
-    show(&Shown { frame: frame.on("secret"), key: true, secret })
+    show(&Shown { frame: frame.on("secret"), key: true, secret, back: BACK.to_owned() })
 }
 
 async fn rotate_key(
@@ -284,7 +294,7 @@ async fn rotate_key(
 ) -> Result<Html<String>, Problem> {
     let new = app.gate.rotate_key(&frame.person, &id, OVERLAP).await?;
     let secret = new.secret.expose().to_owned();
-    show(&Shown { frame: frame.on("secret"), key: true, secret })
+    show(&Shown { frame: frame.on("secret"), key: true, secret, back: BACK.to_owned() })
 }
 
 async fn revoke_key(
@@ -328,7 +338,7 @@ async fn invite(
 ) -> Result<Html<String>, Problem> {
     let link = app.gate.invite(&frame.person).await?;
     let secret = sign_in_url(&app, remote, &headers, &link);
-    show(&Shown { frame: frame.on("secret"), key: false, secret })
+    show(&Shown { frame: frame.on("secret"), key: false, secret, back: BACK.to_owned() })
 }
 
 async fn set(

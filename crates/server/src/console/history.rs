@@ -8,11 +8,13 @@ use axum::extract::State;
 use axum::response::{Html, Response};
 use countersign_gate::audit::{Event, Record, export};
 use countersign_gate::clock::Timestamp;
+use countersign_gate::config::Erasure;
 use countersign_gate::store::{Order, RecordQuery};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::history::{Kind, file, own};
+use crate::api::history::{Kind, Reader, file, own};
 use crate::app::App;
 use crate::auth::Signed;
 use crate::body::{Form, Query};
@@ -29,7 +31,7 @@ const MOST_SEARCHED: usize = 5_000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        page("/history", "history").says("What your agents did.").to(look),
+        page("/history", "history").says("What your agents did.").query::<Which>().to(look),
         page("/history/export.csv", "history_csv").says("All of it, as a table.").to(table),
         form("/history/delete", "erase_history_form")
             .says("Erases what is on record about you. The chain stays whole.")
@@ -38,8 +40,9 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// What is looked for. Fields of a form that are left empty are none.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(rename = "HistorySearch")]
 struct Which {
     q: String,
     event: String,
@@ -87,6 +90,8 @@ struct History {
     next: Option<String>,
     /// How many were looked through for a word, where that was not all.
     searched: Option<usize>,
+    /// Whether the organisation keeps the record.
+    kept: bool,
 }
 
 async fn look(
@@ -116,7 +121,8 @@ async fn look(
     let records = found.iter().map(|record| RecordView::of(frame.t, record)).collect();
     let searched = (more && !word.is_empty() && found.len() < MOST).then_some(searched);
     let events = events(frame.t);
-    show(&History { frame, which, events, records, next, searched })
+    let kept = app.gate.config().erasure == Erasure::Administrators;
+    show(&History { frame, which, events, records, next, searched, kept })
 }
 
 fn has(record: &Record, word: &str) -> bool {
@@ -141,7 +147,7 @@ async fn table(State(app): State<App>, Signed(person): Signed) -> Result<Respons
         head: "number,at,event,session,what\r\n",
         write: rows,
     };
-    file(app, person, RecordQuery { order: Order::Oldest, ..query }, kind).await
+    file(app, Reader::Person(person), RecordQuery { order: Order::Oldest, ..query }, kind).await
 }
 
 fn rows(records: &[Record]) -> String {

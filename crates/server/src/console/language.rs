@@ -200,7 +200,7 @@ mod tests {
             said.iter().filter(|name| !known.contains_key(name.as_str())).collect();
         assert!(missing.is_empty(), "not in en.txt: {missing:?}");
         // Those chosen by a value are said as `family.` and the value.
-        let by_value = ["done", "effect", "event", "field", "risk", "state", "verdict"];
+        let by_value = ["done", "effect", "event", "field", "risk", "role", "state", "verdict"];
         let is_said = |name: &str| {
             let family = name.split('.').next().unwrap_or_default();
             by_value.contains(&family) || all.contains(&format!("\"{name}\""))

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 
-use crate::roles::{Recipe, link, remembered};
+use crate::roles::{Recipe, link, newcomer, remembered};
 use crate::world::{Ask, Make, RISKY, World, get, post, shell, world};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -95,6 +95,46 @@ pub(crate) fn recipes() -> Vec<(&'static str, Recipe)> {
         ("forget_form", |w| {
             async { form(format!("/developer/remembered/{}/forget", remembered(w).await), "") }
                 .boxed()
+        }),
+        ("people", |_| async { get("/people") }.boxed()),
+        ("add_user_form", |w| {
+            async { form("/people", &format!("name=Eve&as=member&workspace={}", w.workspace)) }
+                .boxed()
+        }),
+        ("person", |w| async { get(format!("/people/{}", w.member.id())) }.boxed()),
+        ("invite_user_form", |w| {
+            async { form(format!("/people/{}/invite", newcomer(w).await), "") }.boxed()
+        }),
+        ("change_membership_form", |w| {
+            async {
+                let fields = format!("as=admin&workspace={}", w.workspace);
+                form(format!("/people/{}/role", w.member.id()), &fields)
+            }
+            .boxed()
+        }),
+        ("change_account_form", |w| {
+            async { form(format!("/people/{}/account", w.member.id()), "to=disabled") }.boxed()
+        }),
+        ("create_bot_key_form", |w| {
+            async {
+                let bot = w.gate.add_bot(&w.owner.person, "ci", &w.workspace).await.unwrap();
+                form(format!("/people/{bot}/keys"), "name=k&scopes=*")
+            }
+            .boxed()
+        }),
+        ("revoke_users_key_form", |w| {
+            async {
+                let key = w.key(&w.member, &w.workspace, Make::default()).await;
+                form(format!("/people/{}/keys/{}/revoke", w.member.id(), key.id), "")
+            }
+            .boxed()
+        }),
+        ("revoke_users_device_form", |w| {
+            async {
+                let device = w.device(&w.member).await.device_id();
+                form(format!("/people/{}/devices/{device}/revoke", w.member.id()), "")
+            }
+            .boxed()
         }),
         ("policy", |_| async { get("/policy") }.boxed()),
         ("try_form", |_| async { form("/policy", "kind=shell&input=ls") }.boxed()),

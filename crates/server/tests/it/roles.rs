@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use axum::http::Method;
 use countersign_gate::approval::{Say, Scope};
 use countersign_gate::gate::{Reply, Whose};
-use countersign_gate::id::ApprovalId;
+use countersign_gate::id::{ApprovalId, UserId};
 use countersign_gate::key::{Access, Devices};
 use countersign_gate::secret::Secret;
 use countersign_server::{Who, routes};
@@ -33,9 +33,11 @@ const NOTES: &str = "\
 # within     a descendant of an agent of the owner's, over the local socket
 #
 # What looks wrong and is not:
-# - Sessions, questions and users are asked for by the member's workspace. History, settings,
-#   usage, devices, keys and the rest show everybody their own: that no answer names anything of
-#   the member's is checked for every cell of those it is not for.
+# - Sessions, questions and users are asked for by the member's workspace, devices and keys by the
+#   member. History, settings, usage and the rest show everybody their own: that no answer names
+#   anything of the member's is checked for every cell of those it is not for.
+# - Who is invited again or enabled is somebody new in the member's workspace.
+# - The people page is 200 for everybody signed in, and shows whom they look after.
 # - 400 is the owner's, who belongs to two workspaces and names none.
 # - respond_all is 200 for everybody signed in: each answer in it has a result of its own, and
 #   the stranger's is `not found`. propose_all is 200 likewise: what the owner, who names no
@@ -47,7 +49,8 @@ const NOTES: &str = "\
 #   complete it, and read and write its files; never other keys' questions.
 # - A report about an action that nobody was asked about is taken down as the sender's own words,
 #   whatever id it names; one about a question is its asker's alone.
-# - health, ready, halt, metrics and the documents of the API tell nothing about anybody.
+# - health, ready, halt, metrics and the documents of the API tell nothing about anybody. Keys read
+#   metrics with `metrics.read` and the record with `audit.read`, which none of these has.
 # - socket looks at everything the owner may and stops things, and says yes to nothing: respond
 #   with a yes and whatever else needs the device is 403. In respond_all that stands in the result.
 # - within is an agent: it works in the sessions of its own process (201 begins one), outside of
@@ -235,7 +238,7 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             async { ask(Method::PUT, "/api/skills/email.send").json(&json!({"always": true})) }
                 .boxed()
         }),
-        ("list_keys", |_| plain(GET, "/api/keys")),
+        ("list_keys", |w| async { get(format!("/api/keys?user_id={}", w.member.id())) }.boxed()),
         ("create_key", |w| {
             async {
                 let body = json!({"name": "k", "workspace_id": w.workspace, "scopes": ["*"]});
@@ -257,7 +260,9 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
             }
             .boxed()
         }),
-        ("list_devices", |_| plain(GET, "/api/devices")),
+        ("list_devices", |w| {
+            async { get(format!("/api/devices?user_id={}", w.member.id())) }.boxed()
+        }),
         ("request_device", |_| {
             async { post("/api/devices").json(&json!({"name": "machine"})) }.boxed()
         }),
@@ -303,6 +308,29 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
         ("disable_user", |w| {
             async { post(format!("/api/users/{}/disable", w.member.id())) }.boxed()
         }),
+        ("enable_user", |w| {
+            async {
+                let id = newcomer(w).await;
+                let user = UserId::parse(&id).unwrap();
+                w.gate.disable_user(&w.owner.person, &user).await.unwrap();
+                post(format!("/api/users/{id}/enable"))
+            }
+            .boxed()
+        }),
+        ("invite_user", |w| {
+            async { post(format!("/api/users/{}/invite", newcomer(w).await)) }.boxed()
+        }),
+        ("change_super_admin", |w| {
+            async {
+                let path = format!("/api/users/{}/super-admin", w.member.id());
+                ask(Method::PUT, path).json(&json!({"super_admin": true}))
+            }
+            .boxed()
+        }),
+        ("remove_user", |w| {
+            async { ask(Method::DELETE, format!("/api/users/{}", w.member.id())) }.boxed()
+        }),
+        ("erase_user", |w| async { post(format!("/api/users/{}/erase", w.member.id())) }.boxed()),
         ("list_workspaces", |_| plain(GET, "/api/workspaces")),
         ("add_workspace", |_| {
             async { post("/api/workspaces").json(&json!({"name": "New"})) }.boxed()
@@ -361,6 +389,17 @@ fn proof() -> serde_json::Value {
 async fn proved(world: &World) {
     let prove = post("/api/machines").json(&proof());
     world.ask(prove.with(&world.agent.secret)).await.is(200);
+}
+
+/// Somebody in the member's workspace who has not signed in.
+pub(crate) async fn newcomer(world: &World) -> String {
+    let added = world.gate.add_user(
+        &world.owner.person,
+        "Fay",
+        &world.workspace,
+        countersign_gate::user::Membership::Member,
+    );
+    added.await.unwrap().0.to_string()
 }
 
 /// A question of the member's agent that the member has said yes to.

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::super::browser::{Axe, Colours, Page};
+use super::super::text;
 use super::{Desk, OFTEN, Script, card, on_card, push};
 
 /// Something of everything, and the pages that show it.
@@ -13,6 +14,11 @@ fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
     }
     let id = desk.agent.ask(&push("main"));
     desk.agent.propose(&json!({"kind": "shell", "command": "ls"})).expect(200);
+    let workspace = desk.owner.workspace();
+    let bot = json!({"name": "ci", "workspace_id": workspace, "kind": "bot"});
+    let bot = desk.owner.post("/api/users", &bot).expect(201);
+    let member = json!({"name": "Bea", "workspace_id": workspace});
+    let member = desk.owner.post("/api/users", &member).expect(201);
     vec![
         ("inbox", "/".to_owned()),
         ("approval", format!("/approvals/{id}")),
@@ -21,6 +27,9 @@ fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
         ("history", "/history".to_owned()),
         ("apps", "/apps".to_owned()),
         ("developer", "/developer".to_owned()),
+        ("people", "/people".to_owned()),
+        ("person", format!("/people/{}", text(&member["user_id"]))),
+        ("bot", format!("/people/{}", text(&bot["user_id"]))),
         ("policy", "/policy".to_owned()),
         ("audit", "/audit".to_owned()),
         ("halt", "/halt".to_owned()),

@@ -122,7 +122,7 @@ impl Gate {
         Ok(self.end_all_of(user).await?)
     }
 
-    /// What only a super admin does, and to others alone: nobody locks everybody out by mistake.
+    /// Changes somebody else as a super admin: nobody locks everybody out by mistake.
     async fn change_others(
         &self,
         person: &Person,

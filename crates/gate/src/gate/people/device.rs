@@ -321,7 +321,7 @@ impl Gate {
     }
 }
 
-/// Whose a device is, for the person who changes it.
+/// The owner of a device, for the person who changes it.
 enum Whose<'a> {
     Own,
     /// That of somebody whom they look after.

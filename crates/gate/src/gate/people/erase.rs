@@ -14,7 +14,7 @@ use crate::key::ApiKey;
 use crate::store::{Batch, Count, CountStep, Erase, Kind, Query};
 use crate::user::User;
 
-/// What a user can own beside their account and their files.
+/// Kinds of documents that a user can own, beside their account and their files.
 const OWNED: [Kind; 9] = [
     Kind::Approval,
     Kind::Session,

@@ -1,0 +1,256 @@
+//! `countersign backup` and `restore`: everything a server must not forget, proved whole; its key
+//! apart.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use countersign_gate::audit;
+use countersign_gate::bytes::Hash;
+use countersign_gate::clock::{Clock as _, System};
+use countersign_gate::keyring::Keyring;
+use countersign_gate::store::Sqlite;
+use pollster::block_on;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::data::{self, Data};
+use crate::exit::Exit;
+use crate::serving;
+
+/// The file in which a backup describes itself.
+const ABOUT: &str = "backup.json";
+/// The folder of files, in a data folder and in a backup.
+const FILES: &str = "files";
+/// The form of a backup.
+const FORMAT: u32 = 1;
+
+/// Copy the data folder of a server, which may run meanwhile, and prove the copy whole
+///
+/// The copy is a folder with the database as it was at one moment, the files, and `backup.json`.
+/// The server's key is not in it: without the key nothing sealed in the copy can be read, and
+/// nobody can sign in its name. Keep the key apart, with --key.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    #[command(flatten)]
+    data: Data,
+    /// The folder to make, which must not be there yet
+    #[arg(value_name = "FOLDER")]
+    to: PathBuf,
+    /// Also write the server's key to this file, which must not be there yet; not into the copy
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+/// Make a data folder from a backup and the server's key, after proving the backup whole
+///
+/// The data folder must hold neither a database nor a key.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    #[command(flatten)]
+    data: Data,
+    /// The folder that `backup` made
+    #[arg(value_name = "FOLDER")]
+    from: PathBuf,
+    /// The server's key, as it was kept apart
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+}
+
+/// Description of a backup.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    format: u32,
+    /// The version of the program that made it.
+    version: String,
+    at: String,
+    /// The last record in it.
+    end: u64,
+    end_hash: Hash,
+    /// SHA-256 of the database.
+    database: Hash,
+    /// The number of files.
+    files: u64,
+    /// The public half of the server's key.
+    key: String,
+}
+
+impl Backup {
+    pub(super) fn run(self) -> Result<Exit> {
+        let (store, keyring) = self.data.read()?;
+        let folder = self.data.folder()?;
+        if self.key.as_ref().is_some_and(|key| key.starts_with(&self.to)) {
+            bail!("the key must not lie in the copy: both together give everything away");
+        }
+        make_private(&self.to)?;
+        let copy = data::database(&self.to);
+        let head = store.copy_into(&copy, &keyring)?;
+        let files = copy_tree(&folder.join(FILES), &self.to.join(FILES))?;
+        prove(&copy, &keyring)?;
+        let about = About {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            at: System.now().to_string(),
+            end: head.number,
+            end_hash: Hash(head.hash),
+            database: digest(&copy)?,
+            files,
+            key: keyring.public().to_string(),
+        };
+        let text = serde_json::to_string_pretty(&about)?;
+        write_private(&self.to.join(ABOUT), text.as_bytes())?;
+        if let Some(key) = &self.key {
+            copy_key(&folder.join(Keyring::FILE), key)?;
+        }
+        tell("copied", &about)
+    }
+}
+
+impl Restore {
+    pub(super) fn run(self) -> Result<Exit> {
+        let text = fs::read_to_string(self.from.join(ABOUT));
+        let text = text.with_context(|| format!("`{}` is not a backup", self.from.display()))?;
+        let about: About = serde_json::from_str(&text)
+            .with_context(|| format!("`{ABOUT}` in `{}` is wrong", self.from.display()))?;
+        if about.format != FORMAT {
+            bail!("this backup has form {}, and only {FORMAT} is known", about.format);
+        }
+        let keyring = Keyring::from_file(&self.key)?;
+        if keyring.public().to_string() != about.key {
+            bail!("`{}` is not the key of this backup", self.key.display());
+        }
+        let copy = data::database(&self.from);
+        if digest(&copy)? != about.database {
+            bail!("the database in `{}` is not the one that was copied", self.from.display());
+        }
+        prove(&copy, &keyring)?;
+        let folder = self.data.folder()?;
+        make_empty(&folder)?;
+        let _claim = serving::claim(&folder)?;
+        let database = data::database(&folder);
+        copy_private(&copy, &database)?;
+        copy_private(&Sqlite::note_of(&copy), &Sqlite::note_of(&database))?;
+        copy_tree(&self.from.join(FILES), &folder.join(FILES))?;
+        // Last: a folder without its key is used by nobody.
+        copy_key(&self.key, &folder.join(Keyring::FILE))?;
+        tell("restored", &about)
+    }
+}
+
+fn tell(done: &str, about: &About) -> Result<Exit> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{done}: {}, {}; whole", count(about.end, "record"), count(about.files, "file"))?;
+    writeln!(out, "end: {}:{}", about.end, about.end_hash)?;
+    Ok(Exit::Done)
+}
+
+fn count(number: u64, what: &str) -> String {
+    let many = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{many}")
+}
+
+/// Refuses a database whose record is damaged.
+fn prove(database: &Path, keyring: &Keyring) -> Result<()> {
+    let store = Sqlite::read_only(database)?;
+    let report = block_on(audit::check(&store, &keyring.public(), &[], &mut |_| {}))?;
+    match report.damage.first() {
+        None => Ok(()),
+        Some(first) => {
+            bail!("the record is damaged: {first}; `countersign audit verify` says more")
+        }
+    }
+}
+
+fn digest(path: &Path) -> Result<Hash> {
+    let wrong = || format!("cannot read `{}`", path.display());
+    let mut hash = Sha256::new();
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).with_context(wrong)?);
+    loop {
+        let bytes = file.fill_buf().with_context(wrong)?;
+        let length = bytes.len();
+        if length == 0 {
+            return Ok(Hash(hash.finalize().into()));
+        }
+        hash.update(bytes);
+        file.consume(length);
+    }
+}
+
+/// Makes a folder that was not there, for its owner alone.
+fn make_private(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).with_context(|| format!("cannot make `{}`", folder.display()))
+}
+
+/// A data folder in which nothing was gated yet.
+fn make_empty(folder: &Path) -> Result<()> {
+    if !folder.is_dir() {
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        make_private(folder)?;
+    }
+    data::check_private(folder)?;
+    let database = data::database(folder);
+    for taken in [&database, &Sqlite::note_of(&database), &folder.join(Keyring::FILE)] {
+        if taken.try_exists()? {
+            bail!("`{}` is there: restore into a folder of its own", taken.display());
+        }
+    }
+    Ok(())
+}
+
+/// Copies what lies in a folder, and says how many files that were. Through no link.
+fn copy_tree(from: &Path, to: &Path) -> Result<u64> {
+    if !from.try_exists()? {
+        return Ok(0);
+    }
+    make_private(to)?;
+    let mut count = 0_u64;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            count = count.saturating_add(copy_tree(&entry.path(), &to)?);
+        } else if kind.is_file() {
+            copy_private(&entry.path(), &to)?;
+            count = count.saturating_add(1);
+        }
+    }
+    Ok(count)
+}
+
+/// Copies a file that is not there yet, for its owner alone.
+fn copy_private(from: &Path, to: &Path) -> Result<()> {
+    let mut source =
+        File::open(from).with_context(|| format!("cannot read `{}`", from.display()))?;
+    let mut target = create(to)?;
+    let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
+    copied.with_context(|| format!("cannot write `{}`", to.display()))
+}
+
+/// Copies a key by way of memory that is wiped.
+fn copy_key(from: &Path, to: &Path) -> Result<()> {
+    let wrong = || format!("cannot read `{}`", from.display());
+    let bytes = zeroize::Zeroizing::new(fs::read(from).with_context(wrong)?);
+    write_private(to, &bytes)
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = create(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+fn create(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).with_context(|| format!("cannot make `{}`", path.display()))
+}

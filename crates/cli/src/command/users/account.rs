@@ -1,0 +1,226 @@
+//! Changes of one account: invited again, another role, disabled, enabled, removed, erased.
+
+use std::io::{self, Write as _};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::ask::{self, Answer};
+use crate::client::{Server, block_on};
+use crate::exit::Exit;
+use crate::listing::{field, part};
+use crate::show::one_line;
+
+use super::only_workspace;
+
+/// Print a new sign-in link for somebody who is signed in nowhere
+#[derive(Debug, Args)]
+pub(super) struct Invite {
+    #[command(flatten)]
+    server: Server,
+    /// Whom
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Where they reach the server, when not as this machine does
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+/// Make somebody a member or an admin of a workspace, or take them out of it
+#[derive(Debug, Args)]
+pub(super) struct RoleOf {
+    #[command(flatten)]
+    server: Server,
+    /// Whom
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What they are to be there
+    #[arg(long = "as", value_enum)]
+    role: Role,
+    /// In which workspace, when there is more than one
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// Sees what is theirs
+    Member,
+    /// Sees what is the workspace's
+    Admin,
+    /// Nothing there any more
+    None,
+}
+
+/// Make somebody else a super admin, or no longer one
+#[derive(Debug, Args)]
+pub(super) struct SuperAdmin {
+    #[command(flatten)]
+    server: Server,
+    /// Whom
+    #[arg(value_name = "ID")]
+    id: String,
+    /// No longer
+    #[arg(long)]
+    revoke: bool,
+}
+
+/// Let people no longer in: their devices and keys stop working at once
+#[derive(Debug, Args)]
+pub(super) struct Disable {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+/// Let people in again who were disabled: devices and keys that were not revoked work again
+#[derive(Debug, Args)]
+pub(super) struct Enable {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+/// Remove people for good; their names and their records stay
+#[derive(Debug, Args)]
+pub(super) struct Remove {
+    #[command(flatten)]
+    server: Server,
+    /// Which
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+/// Remove somebody and erase all that is kept about them
+///
+/// Name, devices, keys, settings, questions, sessions, files and the content of their records. The
+/// chain still verifies, and a record says who erased. This cannot be undone.
+#[derive(Debug, Args)]
+pub(super) struct Erase {
+    #[command(flatten)]
+    server: Server,
+    /// Whom
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Invite {
+    pub(super) fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let path = format!("/api/users/{}/invite", part(&self.id));
+        let made = block_on(async { Ok(client.call(&path).await?) })?;
+        let link =
+            crate::command::devices::link(&client, self.url.as_deref(), field(&made, "link"));
+        let id = one_line(&self.id).into_owned();
+        writeln!(io::stderr(), "{id}: signs one device of theirs in, once, within 15 minutes:")?;
+        writeln!(io::stdout(), "{link}")?;
+        Ok(Exit::Done)
+    }
+}
+
+impl RoleOf {
+    pub(super) fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let membership = match self.role {
+            Role::Member => json!("member"),
+            Role::Admin => json!("admin"),
+            Role::None => Value::Null,
+        };
+        block_on(async {
+            let workspace = match self.workspace {
+                Some(workspace) => workspace,
+                None => only_workspace(&client).await?,
+            };
+            let path = format!("/api/users/{}/workspaces/{}", part(&self.id), part(&workspace));
+            client.put(&path, &json!({"membership": membership})).await?;
+            Ok(())
+        })?;
+        let is = membership.as_str().unwrap_or("not in the workspace");
+        writeln!(io::stdout(), "{}: {is}", one_line(&self.id))?;
+        Ok(Exit::Done)
+    }
+}
+
+impl SuperAdmin {
+    pub(super) fn run(self) -> Result<Exit> {
+        let client = self.server.open()?;
+        let path = format!("/api/users/{}/super-admin", part(&self.id));
+        let body = json!({"super_admin": !self.revoke});
+        block_on(async { Ok(client.put(&path, &body).await?) })?;
+        let is = if self.revoke { "no super admin" } else { "super admin" };
+        writeln!(io::stdout(), "{}: {is}", one_line(&self.id))?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Erase {
+    pub(super) fn run(self) -> Result<Exit> {
+        if !self.yes {
+            let id = one_line(&self.id);
+            match ask::proceed(&format!("Erase everything that is kept about {id}? ")) {
+                Answer::Yes => {}
+                Answer::No => bail!("nothing was erased"),
+                Answer::Nobody => bail!(
+                    "nothing was erased: there is no terminal to ask on; --yes skips the question"
+                ),
+            }
+        }
+        let client = self.server.open()?;
+        let path = format!("/api/users/{}/erase", part(&self.id));
+        let done = block_on(async { Ok(client.call(&path).await?) })?;
+        let erased = done.get("erased").and_then(Value::as_u64).unwrap_or_default();
+        let id = one_line(&self.id);
+        writeln!(io::stdout(), "{id}: erased, with the content of {erased} records")?;
+        Ok(Exit::Done)
+    }
+}
+
+/// A change that is made to people one by one.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Disable,
+    Enable,
+    Remove,
+}
+
+impl Disable {
+    pub(super) fn run(self) -> Result<Exit> {
+        each(&self.server, &self.ids, Change::Disable, "disabled")
+    }
+}
+
+impl Enable {
+    pub(super) fn run(self) -> Result<Exit> {
+        each(&self.server, &self.ids, Change::Enable, "enabled")
+    }
+}
+
+impl Remove {
+    pub(super) fn run(self) -> Result<Exit> {
+        each(&self.server, &self.ids, Change::Remove, "removed")
+    }
+}
+
+fn each(server: &Server, ids: &[String], change: Change, done: &str) -> Result<Exit> {
+    let client = server.open()?;
+    block_on(async {
+        for id in ids {
+            let path = format!("/api/users/{}", part(id));
+            match change {
+                Change::Disable => client.call(&format!("{path}/disable")).await?,
+                Change::Enable => client.call(&format!("{path}/enable")).await?,
+                Change::Remove => client.delete(&path).await?,
+            };
+            writeln!(io::stdout(), "{}: {done}", one_line(id))?;
+        }
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,48 @@
+//! Counts how questions are answered, and how long that takes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use countersign_gate::Gate;
+use countersign_gate::event::{Event, What};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::metrics::Metrics;
+
+/// Begins to count, until the gate is gone.
+pub(crate) fn count(gate: &Arc<Gate>, metrics: &Arc<Metrics>) {
+    tokio::spawn(run(Arc::downgrade(gate), Arc::clone(metrics), gate.subscribe()));
+}
+
+/// So many yeses are remembered, to tell one that nobody used from a question that nobody answered.
+const REMEMBERED: usize = 1_024;
+
+async fn run(gate: Weak<Gate>, metrics: Arc<Metrics>, mut events: Receiver<Arc<Event>>) {
+    let mut approved = VecDeque::with_capacity(REMEMBERED);
+    loop {
+        match events.recv().await {
+            Ok(event) => {
+                if let What::ApprovalSettled { approval, state, .. } = &event.what {
+                    let Some(gate) = gate.upgrade() else { return };
+                    let asked = gate.announced(approval).await.map(|card| card.created_at).ok();
+                    let now = gate.shown(gate.now());
+                    let outcome = match *state {
+                        "expired" if approved.contains(approval) => "unused",
+                        state => state,
+                    };
+                    if outcome == "approved" {
+                        approved.truncate(REMEMBERED - 1);
+                        approved.push_front(approval.clone());
+                    }
+                    metrics.answered_question(outcome, asked.map(|asked| now.since(asked)));
+                }
+            }
+            // Those that were missed are not counted; the log says so.
+            Err(RecvError::Lagged(missed)) => {
+                tracing::warn!(missed, "answers may be missing from the numbers");
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}

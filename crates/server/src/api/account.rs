@@ -1,0 +1,120 @@
+//! Accounts of people and bots: invited again, disabled, enabled, made a super admin, removed, erased.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode};
+use countersign_gate::gate::SuperAdmin;
+use countersign_gate::id::UserId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::device::Link;
+use crate::app::App;
+use crate::auth::{Remote, Signed};
+use crate::body::{self, Path};
+use crate::error::Problem;
+use crate::idempotent::Once;
+use crate::route::{Route, post, row};
+
+/// Whether somebody is to see and do everything.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SuperAdminChange")]
+struct Promote {
+    super_admin: bool,
+}
+
+/// The number of records that lost their content.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ErasedUser")]
+struct ErasedUser {
+    erased: u64,
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        post("/api/users/{id}/disable", "disable_user")
+            .says("Lets somebody no longer in: their devices and keys stop working at once.")
+            .gives_media(204, "")
+            .to(disable),
+        post("/api/users/{id}/enable", "enable_user")
+            .says("Lets somebody in again who was disabled: devices and keys that were not revoked work again.")
+            .gives_media(204, "")
+            .to(enable),
+        post("/api/users/{id}/invite", "invite_user")
+            .says("Makes a new sign-in link for somebody you look after who is signed in nowhere. Earlier links of theirs no longer work.")
+            .gives::<Link>(201)
+            .to(invite),
+        row(Method::PUT, "/api/users/{id}/super-admin", "change_super_admin")
+            .says("Makes somebody else a super admin, or no longer one.")
+            .takes::<Promote>()
+            .gives_media(204, "")
+            .to(promote),
+        row(Method::DELETE, "/api/users/{id}", "remove_user")
+            .says("Removes somebody for good. Their name and their records stay.")
+            .gives_media(204, "")
+            .to(remove),
+        post("/api/users/{id}/erase", "erase_user")
+            .says("Removes somebody and erases all that is kept about them: name, devices, keys, settings, questions, sessions, files and the content of their records. The chain stays whole.")
+            .gives::<ErasedUser>(200)
+            .to(erase),
+    ]
+}
+
+async fn disable(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.disable_user(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn enable(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.enable_user(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn invite(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+    remote: Remote,
+    headers: HeaderMap,
+) -> Result<Once<(StatusCode, Json<Link>)>, Problem> {
+    let link = app.gate.invite_user(&person, &id).await?;
+    Ok(Once((StatusCode::CREATED, Json(Link::of(&app, remote, &headers, &link)))))
+}
+
+async fn promote(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+    body::Json(promote): body::Json<Promote>,
+) -> Result<StatusCode, Problem> {
+    let super_admin = if promote.super_admin { SuperAdmin::Yes } else { SuperAdmin::No };
+    app.gate.set_super_admin(&person, &id, super_admin).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+) -> Result<StatusCode, Problem> {
+    app.gate.remove_user(&person, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn erase(
+    State(app): State<App>,
+    Signed(person): Signed,
+    Path(id): Path<UserId>,
+) -> Result<Json<ErasedUser>, Problem> {
+    let erased = app.gate.erase_user(&person, &id).await?;
+    Ok(Json(ErasedUser { erased }))
+}
