@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
+use countersign_core::Context;
 use countersign_gate::machine::ProvedHost;
 use serde::Serialize;
 use serde_json::Value;
@@ -159,7 +160,9 @@ impl Doctor {
 
     /// Tries the server that hooks are told to use. A project has no say in that.
     fn rollout(&self, hosts: &[HostState]) -> Result<Option<Rollout>> {
-        let options = settings::sections()?.hook;
+        // A policy that the server does not hand out is told as a check that does not hold.
+        let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
+        let options = settings::hook_of(layers)?.unwrap_or_default();
         let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
             return Ok(None);
         };

@@ -21,9 +21,9 @@ use serde_json::{Map, Value};
 
 use crate::client::block_on;
 use crate::data;
+use crate::data::make_private;
 use crate::desk::Desk;
 use crate::hook::Options;
-use crate::data::make_private;
 use crate::settings::{Layer, Owner};
 
 /// Where the policy is kept, in the data folder.

@@ -52,16 +52,15 @@ impl Gate {
                 proof: proof.clone(),
             };
             let before: Option<Held<Machine>> = self.get(&id).await?;
-            let write = match before {
-                Some(held) => held.replace(&machine)?,
-                None => {
-                    let owner = Some(caller.user.to_string());
-                    let query = Query { owner, ..Query::of(Kind::Machine) };
-                    if self.store.count(&query).await? >= MOST {
-                        return Err(MachineError::TooMany);
-                    }
-                    document::insert(&machine)?
+            let write = if let Some(held) = before {
+                held.replace(&machine)?
+            } else {
+                let owner = Some(caller.user.to_string());
+                let query = Query { owner, ..Query::of(Kind::Machine) };
+                if self.store.count(&query).await? >= MOST {
+                    return Err(MachineError::TooMany);
                 }
+                document::insert(&machine)?
             };
             let batch = Batch { unchanged, writes: vec![write], ..Batch::default() };
             match self.commit(batch).await {

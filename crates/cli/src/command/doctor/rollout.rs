@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use countersign_core::Context;
 use countersign_gate::machine::{Proof, ProvedHost};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,8 +17,8 @@ use crate::client::{Address, Client, block_on};
 use crate::desk::{Desk, Journal, machine_name};
 use crate::hook::{Options, Unreachable};
 use crate::listing::field;
-use crate::moment;
 use crate::show::one_line;
+use crate::{moment, settings};
 
 /// A clock that is further off makes questions expire and certificates fail.
 const MOST_SKEW_MS: i64 = 60_000;
@@ -109,10 +110,11 @@ impl Rollout {
         desk.deliver().await;
         desk.learn().await;
         self.undelivered = undelivered(folder);
+        let policy_digest = self.check_policy();
         let proof = Proof {
             machine: machine_name().unwrap_or_else(|| "unnamed".to_owned()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            policy_digest: policy_digest(),
+            policy_digest,
             clock_skew_ms: skew,
             hosts: hosts.to_vec(),
             undelivered: u64::try_from(self.undelivered).unwrap_or(u64::MAX),
@@ -181,6 +183,22 @@ impl Rollout {
         }
     }
 
+    /// The digest of the policy in force on this machine, if it can be read.
+    fn check_policy(&mut self) -> Option<String> {
+        match settings::policy(&Context::default()) {
+            Ok(policy) => {
+                let digest = policy.digest();
+                let shown: String = digest.chars().take(12).collect();
+                self.right("policy", &format!("digest {shown}…"));
+                Some(digest)
+            }
+            Err(error) => {
+                self.wrong("policy", &format!("{error:#}"));
+                None
+            }
+        }
+    }
+
     fn problems(&self) -> Vec<String> {
         let wrong = self.checks.iter().filter(|check| !check.ok);
         let mut problems: Vec<_> =
@@ -198,12 +216,6 @@ impl Rollout {
     fn wrong(&mut self, name: &'static str, detail: &str) {
         self.checks.push(Check { name, ok: false, detail: detail.to_owned() });
     }
-}
-
-/// The digest of the policy in force on this machine. There is none yet: it is told here once the
-/// configuration has one.
-const fn policy_digest() -> Option<String> {
-    None
 }
 
 /// How many decisions wait to be delivered. One that cannot be read counts as one.
