@@ -95,15 +95,11 @@ impl Invocation {
 
     /// Whether every word is known and is one of the first operands, so many of them, or one of
     /// these.
-    pub(crate) fn has_only<'a>(
-        &self,
-        first: usize,
-        named: impl Iterator<Item = &'a std::borrow::Cow<'static, str>> + Clone,
-    ) -> bool {
+    pub(crate) fn has_only(&self, first: usize, named: &[&str]) -> bool {
         let first = self.operands.get(..first).unwrap_or_default();
         self.words.iter().enumerate().all(|(at, word)| {
             !word.contains(UNKNOWN)
-                && (first.contains(&at) || named.clone().any(|pattern| matches(pattern, word)))
+                && (first.contains(&at) || named.iter().any(|pattern| matches(pattern, word)))
         })
     }
 

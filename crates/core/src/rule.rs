@@ -204,10 +204,8 @@ impl Rule {
             && all.iter().all(|word| command.has(word))
             && !none.iter().any(|word| command.has_one(word))
             && self.optional.as_ref().is_none_or(|optional| {
-                command.has_only(
-                    args.len(),
-                    [any, all, optional].into_iter().flat_map(|words| words.iter()),
-                )
+                let named = [any, all, optional].into_iter().flat_map(|words| words.iter());
+                command.has_only(args.len(), &named.map(|word| &**word).collect::<Vec<_>>())
             })
     }
 

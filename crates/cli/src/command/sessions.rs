@@ -26,7 +26,7 @@ enum Command {
     Show(Show),
     Stop(Stop),
     Resume(Resume),
-    Mode(Mode),
+    Mode(Switch),
 }
 
 /// List sessions, newest first
@@ -93,7 +93,7 @@ struct Resume {
 
 /// Let a session explore or work, from its next action on
 #[derive(Debug, Args)]
-struct Mode {
+struct Switch {
     #[command(flatten)]
     server: Server,
     /// Which
@@ -112,7 +112,7 @@ enum ModeName {
     Task,
 }
 
-impl Mode {
+impl Switch {
     fn run(self) -> Result<Exit> {
         let mode = match self.mode {
             ModeName::Explore => "explore",
@@ -132,7 +132,7 @@ impl Sessions {
             Command::List(list) => list.run(),
             Command::Show(show) => show.run(),
             Command::Stop(stop) => stop.run(),
-            Command::Mode(mode) => mode.run(),
+            Command::Mode(switch) => switch.run(),
             Command::Resume(Resume { server, ids }) => each(&server, &ids, "resume", "goes on"),
         }
     }

@@ -84,17 +84,13 @@ fn is_listed(action: &Action, analysis: &Analysis, rules: &[&Rule]) -> bool {
     let Analysis { commands, facts } = analysis;
     let named = |command: &Invocation| rules.iter().any(|rule| rule.matches_command(command));
     let known = |fact: &Fact| rules.iter().any(|rule| rule.matches_fact(fact));
-    match action {
-        Action::Shell { command, .. } => {
-            let programs: BTreeSet<_> =
-                commands.iter().map(|command| command.program.as_str()).collect();
-            !commands.is_empty() && commands.iter().all(named) && is_plain(command, &programs)
-        }
-        _ => {
-            let nothing = commands.is_empty() && facts.is_empty();
-            !nothing && commands.iter().all(named) && facts.iter().all(known)
-        }
+    if let Action::Shell { command, .. } = action {
+        let programs: BTreeSet<_> =
+            commands.iter().map(|command| command.program.as_str()).collect();
+        return !commands.is_empty() && commands.iter().all(named) && is_plain(command, &programs);
     }
+    let nothing = commands.is_empty() && facts.is_empty();
+    !nothing && commands.iter().all(named) && facts.iter().all(known)
 }
 
 /// Whether a script does nothing but run these programs, by their bare names, one after the other

@@ -93,13 +93,13 @@ impl Floors {
     }
 
     /// The layer above this rank that has set more than this verdict, if one has.
-    fn above(&self, verdict: Verdict, rank: Rank) -> Option<Rank> {
+    fn above(self, verdict: Verdict, rank: Rank) -> Option<Rank> {
         let mut set = Rank::ALL.into_iter().zip(self.0);
         set.find(|(other, floor)| *other < rank && *floor > Some(verdict)).map(|(other, _)| other)
     }
 
     /// The most trusted layer that has set at least this, if any has.
-    fn first(&self, least: Verdict) -> Option<Rank> {
+    fn first(self, least: Verdict) -> Option<Rank> {
         let mut set = Rank::ALL.into_iter().zip(self.0);
         set.find(|(_, floor)| *floor >= Some(least)).map(|(rank, _)| rank)
     }

@@ -70,7 +70,7 @@ impl Policy {
             because.push(told(AUTO_CONFIRM, &covered));
         }
         if session.autonomous {
-            let covered = relax(rulings, AUTONOMOUS, |ruling| self.is_free(ruling));
+            let covered = relax(rulings, AUTONOMOUS, is_free);
             because.push(told(AUTONOMOUS, &covered));
         }
         if session.programmatic && !session.auto_confirm && !session.autonomous {
@@ -119,17 +119,17 @@ impl Policy {
             self.layers.iter().filter_map(of)
         };
         let own = self.auto_confirm_rules.as_deref();
-        if !lists().all(|(_, list)| names(&list)) || !own.is_none_or(|own| names(own)) {
+        if !lists().all(|(_, list)| names(&list)) || !own.is_none_or(names) {
             return false;
         }
         let mut asking = Rank::ALL.into_iter().filter(|rank| ruling.is_asked_by(*rank));
         asking.all(|rank| lists().any(|(from, _)| from == rank))
     }
+}
 
-    /// Whether no file has set that a person is asked about this.
-    fn is_free(&self, ruling: &Ruling<'_>) -> bool {
-        ruling.asked_by(Rank::Project).is_none()
-    }
+/// Whether no file has set that a person is asked about this.
+fn is_free(ruling: &Ruling<'_>) -> bool {
+    ruling.asked_by(Rank::Project).is_none()
 }
 
 fn told(option: &str, relaxed: &str) -> String {
