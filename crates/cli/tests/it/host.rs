@@ -233,12 +233,11 @@ fn a_server_that_never_answers_means_what_the_setting_says_in_time() {
     for (host, ended) in hung(&sandbox) {
         assert!(stops(host, &ended), "{host}: {ended:?}");
     }
-    // Who can ask its user does, and for all others it stays a no.
+    // Who can ask its user may, where there is time; for all others it stays a no.
     sandbox.configure("hook: {unreachable: ask}\n");
     for (host, ended) in hung(&sandbox) {
         let asks = ended.out.contains("Countersign asks: ");
         assert!(asks || stops(host, &ended), "{host}: {ended:?}");
-        assert_eq!(asks, ["claude-code", "cursor", "vscode", "droid"].contains(&host), "{host}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::{Batch, Count, CountStep, Erase, Kind, Query};
 use crate::user::User;
 
 /// Kinds of documents that a user can own, beside their account and their files.
-const OWNED: [Kind; 9] = [
+const OWNED: [Kind; 10] = [
     Kind::Approval,
     Kind::Session,
     Kind::Running,
@@ -25,6 +25,7 @@ const OWNED: [Kind; 9] = [
     Kind::Remembered,
     Kind::Declined,
     Kind::Invitation,
+    Kind::Machine,
 ];
 
 impl Gate {
