@@ -21,7 +21,8 @@ fn a_key_that_is_bound_to_a_machine_works_there_and_nowhere_else() {
     let (decision, reason) = bound.call(PUSH);
     assert_eq!(decision, "deny", "nobody has let it in: {reason}");
     let devices = owner.get("/api/devices").expect(200);
-    let laptop = devices.as_array().expect("a list").iter().find(|it| it["name"] == "laptop");
+    let laptop =
+        devices["items"].as_array().expect("a list").iter().find(|it| it["name"] == "laptop");
     let id = text(&laptop.expect("it waits")["device_id"]);
     let role = serde_json::json!({"role": "machine"});
     owner.post(&format!("/api/devices/{id}/approve"), &role).expect(204);

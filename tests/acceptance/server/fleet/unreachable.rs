@@ -144,7 +144,7 @@ fn messages_say_what_is_wrong_and_who_can_mend_it() {
     let key = owner.key("agent");
     let keys = owner.get("/api/keys").expect(200);
     let machine = Machine::of(&server, "").with_key(&key).impatient("10");
-    owner.delete(&format!("/api/keys/{}", super::text(&keys[0]["key_id"]))).expect(204);
+    owner.delete(&format!("/api/keys/{}", super::text(&keys["items"][0]["key_id"]))).expect(204);
     let (decision, reason) = machine.call(PUSH);
     assert_eq!(decision, "deny");
     assert!(reason.contains("key") && reason.contains("countersign keys"), "{reason}");
