@@ -115,6 +115,7 @@ impl Walker<'_> {
             }
             return;
         };
+        self.state.work().text(text.len());
         match form {
             Form::Make => self.recipes(text, span),
             Form::Package => {

@@ -257,8 +257,9 @@ fn given(command: &Invocation, program: Option<&Program>) -> Vec<(EffectKind, St
     let takes_files = is_plain && program.is_none_or(|program| program.does.is_empty());
     let mut found = Vec::new();
     let mut option = "";
+    let mut operands = command.operands.iter().copied().peekable();
     for (at, word) in command.words.iter().enumerate() {
-        let is_operand = command.operands.contains(&at);
+        let is_operand = operands.next_if_eq(&at).is_some();
         let before = std::mem::replace(&mut option, if is_operand { "" } else { word.as_str() });
         let with_value = word.split_once('=').filter(|(option, _)| option.starts_with('-'));
         if let Some((option, value)) = with_value {

@@ -168,6 +168,11 @@ impl Walker<'_> {
 
     pub(super) fn assign(&mut self, assignment: &Assignment, words: Vec<Arg>) {
         let name = assignment.target.name.as_str();
+        if assignment.target.subscript.is_some() || assignment.append {
+            // The old value is copied.
+            let values = self.state.values(name).unwrap_or_default();
+            self.state.work().entries(values.iter().map(Vec::len).sum());
+        }
         if assignment.target.subscript.is_some() {
             let mut all = self.variable(name);
             all.extend(words);
@@ -457,8 +462,7 @@ impl Walker<'_> {
         args: Vec<Arg>,
         stdin: &Stream,
     ) -> Stream {
-        // Every check below looks at every word.
-        self.state.work().entries(args.len());
+        self.state.work().words(&args);
         let span = whole_span(&args);
         let arguments = Arguments::new(args.get(1..).unwrap_or_default(), program);
         let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")

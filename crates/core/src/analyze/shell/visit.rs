@@ -37,9 +37,15 @@ enum Runs<'t> {
     Script(String),
 }
 
-/// Whether a text can hold a substitution.
-pub(super) fn may_hold(text: &str) -> bool {
-    text.contains('`') || ["$(", "<(", ">("].iter().any(|open| text.contains(open))
+/// Whether a script can hold a substitution.
+///
+/// Asked for every part of a script: a long one is not searched each time, and counts as one that
+/// can.
+pub(super) fn may_hold(script: &str) -> bool {
+    const SHORT: usize = 1024;
+    script.len() > SHORT
+        || script.contains('`')
+        || ["$(", "<(", ">("].iter().any(|open| script.contains(open))
 }
 
 /// The script in `$((a; b) | c)`: the second bracket closes before the end, so that it opens a

@@ -9,16 +9,17 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::Walker;
+use super::value::Arg;
 use crate::fact::{Fact, FactKind};
 
 /// Bytes that are copied or read in one step.
 const BYTES: usize = 16;
-/// Bytes of a script that are followed in one step.
-const SCRIPT_BYTES: usize = 2;
+/// Steps for each byte of a script that is followed.
+const SCRIPT_STEPS: usize = 2;
 /// Steps for each command that may be looked at.
 const STEPS: usize = 16;
 
-/// Steps taken so far. Whoever has a copy counts on.
+/// Steps taken so far, shared by all copies.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work(Rc<Cell<usize>>);
 
@@ -35,7 +36,12 @@ impl Work {
 
     /// Counts a script that is read and followed.
     pub(super) fn script(&self, bytes: usize) {
-        self.entries(1 + bytes / SCRIPT_BYTES);
+        self.entries(1 + bytes.saturating_mul(SCRIPT_STEPS));
+    }
+
+    /// Counts the words of a command: each of many checks looks at each of them.
+    pub(super) fn words(&self, words: &[Arg]) {
+        self.entries(words.iter().map(|word| 1 + word.text.len()).sum());
     }
 
     /// Everything that was counted.
