@@ -19,7 +19,9 @@ mod debugger;
 mod effect;
 mod erase;
 mod escape;
+mod exhaust;
 mod expand;
+mod fetched;
 mod files;
 mod find;
 mod floor;
@@ -143,6 +145,10 @@ struct Walker<'a> {
     calls: Vec<(String, Rc<Function>)>,
     /// Aliases being replaced: inside, their names mean programs.
     replacing: Vec<String>,
+    /// Files of a project that a tool is being followed through, by path and content.
+    project_files: Vec<(String, Stream)>,
+    /// Names that `mktemp` has made up so far.
+    temporary_files: u32,
     /// Programs that were looked for by a pattern.
     patterns: u32,
     /// Inside a pipe or behind a `&`: what runs here runs beside something else.
@@ -189,6 +195,8 @@ impl<'a> Walker<'a> {
             depth: 0,
             calls: Vec::new(),
             replacing: Vec::new(),
+            project_files: Vec::new(),
+            temporary_files: 0,
             patterns: 0,
             beside: 0,
             background: 0,

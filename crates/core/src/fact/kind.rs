@@ -63,6 +63,8 @@ named! {
         Unasked = "unasked",
         /// Credentials or rights would be made, or people's data taken out of a system.
         Grants = "grants",
+        /// Puts something where others use it.
+        Publishes = "publishes",
         /// A text that would be blocked for good as a command of its own.
         HiddenCommand = "hidden-command",
         /// A process that multiplies without end.

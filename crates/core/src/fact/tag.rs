@@ -67,6 +67,8 @@ named! {
         Created = "created",
         /// Fetched from the network by this very script.
         Fetched = "fetched",
+        /// Printed without end.
+        Endless = "endless",
         /// In git without changes, or left out by git's own ignore list.
         Tracked = "tracked",
         /// Named by the user's configuration as sensitive.

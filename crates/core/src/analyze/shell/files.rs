@@ -256,14 +256,18 @@ impl Walker<'_> {
 
     /// What is known of a file's content.
     pub(super) fn content_of(&self, path: &Arg) -> Stream {
-        if let Some(file) = self.state.files.get(&self.key(&path.text)) {
-            let content = file.content.clone();
-            return Stream { taint: content.taint.with(Tag::Local), ..content };
+        if !self.state.files.is_empty() {
+            let key = self.key(&path.text);
+            if let Some(file) = self.state.files.get(&key) {
+                let content = file.content.clone();
+                return Stream { taint: content.taint.with(Tag::Local), ..content };
+            }
+            if self.is_below_fetched(&key) {
+                return Stream::unknown(Tags::of(&[Tag::Local, Tag::Fetched]));
+            }
         }
-        // Noise in place of what a file held is as good as nothing.
-        if matches!(path.text.as_str(), "/dev/null" | "/dev/zero" | "/dev/random" | "/dev/urandom")
-        {
-            return Stream::empty();
+        if let Some(noise) = super::exhaust::of_device(&path.text) {
+            return noise;
         }
         let tags = place::locate(&path.text, &self.scene_now());
         let mut taint = Tags::of(&[Tag::Local]).and(path.taint.without(Tag::Created));

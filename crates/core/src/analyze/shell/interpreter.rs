@@ -2,11 +2,12 @@
 
 use super::Walker;
 use super::arguments::Arguments;
-use super::catalogue::{Code, Runs};
+use super::catalogue::{self, Code, Program, Runs};
 use super::value::{Arg, Stream};
 use crate::action::Language;
 use crate::analyze::{self, Analysis, UNKNOWN};
 use crate::fact::{Fact, FactKind, Tag, Tags};
+use crate::place;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
@@ -180,6 +181,32 @@ impl Walker<'_> {
         }
     }
 
+    /// Notes a program that starts a shell as root: a terminal multiplexer, or one that is not known
+    /// and is given the path of a shell.
+    pub(super) fn starts_root_shell(
+        &mut self,
+        name: &str,
+        program: Option<&Program>,
+        args: &Arguments<'_>,
+        span: Option<Span>,
+    ) {
+        const MULTIPLEXERS: &[&str] =
+            &["abduco", "byobu", "dtach", "dvtm", "screen", "tmux", "zellij"];
+        if !self.tags.has(Tag::Elevated) {
+            return;
+        }
+        let is_shell = |word: &&Arg| {
+            let known = catalogue::program(place::base_name(&word.text));
+            let runs = known.and_then(|program| program.runs.as_ref());
+            word.text.starts_with('/') && runs.is_some_and(|runs| runs.language == Code::Shell)
+        };
+        let is_given_one = program.is_none() && args.operands().last().is_some_and(is_shell);
+        let is_multiplexer = MULTIPLEXERS.contains(&name) && args.words().is_empty();
+        if is_given_one || is_multiplexer {
+            self.note(Fact::new(FactKind::OpenShell, name).at(span));
+        }
+    }
+
     fn run_file(
         &mut self,
         name: &str,
@@ -246,6 +273,9 @@ impl Walker<'_> {
         if let Some(call) = super::query::destroying_call(&text).filter(|_| language != Code::Shell)
         {
             self.note(Fact::new(FactKind::DestructiveVerb, call).at(span));
+        }
+        if language == Code::Sql {
+            self.files_in_query(&text, span);
         }
         // Statements that another statement prints are code that nobody has read.
         let generates = language == Code::Sql && super::query::generates(&text);

@@ -63,7 +63,7 @@ impl Walker<'_> {
         let deletes = method.is_some_and(|method| method.text.eq_ignore_ascii_case("delete"))
             || (matches!(name, "http" | "https" | "xh")
                 && args.operand(0).is_some_and(|word| word.eq_ignore_ascii_case("delete")));
-        if deletes {
+        if deletes && !super::upload::reaches_only_here(args) {
             let address = args.operands().last().map_or(String::new(), |arg| arg.text.clone());
             self.note(Fact::new(FactKind::RemoteDelete, place::shown(&address)).at(span));
         }
@@ -129,7 +129,7 @@ impl Walker<'_> {
             match path.map(|path| path.split(';').next().unwrap_or(path)) {
                 Some("-") => self.sends_stream(stdin, span),
                 Some(path) => self.sends_file(&value.saying(path)),
-                None if value.taint.any(Tags::of(&[Tag::Local])) => {
+                None if value.taint.any(Tags::of(&[Tag::Local, Tag::Secret])) => {
                     let subject = place::shown(&value.text).into_owned();
                     self.note(
                         Fact::new(FactKind::Send, subject).tagged(value.taint).at(value.span),

@@ -62,7 +62,7 @@ impl Walker<'_> {
                 || Stream::unknown(Tags::NONE),
                 |cwd| Stream::known(cwd.to_owned(), Tags::NONE),
             ),
-            "mktemp" => temporary_file(args),
+            "mktemp" => self.temporary_file(args),
             "basename" | "dirname" if args.words().len() == 1 => first_operand(args, |path| {
                 if name == "dirname" { folder_of(path) } else { place::base_name(path).to_owned() }
             }),
@@ -97,9 +97,14 @@ impl Walker<'_> {
             "true" | ":" | "cd" | "mkdir" | "touch" | "sleep" | "rm" | "test" | "[" | "cp"
             | "mv" => Stream::empty(),
             _ if prints_settings(name, args) => Stream::known(":\n".to_owned(), Tags::NONE),
+            _ if super::exhaust::prints_on(name, args) => {
+                Stream::unknown(Tags::of(&[Tag::Endless]))
+            }
             _ if network::fetches(name) => Stream::unknown(Tags::of(&[Tag::Fetched])),
             // A filter passes on what it was fed, changed in ways nobody tracks.
-            _ => Stream::unknown(stdin.taint.and(taint).without(Tag::Created)),
+            _ => {
+                Stream::unknown(stdin.taint.and(taint).without(Tag::Created).without(Tag::Endless))
+            }
         }
     }
 
@@ -130,6 +135,10 @@ impl Walker<'_> {
             "sort" if is_plain && text.lines().count() < 2 => Some(text),
             _ => None,
         });
+        // These stop, or print nothing before the end.
+        if matches!(name, "head" | "tail" | "sort" | "tac") {
+            out.taint = out.taint.without(Tag::Endless);
+        }
         out
     }
 }
@@ -209,11 +218,30 @@ fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
     }
 }
 
-/// The name that `mktemp` prints.
-fn temporary_file(args: &Arguments<'_>) -> Stream {
-    let folder = args.value(&["-p", "--tmpdir"]).map(|arg| arg.text);
-    let text = format!("{}/{UNKNOWN}", folder.as_deref().unwrap_or("/tmp"));
-    Stream::known(text, Tags::of(&[Tag::Created]))
+impl Walker<'_> {
+    /// The name that `mktemp` prints: a new one each time, with digits in place of its letters, so
+    /// that what is written there is known when it is used.
+    fn temporary_file(&mut self, args: &Arguments<'_>) -> Stream {
+        self.temporary_files += 1;
+        let digits = format!("{:010}", self.temporary_files);
+        let template = args.operand(0).unwrap_or("tmp.XXXXXXXXXX");
+        let name = match template.rfind('X') {
+            Some(end) => {
+                let start = template.get(..=end).unwrap_or_default().trim_end_matches('X');
+                let rest = template.get(end + 1..).unwrap_or_default();
+                format!("{start}{digits}{rest}")
+            }
+            None => format!("{template}{digits}"),
+        };
+        let folder = args.value(&["-p", "--tmpdir"]).map(|arg| arg.text);
+        let is_named = args.operand(0).is_some() && !args.has_any(&["-t", "--tmpdir"]);
+        let text = match folder {
+            Some(folder) if !folder.is_empty() => format!("{folder}/{name}"),
+            _ if is_named => name,
+            _ => format!("/tmp/{name}"),
+        };
+        Stream::known(text, Tags::of(&[Tag::Created]))
+    }
 }
 
 /// The folder of a path, as `dirname` prints it.

@@ -59,11 +59,17 @@ impl Walker<'_> {
                     None if named.contains(path) => named_form(name),
                     form => form?,
                 };
-                Some((form, file.content.clone()))
+                Some((path.clone(), form, file.content.clone()))
             })
             .collect();
-        for (form, content) in written {
-            self.run_project_file(form, &content, span);
+        for (path, form, content) in written {
+            // A file that is being followed and calls a tool is not read again by that tool.
+            let file = (path, content);
+            if !self.project_files.contains(&file) {
+                self.project_files.push(file.clone());
+                self.run_project_file(form, &file.1, span);
+                self.project_files.pop();
+            }
         }
     }
 

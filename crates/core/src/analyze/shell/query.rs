@@ -6,8 +6,8 @@
 use super::Walker;
 use super::arguments::Arguments;
 use super::catalogue::Program;
-use super::value::Stream;
-use crate::fact::{Fact, FactKind};
+use super::value::{Arg, Stream};
+use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
@@ -71,6 +71,17 @@ const CALLS: &[&str] = &[
 const MOST_TEXT: usize = 16 * 1024;
 
 impl Walker<'_> {
+    /// Notes protected files that a query names: `COPY t FROM '/etc/shadow'`, `read_text('~/.netrc')`.
+    pub(super) fn files_in_query(&mut self, query: &str, span: Option<Span>) {
+        for path in query.split('\'').skip(1).step_by(2) {
+            let is_path = path.starts_with(['/', '~']) && !path.contains(char::is_whitespace);
+            if is_path && place::locate(path, &self.scene_now()).has(Tag::Secret) {
+                let path = Arg { span, ..Arg::literal(path) };
+                self.note_path(FactKind::Read, &path, Tags::NONE);
+            }
+        }
+    }
+
     /// Notes a statement that a client of a database is given and that destroys something.
     pub(super) fn destroys_by_query(
         &mut self,

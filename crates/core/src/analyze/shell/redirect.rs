@@ -62,6 +62,7 @@ impl Walker<'_> {
                     continue;
                 }
                 self.empties(&target.path, target.kind, &out);
+                self.grows_without_end(&target.path, &out);
                 if target.kind == FactKind::Write && self.was_read(&target.path, before) {
                     self.lost(&target.path, None);
                 }

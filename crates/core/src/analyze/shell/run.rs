@@ -444,10 +444,13 @@ impl Walker<'_> {
 
     /// A file this script has written or fetched, now run by its name.
     fn own_script(&mut self, first: &Arg, args: &[Arg], stdin: &Stream) -> Option<Stream> {
-        if !first.text.contains('/') || !self.made_here(&first.text) {
+        if !first.text.contains('/') || self.state.files.is_empty() {
             return None;
         }
         let content = self.content_of(first);
+        if !self.made_here(&first.text) && !content.taint.has(Tag::Fetched) {
+            return None;
+        }
         let outer = self.state.positional.replace(args.iter().skip(1).cloned().collect());
         let out = self.run_text(super::catalogue::Code::Shell, &content, first.span, stdin);
         self.state.positional = outer;
@@ -468,6 +471,11 @@ impl Walker<'_> {
         let asks_help = !matches!(name.as_str(), "find" | "gfind" | "fd" | "fdfind")
             && super::verb::asks_for_help(&name, program, &arguments);
         let carried = self.carried(&name, &arguments, stdin);
+        if !asks_help {
+            self.passes_on_fetched(&name, &arguments, stdin, span);
+            self.fills(&name, &arguments, stdin, span);
+            self.starts_root_shell(&name, program, &arguments, span);
+        }
         self.effects(&name, program, &arguments, asks_help, span);
         self.put_down(carried);
         if !asks_help {

@@ -40,6 +40,10 @@ impl Walker<'_> {
             call.scripts.extend(content);
         }
         let mut empties = false;
+        let script = match call.scripts.as_slice() {
+            [only] => Some(only.text.clone()),
+            _ => None,
+        };
         let from_nothing = args.operands().iter().any(|file| file.text == "/dev/null");
         // Each `-e` is a line of one script.
         if let Some(script) =
@@ -56,7 +60,23 @@ impl Walker<'_> {
         };
         for file in operands.filter(|file| !file.text.is_empty() && file.text != "-") {
             self.note_path(kind, file, Tags::NONE);
+            if call.in_place
+                && let Some(replaces) = script.as_deref().and_then(plain_substitution)
+            {
+                self.substitute(file, replaces);
+            }
         }
+    }
+
+    /// Follows `s/a/b/` on a file that this script has written.
+    fn substitute(&mut self, file: &Arg, (from, to, all): (&str, &str, bool)) {
+        let Some(text) = self.content_of(file).text else { return };
+        let lines = text.lines().map(|line| {
+            let line = if all { line.replace(from, to) } else { line.replacen(from, to, 1) };
+            line + "\n"
+        });
+        let content = Stream::known(lines.collect(), Tags::NONE);
+        self.wrote(file, content, FactKind::Write);
     }
 
     /// Files that `w` leaves with nothing, or with a part of something else, where source was.
@@ -213,4 +233,15 @@ fn empty_ending(attached: &str, rest: &mut std::slice::Iter<'_, Arg>) {
     if attached.is_empty() && next.is_some_and(|word| is_ending(&word.text)) {
         rest.next();
     }
+}
+
+/// The two texts of a substitution without special characters, and whether it is for every match.
+fn plain_substitution(script: &str) -> Option<(&str, &str, bool)> {
+    let rest = script.trim().strip_prefix('s')?;
+    let mark = rest.chars().next().filter(char::is_ascii_punctuation)?;
+    let mut parts = rest.split(mark).skip(1);
+    let (from, to, flags) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_plain = |text: &str| !text.contains(['\\', '*', '[', ']', '^', '$', '.', '&']);
+    let ends = parts.next().is_none() && matches!(flags, "" | "g");
+    (ends && !from.is_empty() && is_plain(from) && is_plain(to)).then_some((from, to, flags == "g"))
 }

@@ -97,6 +97,11 @@ impl Walker<'_> {
         if let Some(word) = grant::grants(args) {
             self.note(Fact::new(FactKind::Grants, format!("{name} {word}")).at(span));
         }
+        // There, `deploy` is a thing, and `publish` puts files into a folder.
+        let means_another = matches!(name, "kubectl" | "oc" | "k9s" | "kubectx" | "dotnet");
+        if !means_another && let Some(word) = grant::goes_out(args) {
+            self.note(Fact::new(FactKind::Publishes, format!("{name} {word}")).at(span));
+        }
     }
 }
 

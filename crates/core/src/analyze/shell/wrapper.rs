@@ -201,12 +201,13 @@ impl Walker<'_> {
         args: &[Arg],
         stdin: &Stream,
     ) -> Inner {
+        const START_A_SHELL: &[&str] = &["su", "runuser"];
+        const START_A_SHELL_AS_ROOT: &[&str] =
+            &["capsh", "chroot", "machinectl", "nsenter", "setpriv", "systemd-nspawn", "unshare"];
+        let is_told = |arg: &Arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell");
         let opens_shell = wrap.elevates
-            && (name == "su"
-                || args
-                    .iter()
-                    .skip(1)
-                    .any(|arg| matches!(arg.text.as_str(), "-s" | "-i" | "--login" | "--shell")));
+            && (START_A_SHELL.contains(&name) || args.iter().skip(1).any(is_told))
+            || self.tags.has(Tag::Elevated) && START_A_SHELL_AS_ROOT.contains(&name);
         if opens_shell || wrap.joins {
             let span = whole_span(args);
             if stdin.from_caller {

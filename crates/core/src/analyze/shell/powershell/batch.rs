@@ -83,13 +83,12 @@ fn is_flag(word: &str) -> bool {
         || word.starts_with("/a:")
 }
 
-/// `reg query`, `schtasks /query`: only looks.
+/// `reg query`, `schtasks /query`, `net start` without a name: only looks.
 fn is_query(words: &[String]) -> bool {
     words.first().is_some_and(|word| {
         matches!(
             word.to_ascii_lowercase().trim_start_matches(['/', '-']),
             "query"
-                | "start"
                 | "hashfile"
                 | "list"
                 | "view"
@@ -100,7 +99,7 @@ fn is_query(words: &[String]) -> bool {
                 | "enum"
                 | "el"
                 | "qe"
-        )
+        ) || words.len() == 1 && word.eq_ignore_ascii_case("start")
     })
 }
 

@@ -3,11 +3,37 @@
 
 use super::form;
 use crate::analyze::shell::arguments::Arguments;
+use crate::analyze::shell::value::Arg;
 use crate::words::{self, has};
+
+/// Words after which a name of the project's own follows.
+const RUNS: &[&str] = &["run", "exec", "test", "x", "dlx", "build", "compile", "start"];
+
+/// The word that puts something where others use it, if there is one: `app deploy`.
+pub(super) fn goes_out<'w>(args: &Arguments<'w>) -> Option<&'w str> {
+    for operand in args.operands().iter().take(3) {
+        let word = operand.text.as_str();
+        if !form::is_command_word(word) || RUNS.contains(&word) || has(words::VERBS_LOOK, word) {
+            return None;
+        }
+        let is_verb =
+            form::parts(word).first().is_some_and(|part| has(words::GRANTS_OUTWARD, part));
+        if is_verb && !follows_an_option(args, operand) {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// Reports whether a word may be the value of the option before it.
+fn follows_an_option(args: &Arguments<'_>, operand: &Arg) -> bool {
+    let at = args.words().iter().position(|word| std::ptr::eq(word, operand)).unwrap_or_default();
+    let before = at.checked_sub(1).and_then(|at| args.words().get(at));
+    before.is_some_and(|word| word.text.starts_with('-') && !word.text.contains('='))
+}
 
 /// The word that does so, if there is one: `tokens create`, `auth:export`, `restore-backup`.
 pub(super) fn grants(args: &Arguments<'_>) -> Option<String> {
-    const RUNS: &[&str] = &["run", "exec", "test", "x", "dlx", "build", "compile", "start"];
     let operands: Vec<&str> =
         args.operands().iter().take(5).map(|word| word.text.as_str()).collect();
     if operands.first().is_some_and(|first| RUNS.contains(first)) {
