@@ -260,6 +260,10 @@ impl Turn<'_> {
                 Outcome::Permitted(_) => {}
                 Outcome::Refused(why) => return Decision::Deny(short(&why)),
                 Outcome::Nobody(why) => return self.nobody(case, &stranded, &why),
+                Outcome::NoAnswer(why) => {
+                    let options = &options.without_an_answer();
+                    return self.nobody(case, &Stranded { options, ..stranded }, &why);
+                }
             }
         }
         decision

@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use countersign_core::Policy;
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
+#[cfg(target_os = "linux")]
+use countersign_gate::caller::Peer;
 use countersign_gate::channel::{self, Configured, Dispatcher};
 use countersign_gate::clock::System;
 use countersign_gate::keyring::Keyring;
@@ -34,6 +36,10 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Said with what is wrong where the gate cannot be opened.
 const WHAT_TO_DO: &str = "nothing is served. If the record is damaged, `countersign audit verify` \
     says how, and `countersign audit begin-anew` leaves it behind";
+/// Said instead of a link.
+pub(crate) const NOT_FOR_AGENTS: &str = "a link is for people, and this was started by a process that \
+    belongs to an agent, or may: `countersign devices invite` gives one in a terminal that was open \
+    before the agent began";
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
 
 /// What a server is made of.
@@ -47,12 +53,22 @@ pub(crate) struct Plan {
     pub(crate) inherited: Inherited,
 }
 
+/// Who has started this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starter {
+    /// A process of an agent, or what may be one: with a link it would be a person.
+    Agent,
+    /// Anybody else.
+    Person,
+}
+
 /// A server that listens.
 pub(crate) struct Serving {
     pub(crate) gate: Arc<Gate>,
     pub(crate) bound: Bound,
     /// What signs the first device in.
     pub(crate) link: Option<Secret>,
+    pub(crate) starter: Starter,
     dispatchers: Vec<Arc<Dispatcher>>,
     sweeper: Sweeper,
     _claim: File,
@@ -87,7 +103,8 @@ impl Serving {
         let gate = gate.with_context(|| format!("cannot keep files in `{}`", files.display()))?;
         let gate = Arc::new(gate);
         tell_hooks(&gate, &folder).await?;
-        let link = first_link(&gate).await?;
+        let starter = starter(&gate);
+        let link = first_link(&gate, starter).await?;
         let app = App::open(Arc::clone(&gate), settings)?;
         let bound = bind_inherited(app.clone(), inherited).await?;
         fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
@@ -95,7 +112,7 @@ impl Serving {
         app.watch_channels(dispatchers.clone());
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
-        Ok(Self { gate, bound, link, dispatchers, sweeper, _claim: claim })
+        Ok(Self { gate, bound, link, starter, dispatchers, sweeper, _claim: claim })
     }
 
     /// Where people sign in with a link.
@@ -106,8 +123,11 @@ impl Serving {
     /// Makes a link for the owner, whatever devices they have: they may have lost them all.
     ///
     /// # Errors
-    /// The store failed.
+    /// An agent wants it, or the store failed.
     pub(crate) async fn invite_owner(&mut self) -> Result<()> {
+        if self.starter == Starter::Agent {
+            bail!("{NOT_FOR_AGENTS}");
+        }
         let owner = self.gate.owner().await?.filter(|_| self.link.is_none());
         if let Some(owner) = owner {
             let owner = self.gate.by_channel(&owner).await?;
@@ -159,12 +179,31 @@ fn mark(path: &Path, halted: bool) -> std::io::Result<()> {
     }
 }
 
+/// Who has started this process. Where the system does not tell processes apart, a link is the
+/// owner's last way in, and is shown.
+fn starter(gate: &Gate) -> Starter {
+    #[cfg(target_os = "linux")]
+    {
+        let uid = rustix::process::geteuid().as_raw();
+        let own = Peer::of(std::process::id(), uid, &process::System);
+        if gate.is_an_agents(Some(own)) {
+            return Starter::Agent;
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = gate;
+    Starter::Person
+}
+
 /// The link that lets the owner in, as long as none of their devices is.
-async fn first_link(gate: &Gate) -> Result<Option<Secret>> {
+async fn first_link(gate: &Gate, starter: Starter) -> Result<Option<Secret>> {
     let name = std::env::var("USER").ok().filter(|name| !name.trim().is_empty());
     let name = name.unwrap_or_else(|| "owner".to_owned());
     if let Some((_, link)) = gate.first_start(&name).await? {
-        return Ok(Some(link));
+        return Ok((starter == Starter::Person).then_some(link));
+    }
+    if starter == Starter::Agent {
+        return Ok(None);
     }
     let Some(owner) = gate.owner().await? else { return Ok(None) };
     if gate.has_console(&owner).await? {

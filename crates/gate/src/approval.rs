@@ -307,11 +307,15 @@ impl Document for Approval {
     }
 
     fn marks(&self) -> Marks<'_> {
+        let state = self.state.as_str();
+        let is_open = OPEN.contains(&state);
         Marks {
             owner: Some(self.request.user.as_str()),
             workspace: Some(self.request.workspace.as_str()),
             session: self.request.session.as_ref().map(SessionId::as_str),
-            state: self.state.as_str(),
+            // Nobody asks again about what is over.
+            fingerprint: is_open.then_some(self.request.fingerprint),
+            state,
             due: self.state.due(&self.request, self.escalated),
         }
     }

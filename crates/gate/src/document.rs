@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::bytes::Hash;
 use crate::clock::Timestamp;
 use crate::store::{Doc, Kind, Query, Store, StoreError, Stored, Unchanged, Write};
 
@@ -26,6 +27,7 @@ pub(crate) struct Marks<'a> {
     pub(crate) owner: Option<&'a str>,
     pub(crate) workspace: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
+    pub(crate) fingerprint: Option<Hash>,
     pub(crate) state: &'static str,
     pub(crate) due: Option<Timestamp>,
 }
@@ -177,6 +179,7 @@ fn doc<T: Document>(value: &T) -> Result<Doc, StoreError> {
         owner: marks.owner.map(str::to_owned),
         workspace: marks.workspace.map(str::to_owned),
         session: marks.session.map(str::to_owned),
+        fingerprint: marks.fingerprint.map(|print| print.to_string()),
         state: marks.state.to_owned(),
         due: marks.due,
         body,

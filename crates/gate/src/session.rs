@@ -352,6 +352,7 @@ impl Document for Session {
             session: Some(self.id.as_str()),
             state: self.state.as_str(),
             due: self.deadline.filter(|_| self.is_alive()),
+            ..Marks::default()
         }
     }
 }

@@ -264,6 +264,8 @@ pub struct Doc {
     pub workspace: Option<String>,
     /// The session it belongs to.
     pub session: Option<String>,
+    /// The fingerprint of the action it is about.
+    pub fingerprint: Option<String>,
     /// The name of its state.
     pub state: String,
     /// When something must be done about it.
@@ -302,6 +304,8 @@ pub struct Query {
     pub workspace: Option<String>,
     /// Belonging to this session.
     pub session: Option<String>,
+    /// About the action with this fingerprint.
+    pub fingerprint: Option<String>,
     /// In one of these states; any, if empty.
     pub states: Vec<&'static str>,
     /// Due at this moment or before.
@@ -323,6 +327,7 @@ impl Query {
             owner: None,
             workspace: None,
             session: None,
+            fingerprint: None,
             states: Vec::new(),
             due_by: None,
             order: Order::Oldest,

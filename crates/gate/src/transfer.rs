@@ -176,6 +176,7 @@ impl Document for FileMeta {
             session: Some(self.session.as_str()),
             state,
             due,
+            ..Marks::default()
         }
     }
 }

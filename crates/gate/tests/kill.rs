@@ -163,6 +163,7 @@ fn doc(id: &str, state: &str) -> Doc {
         owner: Some("ann".to_owned()),
         workspace: None,
         session: Some("s".to_owned()),
+        fingerprint: None,
         state: state.to_owned(),
         due: None,
         body: json!({"filling": "x".repeat(300)}).to_string(),

@@ -102,8 +102,17 @@ pub(crate) async fn open(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
 ) -> Result<Sender, ClientError> {
-    let nobody =
-        |error: &io::Error| ClientError::NoServer { at: address.clone(), why: reason(error) };
+    let nobody = |error: &io::Error| {
+        let why = reason(error);
+        match address {
+            Address::Socket(_) if is_taken(error) => {
+                ClientError::Broken(format!("the server at {address} takes no connection: {why}"))
+            }
+            Address::Socket(_) | Address::Plain { .. } | Address::Tls { .. } => {
+                ClientError::NoServer { at: address.clone(), why }
+            }
+        }
+    };
     let connected = match timeout(CONNECTS_WITHIN, connect(address, tls)).await {
         Ok(connected) => connected.map_err(|error| {
             let encryption = error.get_ref().and_then(|cause| cause.downcast_ref());
@@ -116,6 +125,13 @@ pub(crate) async fn open(
     // Ends with the response's body, or when nobody wants that any more.
     tokio::spawn(connection);
     Ok(sender)
+}
+
+/// Whether something is at a socket's path that cannot be connected to. Nothing listens where there
+/// is no such path, or only what an earlier server left.
+fn is_taken(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound, Unsupported};
+    !matches!(error.kind(), NotFound | ConnectionRefused | Unsupported)
 }
 
 /// It was there, and is no more.
@@ -194,5 +210,6 @@ async fn socket(path: &Path) -> io::Result<Box<dyn Stream>> {
 
 #[cfg(not(unix))]
 async fn socket(_: &Path) -> io::Result<Box<dyn Stream>> {
-    Err(io::Error::other("this system has no such sockets: name a URL with --server"))
+    let why = "this system has no such sockets: name a URL with --server";
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

@@ -13,7 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::data::Data;
 use crate::exit::Exit;
-use crate::serving::{Plan, SOCKET, Serving, policy};
+use crate::serving::{NOT_FOR_AGENTS, Plan, SOCKET, Serving, Starter, policy};
 use crate::settings;
 
 /// Run the gate as a server: agents propose, people answer, everything is on record
@@ -161,6 +161,7 @@ fn greet(serving: &Serving) -> io::Result<()> {
         writeln!(out, "certificate SHA-256: {fingerprint}")?;
     }
     match &serving.link {
+        None if serving.starter == Starter::Agent => writeln!(out, "sign in: {NOT_FOR_AGENTS}")?,
         Some(link) => {
             writeln!(out, "sign in, once, within 15 minutes: {}", serving.sign_in_url(link))?;
         }

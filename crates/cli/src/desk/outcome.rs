@@ -16,8 +16,11 @@ pub(crate) enum Outcome {
     Permitted(Permitted),
     /// No, and why.
     Refused(String),
-    /// There was nobody to ask, and why: the server cannot be reached, or nobody is there.
+    /// There was nobody to ask, and why: no server is there, or nobody is there to answer it.
     Nobody(String),
+    /// A server is there, and why it gave no answer. An agent can bring that about: it may stop the
+    /// server, or keep it busy.
+    NoAnswer(String),
 }
 
 /// What was let through, for whoever can say how it went.
@@ -102,10 +105,12 @@ pub(super) fn said_no(state: &str, feedback: &str) -> String {
 }
 
 pub(super) fn failed(error: &ClientError) -> Outcome {
-    // Whatever keeps the server from answering means the same.
-    match error.refused().filter(|_| !error.is_unreachable()) {
-        Some(refused) => said(refused),
-        None => Outcome::Nobody(error.to_string()),
+    match error {
+        ClientError::Refused(refused) if !error.is_unreachable() => said(refused),
+        ClientError::NoServer { .. } => Outcome::Nobody(error.to_string()),
+        ClientError::Refused(_) | ClientError::Untrusted(_) | ClientError::Broken(_) => {
+            Outcome::NoAnswer(error.to_string())
+        }
     }
 }
 

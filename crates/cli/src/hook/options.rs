@@ -20,8 +20,8 @@ pub(crate) struct Options {
     /// without it those of the system, or of `$SSL_CERT_FILE`, are.
     pub(crate) tls_ca: Option<PathBuf>,
     /// What holds when no person can be asked through the server: `deny`, or `ask`, where the host
-    /// asks its own user. Unless said, `deny` for a server with a URL and `ask` for the socket. The
-    /// organisation's word can only be made stricter. What several people must agree to is never
+    /// asks its own user. Unless said, `ask` where nothing listens at the socket, and else `deny`:
+    /// for a server with a URL, and for one that is there and does not answer. The organisation's word can only be made stricter. What several people must agree to is never
     /// left to the host.
     pub(crate) unreachable: Option<Unreachable>,
     /// Starts a server when none runs and a person must be asked.
@@ -84,6 +84,14 @@ impl Options {
         };
         self.unreachable.unwrap_or(usual)
     }
+
+    /// The same for a server that is there and does not answer: `deny`, unless somebody has said
+    /// otherwise. Else an agent that stops the server, or keeps it busy, would turn its no into a
+    /// question.
+    pub(crate) fn without_an_answer(&self) -> Self {
+        let unreachable = self.unreachable.or(Some(Unreachable::Deny));
+        Self { unreachable, ..self.clone() }
+    }
 }
 
 /// Whether a server is named by a URL rather than by the path of its socket.
@@ -138,5 +146,15 @@ mod tests {
         assert_eq!(options.when_unreachable(Some("/run/server.sock")), Unreachable::Ask);
         assert_eq!(options.when_unreachable(Some("https://gate.example.com")), Unreachable::Deny);
         assert_eq!(options.when_unreachable(Some("ftp://wrong")), Unreachable::Deny);
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_not_replaced_either_unless_somebody_says_so() {
+        let there = |options: &Options| options.without_an_answer().when_unreachable(None);
+        assert_eq!(there(&Options::default()), Unreachable::Deny);
+        for said in [Unreachable::Ask, Unreachable::Deny] {
+            let options = Options { unreachable: Some(said), ..Options::default() };
+            assert_eq!(there(&options), said);
+        }
     }
 }

@@ -288,6 +288,40 @@ fn everything_halts_and_goes_on() {
     assert_eq!(running.propose(&key, "ls")["status"], "permitted");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_agent_that_starts_a_server_is_shown_no_link() {
+    let sandbox = Sandbox::new("server-by-agent");
+    let with_data = |args: &[&str]| {
+        let mut command = sandbox.command(binary());
+        command.args(args).env("COUNTERSIGN_DATA", data(&sandbox));
+        command
+    };
+    let serve = || {
+        let mut server = with_data(&["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(server.stdout.take().unwrap());
+        let said = out.lines().map_while(Result::ok).find(|line| line.starts_with("sign in"));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        said.unwrap()
+    };
+    assert!(serve().contains("/sign-in?link="), "nobody is known to be an agent yet");
+    // What starts a hook is an agent, and so is everything that this starts.
+    let call = json!({
+        "session_id": "s", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "git push --force"},
+    });
+    end(&mut with_data(&["hook", "claude-code", "--timeout", "3"]), &call.to_string());
+    let said = serve();
+    assert!(said.contains("a link is for people") && !said.contains("link="), "{said}");
+    let invited = end(&mut with_data(&["serve", "--listen", "127.0.0.1:0", "--invite"]), "");
+    assert!(invited.err.contains("a link is for people"), "{invited:?}");
+    assert!(!invited.out.contains("link="), "{invited:?}");
+}
+
 #[test]
 fn sessions_are_seen_and_stopped() {
     let running = Running::start("server-sessions");

@@ -360,17 +360,16 @@ impl Gate {
     ) -> Result<Option<Approval>, GateError> {
         let session = case.proposal.session.as_ref();
         let run = case.proposal.run.as_deref().map(|run| run_print(&self.keyring, run));
-        let query = match session {
-            Some(session) => Query {
-                session: Some(session.to_string()),
-                states: OPEN.to_vec(),
-                ..Query::of(Kind::Approval)
+        let query = Query {
+            owner: Some(case.caller.user.to_string()),
+            session: session.map(ToString::to_string),
+            fingerprint: Some(fingerprint(&self.keyring, bound).to_string()),
+            states: if session.is_some() || run.is_some() {
+                OPEN.to_vec()
+            } else {
+                vec!["approved"]
             },
-            None => Query {
-                owner: Some(case.caller.user.to_string()),
-                states: if run.is_some() { OPEN.to_vec() } else { vec!["approved"] },
-                ..Query::of(Kind::Approval)
-            },
+            ..Query::of(Kind::Approval)
         };
         let open = document::find::<Approval>(&*self.store, &query).await?;
         let same = |held: &Held<Approval>| {

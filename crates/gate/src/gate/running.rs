@@ -51,6 +51,7 @@ impl Document for Running {
             session: Some(self.session.as_str()),
             state: "running",
             due: Some(self.report_by),
+            ..Marks::default()
         }
     }
 }

@@ -174,6 +174,7 @@ fn doc(id: &str) -> Doc {
         owner: None,
         workspace: None,
         session: None,
+        fingerprint: None,
         state: "pending".to_owned(),
         due: None,
         body: "{}".to_owned(),
@@ -220,6 +221,7 @@ fn a_document_is_read_as_it_was_written(made: &Made) {
     assert_eq!(made.get("a"), None);
     let whole = Doc {
         due: Some(Timestamp(-5)),
+        fingerprint: Some("f".to_owned()),
         body: r#"{"text":"it's \"quoted\", ünïcode 🦀\n"}"#.to_owned(),
         ..doc_of("a", "ann", "", "s'1", "pending")
     };
@@ -582,7 +584,8 @@ fn a_query_filters_by_everything_it_names(made: &Made) {
                     let id = format!("{:02}", docs.len());
                     let doc = doc_of(&id, owner, workspace, session, state);
                     let due = Some(Timestamp(i64::try_from(docs.len()).unwrap()));
-                    docs.push(Doc { due, ..doc });
+                    let fingerprint = Some(format!("f{}", docs.len() % 5));
+                    docs.push(Doc { fingerprint, due, ..doc });
                 }
             }
         }
@@ -599,8 +602,16 @@ fn a_query_filters_by_everything_it_names(made: &Made) {
         for workspace in choices(["w1", "w2"]) {
             for session in choices(["s1", "s2"]) {
                 for states in states {
-                    for due_by in [None, Some(Timestamp(11)), Some(Timestamp(-1))] {
+                    for (due_by, fingerprint) in [
+                        (None, None),
+                        (Some(Timestamp(11)), None),
+                        (Some(Timestamp(-1)), None),
+                        (None, Some("f1")),
+                        (Some(Timestamp(11)), Some("f2")),
+                        (None, Some("x")),
+                    ] {
                         let query = Query {
+                            fingerprint: fingerprint.map(str::to_owned),
                             owner: owner.clone(),
                             workspace: workspace.clone(),
                             session: session.clone(),
@@ -637,6 +648,7 @@ fn fits(query: &Query, doc: &Doc) -> bool {
         && same(&query.owner, &doc.owner)
         && same(&query.workspace, &doc.workspace)
         && same(&query.session, &doc.session)
+        && same(&query.fingerprint, &doc.fingerprint)
         && (query.states.is_empty() || query.states.iter().any(|state| *state == doc.state))
         && due
         && query.after.as_ref().is_none_or(|after| match query.order {
@@ -649,7 +661,7 @@ fn a_query_pages_by_id_in_byte_order(made: &Made) {
     let mut ids = ["B", "a", "C", "ä", "b1", "b10", "b2", "_", "zz"].map(str::to_owned).to_vec();
     let docs = ids.iter().enumerate().map(|(number, id)| {
         let state = if number % 2 == 0 { "pending" } else { "approved" };
-        doc_of(id, "ann", "w", "s", state)
+        Doc { fingerprint: Some("f".to_owned()), ..doc_of(id, "ann", "w", "s", state) }
     });
     made.write(docs.map(Write::Insert).collect()).unwrap();
     ids.sort_unstable();
@@ -658,6 +670,7 @@ fn a_query_pages_by_id_in_byte_order(made: &Made) {
     for query in [
         Query { states: vec!["approved", "pending"], ..all.clone() },
         Query { owner: some("ann"), ..all.clone() },
+        Query { fingerprint: some("f"), ..all.clone() },
         Query { workspace: some("w"), session: some("s"), ..all.clone() },
         all,
     ] {
@@ -693,6 +706,7 @@ fn a_query_pages_backwards_from_the_newest(made: &Made) {
     for query in [
         Query { states: vec!["approved", "pending"], ..all.clone() },
         Query { owner: some("ann"), ..all.clone() },
+        Query { fingerprint: some("f"), ..all.clone() },
         Query { workspace: some("w"), states: vec!["expired"], ..all.clone() },
         Query { session: some("s"), after: some("17"), ..all.clone() },
         Query { due_by: Some(Timestamp(9)), ..all.clone() },

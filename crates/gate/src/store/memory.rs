@@ -290,6 +290,7 @@ fn matches(query: &Query, doc: &Doc) -> bool {
         && (query.owner.is_none() || query.owner == doc.owner)
         && (query.workspace.is_none() || query.workspace == doc.workspace)
         && (query.session.is_none() || query.session == doc.session)
+        && (query.fingerprint.is_none() || query.fingerprint == doc.fingerprint)
         && (query.states.is_empty() || query.states.contains(&doc.state.as_str()))
         && query.due_by.is_none_or(|by| doc.due.is_some_and(|due| due <= by))
 }
@@ -339,6 +340,7 @@ mod tests {
                 owner: None,
                 workspace: None,
                 session: None,
+                fingerprint: None,
                 state: "approved".to_owned(),
                 due: None,
                 body: "{}".to_owned(),

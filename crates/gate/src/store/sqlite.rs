@@ -362,6 +362,7 @@ mod tests {
             owner: Some("ann".to_owned()),
             workspace: None,
             session: None,
+            fingerprint: None,
             state: "pending".to_owned(),
             due: None,
             body: "{}".to_owned(),

@@ -149,6 +149,23 @@ fn enhanced_logging_is_asked_for_by_the_user_or_by_whoever_runs_it() {
 }
 
 #[test]
+fn a_key_reads_the_record_only_where_its_scope_is_named() {
+    let world = world();
+    let reads = |scope: &str| {
+        let program = world.key(&world.owner, Access::Program, scope);
+        block_on(world.gate.records_of_caller(&program, &RecordQuery::default()))
+    };
+    assert!(!reads("audit.read").unwrap().is_empty());
+    for other in ["*", "metrics.read", "email.send"] {
+        assert!(matches!(reads(other), Err(ReadError::Scope)), "{other}");
+    }
+    // What a person may read, their own assistant may not.
+    let assistant = world.assistant();
+    let read = block_on(world.gate.records_of_caller(&assistant, &RecordQuery::default()));
+    assert!(matches!(read, Err(ReadError::Scope)));
+}
+
+#[test]
 fn users_read_their_own_admins_their_workspace_super_admins_all() {
     let world = world();
     let [bob, admin] =

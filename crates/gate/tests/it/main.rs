@@ -26,4 +26,5 @@ mod socket;
 mod tamper;
 mod time;
 mod violations;
+mod work;
 mod world;

@@ -136,6 +136,10 @@ fn an_admin_of_one_workspace_does_not_look_after_those_who_also_belong_elsewhere
     let world = world();
     let admin = world.person("Ada", Membership::Admin);
     let bob = world.person("Bob", Membership::Member);
+    assert!(block_on(world.gate.devices_of(&admin, id(&bob))).is_ok());
+    // Nor after a super admin, who belongs to their workspace alone.
+    assert_eq!(world.owner.user().workspaces.len(), 1);
+    assert!(block_on(world.gate.devices_of(&admin, id(&world.owner))).is_err());
     let elsewhere = block_on(world.gate.add_workspace(&world.owner, "Elsewhere")).unwrap();
     let join =
         world.gate.change_membership(&world.owner, id(&bob), &elsewhere, Some(Membership::Member));
@@ -143,8 +147,13 @@ fn an_admin_of_one_workspace_does_not_look_after_those_who_also_belong_elsewhere
     assert!(block_on(world.gate.devices_of(&admin, id(&bob))).is_err());
     assert!(block_on(world.gate.keys_of(&admin, id(&bob))).is_err());
     assert!(block_on(world.gate.revoke_device(&admin, bob.device().unwrap())).is_err());
-    // Nor after a super admin, who belongs to their workspace alone.
-    assert!(block_on(world.gate.devices_of(&admin, id(&world.owner))).is_err());
+    assert!(block_on(world.gate.devices_of(&world.owner, id(&bob))).is_ok());
+    // Nor after those who belong nowhere.
+    for workspace in [&world.workspace, &elsewhere] {
+        let leave = world.gate.change_membership(&world.owner, id(&bob), workspace, None);
+        block_on(leave).unwrap();
+    }
+    assert!(block_on(world.gate.devices_of(&admin, id(&bob))).is_err());
     assert!(block_on(world.gate.devices_of(&world.owner, id(&bob))).is_ok());
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use countersign_core::action::QUESTION;
 use countersign_core::policy::{SkillChoices, Source, Sources};
 use countersign_core::{Action, Context, Policy, RiskLevel, Verdict, judge};
-use countersign_gate::approval::{QuorumRow, Say, Scope};
+use countersign_gate::approval::{QuorumRow, Say, Scope, needs_others};
 use countersign_gate::gate::{AnswerError, Answered, Consent, Reach, Reply};
 use countersign_gate::id::ApprovalId;
 use countersign_gate::key::Access;
@@ -49,6 +49,23 @@ fn plan(auto_confirm: bool, profile: Option<&str>) -> Plan {
 
 fn submit(world: &World, caller: &Caller, proposal: &Proposal) -> Submitted {
     block_on(world.gate.submit(caller, proposal)).unwrap()
+}
+
+#[test]
+fn a_row_asks_for_others_if_it_says_so_and_is_about_the_action() {
+    let judged =
+        |proposal: &Proposal| judge(&proposal.action, &Policy::default(), &Context::default());
+    let (risky, other) = (judged(&shell(RISKY)), judged(&shell("npm publish")));
+    let row = |need| QuorumRow {
+        risk: None,
+        rules: vec!["shell.git.force-push".to_owned()],
+        need,
+        escalate_after: Some(60),
+    };
+    assert!(needs_others(&[row(None), row(Some(1))], &risky));
+    assert!(!needs_others(&[row(Some(1))], &other), "it is about something else");
+    assert!(!needs_others(&[row(None)], &risky), "it only says when others are asked too");
+    assert!(!needs_others(&[], &risky));
 }
 
 /// Whether others, and only others, are asked: the requester is refused, two others agree.

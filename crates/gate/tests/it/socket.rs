@@ -216,6 +216,7 @@ fn a_device_is_found_behind_a_thousand_others() {
             owner: Some(device.user.to_string()),
             workspace: None,
             session: None,
+            fingerprint: None,
             state: "approved".to_owned(),
             due: None,
             body: serde_json::to_string(&device).unwrap(),

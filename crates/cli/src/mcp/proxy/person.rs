@@ -75,7 +75,7 @@ impl Proxy {
                 Ok(Permit { desk: Box::new(desk), permitted })
             }
             Outcome::Refused(why) => Err(Ending::No(why)),
-            Outcome::Nobody(why) => Err(nobody(&why)),
+            Outcome::Nobody(why) | Outcome::NoAnswer(why) => Err(nobody(&why)),
         }
     }
 

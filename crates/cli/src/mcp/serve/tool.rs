@@ -133,7 +133,9 @@ async fn request_confirmation(given: Value, asking: &Asking) -> Said {
     };
     match asking.confirm(&question, &options).await {
         Ok(answer) => Said::structured(answer),
-        Err(Outcome::Nobody(why)) => no(format!("nobody can be asked: {why}")),
+        Err(Outcome::Nobody(why) | Outcome::NoAnswer(why)) => {
+            no(format!("nobody can be asked: {why}"))
+        }
         Err(Outcome::Refused(why)) => no(why),
         Err(Outcome::Agreed(_) | Outcome::Permitted(_)) => no("this cannot be".to_owned()),
     }
@@ -204,7 +206,7 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
             // Only what was proposed is agreed to: a changed action was refused with its words.
             Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
             Outcome::Refused(why) => why,
-            Outcome::Nobody(why) => {
+            Outcome::Nobody(why) | Outcome::NoAnswer(why) => {
                 let folder = Some(asking.folder.as_path());
                 let stranded = Stranded { options: &options, folder, asker: "MCP" };
                 hook::refused_alone(case, &stranded, &why)

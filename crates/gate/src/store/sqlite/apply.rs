@@ -165,14 +165,15 @@ fn apply_write(connection: &Connection, write: &Write) -> Result<(), CommitError
     match write {
         Write::Insert(doc) => {
             let sql = "INSERT INTO docs (kind, id, owner, workspace, session, state, due, body,
-                                         version)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 + 1)
+                                         version, fingerprint)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 + 1, ?10)
                        ON CONFLICT (kind, id) DO NOTHING";
             met(doc.kind, &doc.id, put(connection, sql, doc, 0)? == 1)
         }
         Write::Replace(doc, version) => {
             let sql = "UPDATE docs SET owner = ?3, workspace = ?4, session = ?5, state = ?6,
-                                       due = ?7, body = ?8, version = ?9 + 1
+                                       due = ?7, body = ?8, version = ?9 + 1,
+                                       fingerprint = ?10
                        WHERE kind = ?1 AND id = ?2 AND version = ?9";
             met(doc.kind, &doc.id, put(connection, sql, doc, signed(*version))? == 1)
         }
@@ -186,11 +187,20 @@ fn apply_write(connection: &Connection, write: &Write) -> Result<(), CommitError
 }
 
 fn put(connection: &Connection, sql: &str, doc: &Doc, version: i64) -> rusqlite::Result<usize> {
-    let Doc { kind, id, owner, workspace, session, state, due, body } = doc;
+    let Doc { kind, id, owner, workspace, session, fingerprint, state, due, body } = doc;
     let (kind, due) = (kind.as_str(), due.map(|due| due.0));
-    connection
-        .prepare_cached(sql)?
-        .execute(params![kind, id, owner, workspace, session, state, due, body, version])
+    connection.prepare_cached(sql)?.execute(params![
+        kind,
+        id,
+        owner,
+        workspace,
+        session,
+        state,
+        due,
+        body,
+        version,
+        fingerprint
+    ])
 }
 
 fn apply_pace(connection: &Connection, pace: &Pace) -> Result<(), CommitError> {

@@ -178,6 +178,7 @@ mod tests {
             owner: None,
             workspace: None,
             session: None,
+            fingerprint: None,
             state: "works".to_owned(),
             due: None,
             body: body.to_owned(),

@@ -96,7 +96,7 @@ pub(super) fn get(
 ) -> rusqlite::Result<Option<Stored>> {
     connection
         .prepare_cached(
-            "SELECT id, version, owner, workspace, session, state, due, body FROM docs
+            "SELECT id, version, owner, workspace, session, fingerprint, state, due, body FROM docs
              WHERE kind = ?1 AND id = ?2",
         )?
         .query_row([kind.as_str(), id], |row| stored(kind, row))
@@ -106,8 +106,8 @@ pub(super) fn get(
 pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<Vec<Stored>> {
     let search = Search::of(query);
     let sql = format!(
-        "SELECT id, version, owner, workspace, session, state, due, body FROM docs
-         WHERE rowid IN (SELECT rowid {} ORDER BY id {} LIMIT ?8)",
+        "SELECT id, version, owner, workspace, session, fingerprint, state, due, body FROM docs
+         WHERE rowid IN (SELECT rowid {} ORDER BY id {} LIMIT ?9)",
         search.clause(query),
         direction(query.order)
     );
@@ -132,7 +132,7 @@ pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<V
 
 pub(super) fn count(connection: &Connection, query: &Query) -> rusqlite::Result<u64> {
     let search = Search::of(query);
-    let sql = format!("SELECT count(*) {} LIMIT ?8", search.clause(query));
+    let sql = format!("SELECT count(*) {} LIMIT ?9", search.clause(query));
     let view = connection.unchecked_transaction()?;
     let mut statement = view.prepare_cached(&sql)?;
     let mut count = 0_u64;
@@ -221,12 +221,14 @@ enum Search {
     Owner,
     Workspace,
     Session,
+    Fingerprint,
 }
 
 impl Search {
-    /// The most selective: a session has few documents, a user more.
+    /// The most selective: an action has hardly any documents, a session few, a user more.
     const fn of(query: &Query) -> Self {
         match query {
+            Query { fingerprint: Some(_), .. } => Self::Fingerprint,
             Query { session: Some(_), .. } => Self::Session,
             Query { owner: Some(_), .. } => Self::Owner,
             Query { workspace: Some(_), .. } => Self::Workspace,
@@ -244,6 +246,7 @@ impl Search {
             Self::Owner => "docs_by_owner",
             Self::Workspace => "docs_by_workspace",
             Self::Session => "docs_by_session",
+            Self::Fingerprint => "docs_by_fingerprint",
         }
     }
 
@@ -255,6 +258,7 @@ impl Search {
             (query.workspace.is_some(), " AND workspace = ?4"),
             (query.session.is_some(), " AND session = ?5"),
             (query.due_by.is_some(), " AND due <= ?6"),
+            (query.fingerprint.is_some(), " AND fingerprint = ?8"),
         ] {
             sql.push_str(if wanted { condition } else { "" });
         }
@@ -291,12 +295,13 @@ impl Search {
             Self::Owner => (self, "AND owner = ?3"),
             Self::Workspace => (self, "AND workspace = ?4"),
             Self::Session => (self, "AND session = ?5"),
+            Self::Fingerprint => (self, "AND fingerprint = ?8"),
         };
         let next = |after: Option<&str>| -> rusqlite::Result<Option<String>> {
             let later = if after.is_some() { "state > ?2" } else { "?2 IS NULL" };
             let sql = format!(
                 "SELECT state FROM docs INDEXED BY {} WHERE kind = ?1 {condition} AND {later}
-                 ORDER BY state LIMIT ?8",
+                 ORDER BY state LIMIT ?9",
                 index.index()
             );
             connection
@@ -314,7 +319,7 @@ impl Search {
 
 /// What the numbers in the searches above stand for.
 fn parameters(query: &Query, state: Option<&str>, limit: i64) -> impl Params {
-    let Query { kind, owner, workspace, session, due_by, after, .. } = query;
+    let Query { kind, owner, workspace, session, fingerprint, due_by, after, .. } = query;
     params_from_iter([
         text(Some(kind.as_str())),
         text(state),
@@ -323,6 +328,7 @@ fn parameters(query: &Query, state: Option<&str>, limit: i64) -> impl Params {
         text(session.as_deref()),
         moment(*due_by),
         text(after.as_deref()),
+        text(fingerprint.as_deref()),
         Value::Integer(limit),
     ])
 }
@@ -349,6 +355,7 @@ fn stored(kind: Kind, row: &Row<'_>) -> rusqlite::Result<Stored> {
         owner: lossy(row, "owner")?,
         workspace: lossy(row, "workspace")?,
         session: lossy(row, "session")?,
+        fingerprint: lossy(row, "fingerprint")?,
         state: lossy(row, "state")?.unwrap_or_default(),
         due: row.get::<_, Option<i64>>("due")?.map(Timestamp),
         body: lossy(row, "body")?.unwrap_or_default(),
@@ -379,7 +386,7 @@ mod tests {
         let path = folder.path().join("store.db");
         let _store = Sqlite::open(&path, Arc::new(Keyring::from_seed(&[5; 32]))).unwrap();
         let connection = schema::reader(&path).unwrap();
-        for bits in 0_u32..128 {
+        for bits in 0_u32..256 {
             let some = |bit: u32| (bits >> bit & 1 == 1).then(|| "x".to_owned());
             let query = Query {
                 owner: some(0),
@@ -388,12 +395,13 @@ mod tests {
                 states: some(3).map_or(Vec::new(), |_| vec!["pending"]),
                 due_by: some(4).map(|_| Timestamp(1)),
                 after: some(5),
-                order: if bits < 64 { Order::Oldest } else { Order::Newest },
+                fingerprint: some(6),
+                order: if bits < 128 { Order::Oldest } else { Order::Newest },
                 ..Query::of(Kind::Approval)
             };
             let search = Search::of(&query);
             let sql = format!(
-                "SELECT rowid {} ORDER BY id {} LIMIT ?8",
+                "SELECT rowid {} ORDER BY id {} LIMIT ?9",
                 search.clause(&query),
                 direction(query.order)
             );
@@ -404,7 +412,7 @@ mod tests {
             // Only what is due has to be sorted: it is in the order of its time.
             let sorted = plan.contains("TEMP B-TREE");
             assert_eq!(sorted, matches!(search, Search::Due), "{sql}: {plan}");
-            if (bits % 64).count_ones() <= 1 {
+            if (bits % 128).count_ones() <= 1 {
                 assert!(plan.starts_with(&expected), "{sql}: {plan}");
             }
         }

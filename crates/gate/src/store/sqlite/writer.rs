@@ -255,6 +255,7 @@ mod tests {
             owner: None,
             workspace: None,
             session: None,
+            fingerprint: None,
             state: "pending".to_owned(),
             due: None,
             body: body.to_owned(),
