@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use countersign_gate::secret::{Secret, SecretKind};
+use countersign_net::trust;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
@@ -28,9 +29,9 @@ mod failure;
 pub(crate) mod wire;
 
 pub(crate) use address::Address;
+pub(crate) use countersign_net::trust::Trust;
 pub(crate) use events::{Event, Heard, listen};
 pub(crate) use failure::{ClientError, Refused};
-pub(crate) use wire::Trust;
 
 /// The variable that holds the secret of a person's device.
 pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
@@ -141,7 +142,7 @@ impl Client {
     /// The certificate to trust cannot be read.
     pub(crate) fn new(address: Address, trust: Trust<'_>) -> Result<Self> {
         let tls = match address {
-            Address::Tls { .. } => Some(wire::trusting(trust)?),
+            Address::Tls { .. } => Some(trust::client(trust)?),
             Address::Socket(_) | Address::Plain { .. } => None,
         };
         Ok(Self { address, secret: None, machine: None, tls })

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::around::Around;
 use crate::client::block_on;
 use crate::desk::{Case, Desk, Fallback, HostCan, Outcome, Permitted, Stranded, Waiter};
+use crate::hook::served_policy::Served;
 use crate::host::{self, Host, Reply, Said, Told, Unreadable, What};
 use crate::show::one_line;
 use crate::{case, data, desk, serving, settings};
@@ -171,6 +172,8 @@ pub(crate) enum Judged<'a> {
     Deny(String),
     /// What somebody must be asked about; perhaps nothing.
     Ask(Vec<Case<'a>>, Options),
+    /// All of it, by the host alone: no server can be reached, and the policy here is too old; why.
+    Outdated(Vec<Case<'a>>, Options, String),
 }
 
 /// Judges what a host says its agent is about to do.
@@ -188,8 +191,13 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
         return Ok(Judged::Deny(HALTED.to_owned()));
     }
     let around = surroundings(host, told)?;
-    let layers = settings::layers(&around)?;
+    let Served { layers, outdated } = settings::served_layers(&around)?;
     let options = Options::read(&layers)?;
+    let outdated = match outdated {
+        // Nobody but the organisation says that its own policy may be too old.
+        Some(why) if !Options::leaves_it_to_hosts(&layers, &options)? => return Err(why),
+        outdated => outdated,
+    };
     let policy = settings::policy_of(layers)?;
     let made = made_by(host, told, &around);
     let mut cases = Vec::new();
@@ -205,6 +213,9 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
     if prompt {
         return Ok(Judged::Neutral);
     }
+    if let Some(why) = outdated {
+        return Ok(Judged::Outdated(cases, options, one_line(&format!("{why:#}")).into_owned()));
+    }
     cases.retain(|case| options.record || case.must_ask());
     Ok(Judged::Ask(cases, options))
 }
@@ -215,6 +226,7 @@ impl Turn<'_> {
             Judged::Neutral => Decision::Neutral,
             Judged::Deny(why) => Decision::Deny(why),
             Judged::Ask(cases, options) => self.settle(&cases, &options),
+            Judged::Outdated(cases, options, why) => self.leave_to_host(&cases, &options, &why),
         };
         self.remember(&decision)?;
         Ok(decision)
@@ -267,6 +279,21 @@ impl Turn<'_> {
             }
         }
         decision
+    }
+
+    /// The policy is too old to allow anything: the host asks about all of it, or it is a no.
+    fn leave_to_host(&self, cases: &[Case<'_>], options: &Options, why: &str) -> Decision {
+        let label = label(self.host, self.told);
+        let folder = data::usual_folder();
+        let stranded = Stranded { options, folder: folder.as_deref(), asker: &label };
+        let asks = self.host.asks(&self.told.event);
+        let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
+        for case in cases {
+            if let Fallback::Refuse(also) = stranded.decide(case, host, why) {
+                return Decision::Deny(nobody(case, &stranded, why, &also));
+            }
+        }
+        Decision::Ask(short(&format!("Countersign asks: {why}")))
     }
 
     /// A person wants the call otherwise. What they want is judged here as well: the server may

@@ -1,5 +1,6 @@
 //! A server in this process: its data, its gate, its channels, its hands on the clock.
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +11,10 @@ use countersign_core::Policy;
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 #[cfg(target_os = "linux")]
 use countersign_gate::caller::Peer;
-use countersign_gate::channel::{self, Configured, Dispatcher};
+use countersign_gate::channel::{self, Configured, Dispatcher, Feed};
 use countersign_gate::clock::System;
+use countersign_gate::forward::{End, Forwarder, Position};
+use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
 use countersign_gate::secret::Secret;
 use countersign_gate::store::Sqlite;
@@ -69,7 +72,7 @@ pub(crate) struct Serving {
     /// What signs the first device in.
     pub(crate) link: Option<Secret>,
     pub(crate) starter: Starter,
-    dispatchers: Vec<Arc<Dispatcher>>,
+    channels: Channels,
     sweeper: Sweeper,
     _claim: File,
 }
@@ -108,11 +111,11 @@ impl Serving {
         let app = App::open(Arc::clone(&gate), settings)?;
         let bound = bind_inherited(app.clone(), inherited).await?;
         fs::write(folder.join(URL), bound.url()).context("cannot write into the data folder")?;
-        let dispatchers = announce(&gate, channels, &bound.url()).await?;
-        app.watch_channels(dispatchers.clone());
+        let channels = announce(&gate, channels, &bound.url(), &folder).await?;
+        app.watch_channels(channels.dispatchers.clone(), channels.forwarders.clone());
         let failed = |error: &str| tracing::error!(error, "the clock could not be heeded");
         let sweeper = Sweeper::start(&gate, SWEEP, failed)?;
-        Ok(Self { gate, bound, link, starter, dispatchers, sweeper, _claim: claim })
+        Ok(Self { gate, bound, link, starter, channels, sweeper, _claim: claim })
     }
 
     /// Where people sign in with a link.
@@ -138,12 +141,15 @@ impl Serving {
 
     /// Serves until told to stop.
     pub(crate) async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { gate, bound, dispatchers, sweeper, .. } = self;
+        let Self { gate, bound, channels, sweeper, .. } = self;
         bound.run(stop).await;
         drop(sweeper);
         gate.vault().forget_all();
-        for dispatcher in dispatchers {
+        for dispatcher in channels.dispatchers {
             dispatcher.shutdown(CHANNELS_MAY_TAKE);
+        }
+        for forwarder in channels.forwarders {
+            forwarder.shutdown(CHANNELS_MAY_TAKE);
         }
     }
 }
@@ -212,26 +218,65 @@ async fn first_link(gate: &Gate, starter: Starter) -> Result<Option<Secret>> {
     Ok(Some(gate.invite(&gate.by_channel(&owner).await?).await?))
 }
 
+/// What tells people, and what sends the record on.
+#[derive(Default)]
+struct Channels {
+    dispatchers: Vec<Arc<Dispatcher>>,
+    forwarders: Vec<Arc<Forwarder>>,
+}
+
 async fn announce(
     gate: &Arc<Gate>,
     told: Vec<Configured>,
     url: &str,
-) -> Result<Vec<Arc<Dispatcher>>> {
+    folder: &Path,
+) -> Result<Channels> {
+    let mut channels = Channels::default();
     if told.is_empty() {
-        return Ok(Vec::new());
+        return Ok(channels);
     }
     let clock = gate.clock();
     let desk = Arc::new(FrontDesk::new(gate, gate.owner().await?));
-    let (mut audiences, mut dispatchers) = (Vec::new(), Vec::new());
+    let (mut audiences, mut seen) = (Vec::new(), HashSet::new());
     for Configured { user, settings } in told {
-        let channel = channel::open(settings, clock.clone(), desk.clone())?;
+        let opened = channel::open(settings, clock.clone(), desk.clone())?;
+        if let Some(feed) = opened.feed {
+            let mut feed = feed;
+            // Rows that name the same receiver are different ones.
+            feed.destination = format!("{}\n{user:?}", feed.destination);
+            while !seen.insert(feed.destination.clone()) {
+                feed.destination.push_str(" again");
+            }
+            channels.forwarders.push(forward(gate, feed, user.clone(), folder).await?);
+        }
+        let Some(channel) = opened.channel else { continue };
         let dispatcher = Arc::new(Dispatcher::new(vec![channel], clock.clone()));
-        dispatchers.push(Arc::clone(&dispatcher));
+        channels.dispatchers.push(Arc::clone(&dispatcher));
         audiences.push(Audience { user, dispatcher });
     }
     // The thread ends with the gate.
     Announcer::start(gate, audiences, Some(url.to_owned()))?;
-    Ok(dispatchers)
+    Ok(channels)
+}
+
+/// Sends the record on, from where that ended before a restart.
+async fn forward(
+    gate: &Arc<Gate>,
+    feed: Feed,
+    user: Option<UserId>,
+    folder: &Path,
+) -> Result<Arc<Forwarder>> {
+    let end = End::of(gate.store()).await?.last;
+    let position = Position::open(folder, gate.keyring(), &feed, end)?;
+    let report = |channel: &str, why: Option<&str>| {
+        if let Some(why) = why {
+            tracing::warn!(channel, why, "the record is not sent on");
+        } else {
+            tracing::info!(channel, "the record is sent on again");
+        }
+    };
+    let forwarder = Forwarder::start(gate, feed, user, position, Box::new(report))?;
+    Ok(Arc::new(forwarder))
 }
 
 /// Takes the data folder before anything in it is looked at: a second server would take sessions

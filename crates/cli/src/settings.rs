@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::around;
 use crate::beneath::Root;
-use crate::hook::served_policy;
+use crate::hook::served_policy::{self, Served};
 
 /// The organisation's file.
 const ORGANISATION: &str = "/etc/countersign/config.yaml";
@@ -236,7 +236,8 @@ fn hook_in(sources: &Sources) -> Result<Option<crate::hook::Options>> {
 /// # Errors
 /// One is there but cannot be read or is wrong.
 pub(crate) fn quorum() -> Result<Vec<countersign_gate::approval::QuorumRow>> {
-    let sources = sources(layers(&Context::default())?);
+    // By an outdated policy too: what it asks of several people is not forgotten with its age.
+    let sources = sources(served_layers(&Context::default())?.layers);
     let gate: Option<countersign_gate::Config> = merged(&sources, "gate").map_err(explained)?;
     Ok(gate.unwrap_or_default().quorum)
 }
@@ -301,11 +302,20 @@ fn explained(error: ConfigError) -> anyhow::Error {
 /// # Errors
 /// One is there but cannot be read, or `$COUNTERSIGN_CONFIG` names one that is not.
 pub(crate) fn layers(context: &Context) -> Result<Vec<Layer>> {
-    let mut layers = served_policy::with_served(local_layers()?)?;
+    let Served { layers, outdated } = served_layers(context)?;
+    outdated.map_or(Ok(layers), Err)
+}
+
+/// The same, with a policy of the organisation that may be too old to allow anything by.
+///
+/// # Errors
+/// One is there but cannot be read, or there is no policy of the organisation at all.
+pub(crate) fn served_layers(context: &Context) -> Result<Served> {
+    let mut served = served_policy::with_served(local_layers()?)?;
     if let Some(workspace) = &context.workspace {
-        layers.push(project(Path::new(workspace))?);
+        served.layers.push(project(Path::new(workspace))?);
     }
-    Ok(layers)
+    Ok(served)
 }
 
 /// The organisation's and the user's file on this machine, read.

@@ -25,6 +25,9 @@ mod configured;
 pub mod dispatch;
 mod http;
 pub mod ntfy;
+pub mod sink;
+pub mod subscription;
+pub mod syslog;
 pub mod telegram;
 pub mod terminal;
 #[cfg(test)]
@@ -34,6 +37,8 @@ pub mod webhook;
 
 pub use configured::Configured;
 pub use dispatch::Dispatcher;
+pub use sink::{Feed, Sink, SinkError};
+pub use subscription::{Records, Subscription};
 
 /// What a person is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +101,11 @@ pub struct Notice {
 pub trait Channel: Send + fmt::Debug {
     /// What it is called in statistics.
     fn name(&self) -> &str;
+
+    /// Whether it tells this at all.
+    fn wants(&self, _message: &Message) -> bool {
+        true
+    }
 
     /// Tells.
     ///
@@ -165,6 +175,8 @@ pub enum Settings {
     Telegram(telegram::Settings),
     /// A push message that leads to the console.
     Ntfy(ntfy::Settings),
+    /// A syslog server, which is told every record.
+    Syslog(syslog::Settings),
 }
 
 impl Settings {
@@ -176,12 +188,13 @@ impl Settings {
             Self::Webhook(_) => "webhook",
             Self::Telegram(_) => "telegram",
             Self::Ntfy(_) => "ntfy",
+            Self::Syslog(_) => syslog::NAME,
         }
     }
 }
 
 /// Why a channel cannot be opened. Holds no token and no address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// The settings cannot work.
     #[error("cannot use channel `{channel}`: {problem}")]
@@ -191,9 +204,21 @@ pub enum ChannelError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// Nobody can be trusted by the files that it names.
+    #[error("cannot use channel `{0}`: {1}")]
+    Trust(&'static str, String),
     /// The machine has no randomness to give.
     #[error(transparent)]
     Chance(#[from] ChanceError),
+}
+
+/// A channel that is open: what tells people, and what sends the record on.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Tells people of questions.
+    pub channel: Option<Box<dyn Channel>>,
+    /// Sends the record on.
+    pub feed: Option<Feed>,
 }
 
 /// Opens a channel.
@@ -204,13 +229,19 @@ pub fn open(
     settings: Settings,
     clock: Arc<dyn Clock>,
     desk: Arc<dyn Desk>,
-) -> Result<Box<dyn Channel>, ChannelError> {
-    Ok(match settings {
+) -> Result<Opened, ChannelError> {
+    let channel: Box<dyn Channel> = match settings {
         Settings::Terminal(settings) => Box::new(terminal::Terminal::open(settings, clock, desk)),
-        Settings::Webhook(settings) => Box::new(webhook::Webhook::open(&settings, clock)?),
+        Settings::Webhook(settings) => return webhook::open(&settings, &clock),
         Settings::Telegram(settings) => Box::new(telegram::Telegram::open(settings, clock, desk)?),
         Settings::Ntfy(settings) => Box::new(ntfy::Ntfy::open(settings, clock)?),
-    })
+        Settings::Syslog(settings) => {
+            let (sink, records) = (Box::new(syslog::Syslog::open(&settings)?), Records::Every);
+            let feed = Feed { sink, records, destination: settings.server };
+            return Ok(Opened { channel: None, feed: Some(feed) });
+        }
+    };
+    Ok(Opened { channel: Some(channel), feed: None })
 }
 
 /// A text that opens something. Prints as `…`, and is wiped when it is dropped.

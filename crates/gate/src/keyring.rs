@@ -43,6 +43,7 @@ pub enum Purpose {
     Csrf,
     IdempotencyKey,
     Policy,
+    Forward,
 }
 
 impl Purpose {
@@ -63,6 +64,7 @@ impl Purpose {
             Self::Csrf => b"countersign csrf v1\0",
             Self::IdempotencyKey => b"countersign idempotency key v1\0",
             Self::Policy => b"countersign policy v1\0",
+            Self::Forward => b"countersign forward v1\0",
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod config;
 mod document;
 pub mod event;
+pub mod forward;
 pub mod gate;
 pub mod id;
 pub mod judging;

@@ -21,6 +21,7 @@ use countersign_core::{Action, Context, Judgement, Policy, Verdict, judge};
 use url::{Host, Url};
 
 mod resolve;
+pub mod trust;
 
 pub use resolve::{Resolve, System};
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use countersign_gate::Gate;
 use countersign_gate::channel::Dispatcher;
 use countersign_gate::clock::{ChanceError, Clock, System, random};
+use countersign_gate::forward::Forwarder;
 use tokio::sync::watch;
 
 use crate::answers;
@@ -86,8 +87,12 @@ impl App {
     }
 
     /// Lets the numbers of the server tell how these channels are doing.
-    pub fn watch_channels(&self, dispatchers: Vec<Arc<Dispatcher>>) {
-        self.metrics.watch_channels(dispatchers);
+    pub fn watch_channels(
+        &self,
+        dispatchers: Vec<Arc<Dispatcher>>,
+        forwarders: Vec<Arc<Forwarder>>,
+    ) {
+        self.metrics.watch_channels(dispatchers, forwarders);
     }
 
     /// A name for a request. No two of a run have the same.

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use countersign_gate::channel::Dispatcher;
+use countersign_gate::channel::dispatch::Stats;
+use countersign_gate::forward::Forwarder;
 
 use crate::decision::Decision;
 
@@ -24,6 +26,7 @@ pub(crate) struct Metrics {
     answers: Mutex<BTreeMap<&'static str, u64>>,
     to_answer: Mutex<Waited>,
     channels: Mutex<Vec<Arc<Dispatcher>>>,
+    forwarders: Mutex<Vec<Arc<Forwarder>>>,
     connections: AtomicU64,
     live: AtomicU64,
 }
@@ -135,8 +138,13 @@ impl Metrics {
     }
 
     /// Tells how these channels are doing, too.
-    pub(crate) fn watch_channels(&self, dispatchers: Vec<Arc<Dispatcher>>) {
+    pub(crate) fn watch_channels(
+        &self,
+        dispatchers: Vec<Arc<Dispatcher>>,
+        forwarders: Vec<Arc<Forwarder>>,
+    ) {
         *self.channels.lock().unwrap_or_else(PoisonError::into_inner) = dispatchers;
+        *self.forwarders.lock().unwrap_or_else(PoisonError::into_inner) = forwarders;
     }
 
     pub(crate) fn connection(&self) -> Open<'_> {
@@ -199,22 +207,38 @@ impl Metrics {
 
     fn write_channels(&self, text: &mut String) {
         let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut totals: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
-        for stats in channels.iter().flat_map(|dispatcher| dispatcher.stats()) {
+        let forwarders = self.forwarders.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = channels.iter().flat_map(|dispatcher| dispatcher.stats());
+        let stats = stats.chain(forwarders.iter().map(|forwarder| forwarder.stats()));
+        let mut totals: BTreeMap<String, Stats> = BTreeMap::new();
+        for stats in stats {
             let total = totals.entry(stats.name).or_default();
-            total.0 = total.0.saturating_add(stats.sent);
-            total.1 = total.1.saturating_add(stats.failed.saturating_add(stats.dropped));
-            total.2 = total.2.saturating_add(stats.retried);
+            total.waiting = total.waiting.saturating_add(stats.waiting);
+            total.sent = total.sent.saturating_add(stats.sent);
+            total.failed = total.failed.saturating_add(stats.failed);
+            total.dropped = total.dropped.saturating_add(stats.dropped);
+            total.retried = total.retried.saturating_add(stats.retried);
         }
+        drop(forwarders);
         drop(channels);
         let name = "countersign_channel_messages_total";
         head(text, name, "Messages to channels, by what became of them.", "counter");
-        for (channel, (sent, failed, retried)) in totals {
-            let channel = label(&channel);
-            for (became, count) in [("sent", sent), ("failed", failed), ("retried", retried)] {
+        for (channel, total) in &totals {
+            let channel = label(channel);
+            for (became, count) in [
+                ("sent", total.sent),
+                ("failed", total.failed),
+                ("dropped", total.dropped),
+                ("retried", total.retried),
+            ] {
                 let labels = format!("channel=\"{channel}\",became=\"{became}\"");
                 let _ = writeln!(text, "{name}{{{labels}}} {count}");
             }
+        }
+        let name = "countersign_channel_waiting";
+        head(text, name, "Messages and records that wait for a channel.", "gauge");
+        for (channel, total) in &totals {
+            let _ = writeln!(text, "{name}{{channel=\"{}\"}} {}", label(channel), total.waiting);
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Client, Server, Setup, missing, until};
 
 /// The library that makes a program see another time.
-fn library() -> Option<PathBuf> {
+pub(super) fn library() -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
     let mut found = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
     found.find(|path| path.is_file())

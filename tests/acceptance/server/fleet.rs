@@ -16,7 +16,7 @@ mod bound;
 mod doctor;
 mod offline;
 mod restart;
-mod trust;
+pub(super) mod trust;
 mod unreachable;
 
 /// Asks a person by the default profile.
@@ -132,7 +132,7 @@ fn approve(person: &Client, question: &Value) {
 }
 
 /// An address that nobody listens on.
-fn free_address() -> SocketAddr {
+pub(super) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
 }

@@ -60,6 +60,17 @@ impl Machine {
         self.run(&["check", "shell", command], "").status.code()
     }
 
+    /// What a hook of Claude Code decides about a command, and why; nothing where it says nothing.
+    fn hook(&self, command: &str) -> (String, String) {
+        let call = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "session_id": "s",
+            "cwd": self.setup.home.0, "tool_input": {"command": command}});
+        let output = self.run(&["hook", "claude-code", "--timeout", "20"], &call.to_string());
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let said = &said["hookSpecificOutput"];
+        let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        (word("permissionDecision"), word("permissionDecisionReason"))
+    }
+
     fn kept(&self) -> std::path::PathBuf {
         self.setup.home.0.join(".local/share/countersign/organisation-policy.json")
     }
@@ -85,8 +96,6 @@ fn the_organisations_policy_holds_on_every_machine_it_is_handed_to() {
     assert_eq!(machine.check("rm -rf /usr"), Some(4));
     assert_eq!(machine.check("ls"), Some(0));
     // In the hook, too: what the user lowered is asked about again.
-    let call = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "session_id": "s",
-        "cwd": machine.setup.home.0, "tool_input": {"command": PUSH, "timeout": 1}});
     let profile = machine.run(&["config", "show", "--json"], "");
     let shown: Value = serde_json::from_slice(&profile.stdout).expect("JSON");
     let line = |name: &str| {
@@ -101,9 +110,13 @@ fn the_organisations_policy_holds_on_every_machine_it_is_handed_to() {
     assert_eq!(shown["digest"].as_str().map(str::len), Some(64));
     assert_eq!(shown["from"]["hook"]["policy_key"], "user");
     drop(server);
-    let refused = machine.run(&["hook", "claude-code"], &call.to_string());
-    let said = String::from_utf8_lossy(&refused.stdout).into_owned();
-    assert!(said.contains("ask") || said.contains("deny"), "{refused:?}");
+    let (decision, reason) = machine.hook(PUSH);
+    assert_eq!(decision, "deny", "{reason}");
+    assert!(reason.contains("a person must say yes") && reason.contains("reached"), "{reason}");
+    // The same host without the organisation has nothing against it.
+    machine.setup.clone().config(LAX);
+    assert_eq!(machine.hook(PUSH), (String::new(), String::new()));
+    machine.configure("", LAX);
     // And nothing of what is secret has left the server.
     let kept = fs::read_to_string(machine.kept()).expect("it is kept");
     assert!(!kept.contains(TOPIC), "{kept}");
@@ -126,10 +139,7 @@ fn a_policy_that_is_too_old_changed_or_somebody_elses_closes_the_gate() {
     let old = machine.run(&["check", "shell", "ls"], "");
     assert_eq!(old.status.code(), Some(2), "{old:?}");
     assert!(String::from_utf8_lossy(&old.stderr).contains("policy of the organisation"), "{old:?}");
-    let call = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "session_id": "s",
-        "cwd": machine.setup.home.0, "tool_input": {"command": "ls"}});
-    let hook = machine.run(&["hook", "claude-code"], &call.to_string());
-    assert!(String::from_utf8_lossy(&hook.stdout).contains("deny"), "{hook:?}");
+    assert_eq!(machine.hook("ls").0, "deny");
     machine.configure("", LAX);
     assert_eq!(machine.check("ls"), Some(0), "it is still young enough");
     let kept = fs::read_to_string(machine.kept()).expect("it is kept");
@@ -143,6 +153,96 @@ fn a_policy_that_is_too_old_changed_or_somebody_elses_closes_the_gate() {
     let stranger = Machine { policy_key: key, ..machine };
     stranger.configure("", LAX);
     assert_eq!(stranger.check("ls"), Some(2), "another server's policy is none");
+}
+
+#[test]
+fn a_policy_that_is_only_too_old_is_left_to_the_host_where_the_organisation_says_so() {
+    const OLD: &str = ", policy_refresh: 0, policy_max_age: 0";
+    let rules = "overrides: {shell.git.force-push: block}\n";
+    for (organisation, hook, decision) in [
+        ("hook: {unreachable: ask}\n", "", "ask"),
+        // A user makes that stricter, and no user makes it looser.
+        ("hook: {unreachable: ask}\n", ", unreachable: deny", "deny"),
+        ("", ", unreachable: ask", "deny"),
+        ("hook: {unreachable: deny}\n", ", unreachable: ask", "deny"),
+        ("", "", "deny"),
+    ] {
+        let server = serving(&format!("{organisation}{rules}"));
+        let agent = server.owner().key("agent");
+        let machine = Machine::new(&server, &agent);
+        machine.configure(hook, LAX);
+        assert_eq!(machine.run(&["doctor"], "").status.code(), Some(0), "it is reached once");
+        drop(server);
+        machine.configure(&format!("{hook}{OLD}"), LAX);
+        for command in ["ls", PIPE] {
+            let (decided, reason) = machine.hook(command);
+            assert_eq!(decided, decision, "{organisation} {hook} {command}: {reason}");
+            assert!(reason.contains("policy of the organisation"), "{reason}");
+        }
+        // What the old policy blocks stays blocked, and a command that nobody asks about ends.
+        assert_eq!(machine.hook(PUSH).0, "deny");
+        assert_eq!(machine.check("ls"), Some(2));
+        let kept = machine.setup.home.0.join(".local/share/countersign/offline.jsonl");
+        let kept = fs::read_to_string(kept).unwrap_or_default();
+        assert_eq!(kept.contains("asked_by_host"), decision == "ask", "on record: {kept}");
+        // One that somebody has changed is none, whatever the organisation says.
+        let text = fs::read_to_string(machine.kept()).expect("it is kept");
+        fs::write(machine.kept(), text.replace("\"block\"", "\"allow\"")).expect("a file");
+        assert_eq!(machine.hook("ls").0, "deny");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_vouch_for_its_policy_is_not_one_that_cannot_be_reached() {
+    let server = serving("hook: {unreachable: ask}\n");
+    let agent = server.owner().key("agent");
+    let machine = Machine::new(&server, &agent);
+    machine.configure("", LAX);
+    assert_eq!(machine.run(&["doctor"], "").status.code(), Some(0));
+    drop(server);
+    let other = serving("hook: {unreachable: ask}\n");
+    let agent = other.owner().key("agent");
+    let secret = agent.secret.clone().expect("a key");
+    let moved = Machine {
+        setup: machine.setup.clone().variable("COUNTERSIGN_KEY", &secret),
+        server: other.url.clone(),
+        policy_key: machine.policy_key.clone(),
+    };
+    moved.configure(", policy_refresh: 0, policy_max_age: 0", LAX);
+    let (decision, reason) = moved.hook("ls");
+    assert_eq!(decision, "deny", "{reason}");
+    assert!(reason.contains("not to be trusted"), "{reason}");
+}
+
+#[test]
+fn locked_safety_holds_on_machines_and_a_locked_record_is_not_erased_there() {
+    let server = serving("lock: [safety, erasure]\n");
+    let agent = server.owner().key("agent");
+    let machine = Machine::new(&server, &agent);
+    machine.setup.clone().config(LAX);
+    assert_eq!(machine.check(PUSH), Some(0), "without the organisation the user decides");
+    machine.configure("", LAX);
+    // The organisation sets nothing else: the default holds, and lower layers only raise.
+    assert_eq!((machine.check(PUSH), machine.check(PIPE)), (Some(3), Some(3)));
+    machine.configure("", "overrides: {shell.git.force-push: block}\n");
+    assert_eq!(machine.check(PUSH), Some(4), "stricter is allowed");
+    // A gate of the machine's own, whose record somebody wants to be rid of.
+    let own = Setup { words: Vec::new(), ..machine.setup.clone() };
+    let mut local = own.start();
+    let me = local.owner();
+    let user = me.id();
+    me.key("agent").propose(&json!({"kind": "shell", "command": "ls"})).expect(200);
+    assert!(local.stop().success());
+    let data = local.data().display().to_string();
+    let words = ["audit", "erase", "--yes", "--user", &user, "--data", &data];
+    let refused = machine.run(&words, "");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("the organisation has locked `erasure`"), "{said}");
+    assert_eq!(local.verified()["erased"], 0);
+    machine.setup.clone().config("profile: coding-agent\n");
+    let erased = machine.run(&words, "");
+    assert!(erased.status.success(), "without the lock it is theirs: {erased:?}");
 }
 
 #[test]

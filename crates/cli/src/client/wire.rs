@@ -5,15 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,63 +21,6 @@ use url::Host;
 use super::{Address, ClientError};
 
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
-
-/// Which certificate authorities are trusted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Trust<'a> {
-    /// Those of the system or of `$SSL_CERT_FILE` and `$SSL_CERT_DIR`, and those the web trusts.
-    Usual,
-    /// The same, and those in one file more.
-    UsualAnd(&'a Path),
-    /// Those in one file and no other.
-    Only(&'a Path),
-}
-
-/// The encryption of a client that trusts these authorities.
-pub(crate) fn trusting(trust: Trust<'_>) -> Result<Arc<ClientConfig>> {
-    let mut roots = RootCertStore::empty();
-    if let Trust::Usual | Trust::UsualAnd(_) = trust {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        add_system(&mut roots)?;
-    }
-    if let Trust::UsualAnd(path) | Trust::Only(path) = trust {
-        add_file(&mut roots, path)?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-}
-
-/// Adds what the system trusts, or the files that the environment names instead.
-fn add_system(roots: &mut RootCertStore) -> Result<()> {
-    let found = rustls_native_certs::load_native_certs();
-    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
-        .into_iter()
-        .find(|name| std::env::var_os(name).is_some_and(|path| !path.is_empty()));
-    // A file that somebody named must be read; a system without a store has the web's.
-    if let (Some(name), true, Some(error)) = (named, found.certs.is_empty(), found.errors.first()) {
-        bail!("no certificate can be read from ${name}: {error}");
-    }
-    // A store may hold some that are too old to be understood: they vouch for nobody.
-    let _ = roots.add_parsable_certificates(found.certs);
-    Ok(())
-}
-
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<()> {
-    let wrong = || format!("no certificate can be read from `{}`", path.display());
-    let mut found = false;
-    for certificate in CertificateDer::pem_file_iter(path).with_context(wrong)? {
-        roots.add(certificate.with_context(wrong)?).with_context(wrong)?;
-        found = true;
-    }
-    if !found {
-        bail!(wrong());
-    }
-    Ok(())
-}
 
 /// A connection that requests can be sent on, one after the other.
 pub(crate) type Sender = http1::SendRequest<Full<Bytes>>;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::Case;
 use super::journal::Journal;
 use super::open::server_name;
-use crate::client::Client;
+use crate::client::{Address, Client};
 use crate::hook::{Options, Unreachable, is_url};
 use crate::show::one_line;
 use crate::{data, moment, settings};
@@ -95,14 +95,17 @@ impl Stranded<'_> {
         }
     }
 
-    /// When others must agree: by the files of this machine, and as a server elsewhere said.
+    /// When others must agree: by the files of this machine, and as a server elsewhere said. What
+    /// another server said is not known of this one.
     fn rows(&self, server: Option<&str>) -> Result<Vec<QuorumRow>> {
         let mut rows = settings::quorum()?;
         if let Some(server) = server.filter(|server| is_url(server)) {
             let folder = self.folder.context("nothing says where the data folder is")?;
-            let learned = Learned::read(folder)?;
-            let never = "no server was reached from here yet; `countersign doctor` does that";
-            rows.extend(learned.with_context(|| format!("`{server}`: {never}"))?.items);
+            // By the address and not by its spelling: `learn` keeps what the client connected to.
+            let address = Address::parse(server)?.to_string();
+            let learned = Learned::read(folder)?.filter(|learned| learned.server == address);
+            let never = "was not reached from here yet; `countersign doctor` does that";
+            rows.extend(learned.with_context(|| format!("`{address}` {never}"))?.items);
         }
         Ok(rows)
     }
@@ -124,6 +127,7 @@ impl Stranded<'_> {
 /// What a server has said about who must agree.
 #[derive(Debug, Serialize, Deserialize)]
 struct Learned {
+    /// The address that it was learned from, as [`Address`] shows it.
     server: String,
     /// When, in milliseconds.
     at: i64,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{self, Layer};
+use crate::settings::{self, Layer, Owner};
 
 /// The section `hook` of the organisation's and the user's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,9 @@ pub(crate) struct Options {
     pub(crate) policy_key: Option<String>,
     /// Seconds after which a newer policy is asked for; 300 unless said.
     pub(crate) policy_refresh: Option<u32>,
-    /// Seconds after which a policy is too old to be used, and nothing is judged without a newer
-    /// one; 86400 unless said.
+    /// Seconds after which a policy is too old to allow anything without a newer one; 86400 unless
+    /// said. Hooks then refuse, or leave it to the host where the organisation's `unreachable` says
+    /// `ask`.
     pub(crate) policy_max_age: Option<u32>,
 }
 
@@ -76,6 +77,18 @@ impl Options {
         Self { unreachable: said, ..self }
     }
 
+    /// Whether the organisation itself leaves decisions to hosts while its server cannot be
+    /// reached, and nobody has made that stricter.
+    ///
+    /// # Errors
+    /// A layer is wrong.
+    pub(crate) fn leaves_it_to_hosts(layers: &[Layer], all: &Self) -> Result<bool> {
+        let own = |layer: &&Layer| layer.owner == Owner::Organisation;
+        let own: Vec<_> = layers.iter().filter(own).cloned().collect();
+        let asks = Some(Unreachable::Ask);
+        Ok(Self::read(&own)?.unreachable == asks && all.unreachable == asks)
+    }
+
     /// What holds when nobody can be asked through this server.
     pub(crate) fn when_unreachable(&self, server: Option<&str>) -> Unreachable {
         let usual = match server {
@@ -102,7 +115,6 @@ pub(crate) fn is_url(server: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Owner;
 
     fn read(organisation: &str, user: &str) -> Options {
         let layer = |owner, text: &str| Layer {

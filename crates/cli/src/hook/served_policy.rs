@@ -2,7 +2,8 @@
 //! data folder, and never used when it is too old.
 //!
 //! On when `hook.policy_key` is set. Without a policy that is signed by that key and young enough,
-//! nothing is judged: hooks refuse, commands end with an error.
+//! commands end with an error and hooks refuse. Only a hook may look at a policy that has become too
+//! old because the server cannot be reached, to ask or to refuse by it ([`Served::outdated`]).
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -39,22 +40,33 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// How far two clocks may be apart.
 const SKEW: Duration = Duration::from_mins(5);
 
+/// Layers with the organisation's policy in its place.
+pub(crate) struct Served {
+    pub(crate) layers: Vec<Layer>,
+    /// Why nothing may be allowed by this policy: it is too old, and no newer one can be had.
+    pub(crate) outdated: Option<anyhow::Error>,
+}
+
 /// These layers, with the organisation's policy as its server hands it out, where one is named.
 ///
 /// # Errors
-/// A server is named, and there is no policy of it that may be used.
-pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Vec<Layer>> {
+/// A server is named, and there is no policy of it.
+pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Served> {
     // Nothing is parsed twice where no server is named: this is the path of almost every check.
     let mut texts = layers.iter().filter_map(|layer| layer.text.as_deref());
     if !texts.any(|text| text.contains("policy_key")) {
-        return Ok(layers);
+        return Ok(Served { layers, outdated: None });
     }
     let options = Options::read(&layers)?;
-    let Some(key) = &options.policy_key else { return Ok(layers) };
+    let Some(key) = &options.policy_key else { return Ok(Served { layers, outdated: None }) };
     let key = PublicKey::parse(key).context("`hook.policy_key` is not a key, such as `cspk_…`")?;
     let folder = data::usual_folder().context("no data folder to keep the policy in")?;
-    let signed = Store { key, options: &options, folder }.current(System.now())?;
-    placed(layers, &signed, &options)
+    let current = Store { key, options: &options, folder }.current(System.now())?;
+    let (signed, outdated) = match current {
+        Current::Usable(signed) => (signed, None),
+        Current::Outdated(signed, why) => (signed, Some(why)),
+    };
+    Ok(Served { layers: placed(layers, &signed, &options)?, outdated })
 }
 
 /// Puts the policy into the place of the organisation's file, which may then only say where the
@@ -119,6 +131,13 @@ struct Kept {
     asked_at: Timestamp,
 }
 
+/// The policy that is there now.
+enum Current {
+    Usable(SignedPolicy),
+    /// Too old, and why there is no newer one.
+    Outdated(SignedPolicy, anyhow::Error),
+}
+
 /// The policies of one server on this machine.
 struct Store<'a> {
     key: PublicKey,
@@ -128,38 +147,47 @@ struct Store<'a> {
 
 impl Store<'_> {
     /// The policy that holds now.
-    fn current(&self, now: Timestamp) -> Result<SignedPolicy> {
+    fn current(&self, now: Timestamp) -> Result<Current> {
         let kept = self.kept();
         let refresh = seconds(self.options.policy_refresh, REFRESH);
         let max_age = seconds(self.options.policy_max_age, MAX_AGE);
-        let usable = kept.filter(|kept| age(&kept.signed, now).is_some_and(|age| age <= max_age));
+        let is_usable = |kept: &Kept| age(&kept.signed, now).is_some_and(|age| age <= max_age);
+        let usable = kept.clone().filter(is_usable);
         if let Some(kept) = &usable {
             let asked = now.since(kept.asked_at) < PAUSE && kept.asked_at <= now;
             let young = age(&kept.signed, now).is_some_and(|age| age < refresh.min(max_age));
             if young || asked {
-                return Ok(kept.signed.clone());
+                return Ok(Current::Usable(kept.signed.clone()));
             }
         }
-        match self.fetched(usable.as_ref(), now) {
-            Ok(signed) => {
-                self.keep(&Kept { signed: signed.clone(), asked_at: now })?;
-                Ok(signed)
-            }
-            Err(error) => {
-                let Some(kept) = usable else {
-                    return Err(error.context(format!(
-                        "there is no policy of the organisation that is younger than {} s",
-                        max_age.as_secs()
-                    )));
-                };
-                self.keep(&Kept { asked_at: now, ..kept.clone() })?;
-                Ok(kept.signed)
-            }
+        let (error, is_reached) = match self.asked() {
+            Ok(answer) => match self.checked(answer, usable.as_ref(), now) {
+                Ok(signed) => {
+                    self.keep(&Kept { signed: signed.clone(), asked_at: now })?;
+                    return Ok(Current::Usable(signed));
+                }
+                Err(error) => (error, true),
+            },
+            Err(error) => (error, false),
+        };
+        if let Some(kept) = usable {
+            self.keep(&Kept { asked_at: now, ..kept.clone() })?;
+            return Ok(Current::Usable(kept.signed));
+        }
+        let error = error.context(format!(
+            "there is no policy of the organisation that is younger than {} s",
+            max_age.as_secs()
+        ));
+        // One from the future has no age, and what a server says that it cannot vouch for is not
+        // the same as a server that cannot be asked.
+        match kept.filter(|kept| age(&kept.signed, now).is_some() && !is_reached) {
+            Some(kept) => Ok(Current::Outdated(kept.signed, error)),
+            None => Err(error),
         }
     }
 
-    /// A newer policy than the one that is kept.
-    fn fetched(&self, kept: Option<&Kept>, now: Timestamp) -> Result<SignedPolicy> {
+    /// What the server says its policy is.
+    fn asked(&self) -> Result<Value> {
         let options = Options { start_server: false, ..self.options.clone() };
         let desk = Desk::open(&options, Some(&self.folder), "policy".to_owned(), WITHIN)?;
         let ask = || {
@@ -170,7 +198,11 @@ impl Store<'_> {
         };
         // A thread of its own: the caller may be inside a runtime.
         let answer = thread::scope(|scope| scope.spawn(ask).join());
-        let answer = answer.map_err(|_| anyhow!("asking the server failed inside"))??;
+        answer.map_err(|_| anyhow!("asking the server failed inside"))?
+    }
+
+    /// What the server says, if it is a newer policy than the one that is kept.
+    fn checked(&self, answer: Value, kept: Option<&Kept>, now: Timestamp) -> Result<SignedPolicy> {
         let signed: SignedPolicy =
             serde_json::from_value(answer).context("the server's policy cannot be read")?;
         signed.verify(&self.key).context("the server's policy is not to be trusted")?;

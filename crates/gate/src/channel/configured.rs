@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::channel::http::{self, Reach};
-use crate::channel::{Settings, ntfy, telegram, terminal, webhook};
+use crate::channel::{Settings, ntfy, syslog, telegram, terminal, webhook};
 use crate::id::UserId;
 
 /// A channel as it stands in a configuration: how it is reached, and whose it is.
@@ -38,6 +38,9 @@ pub(crate) struct Row {
     /// A push message that leads to the console.
     #[serde(default)]
     ntfy: Option<ntfy::Settings>,
+    /// A syslog server, which is told every record.
+    #[serde(default)]
+    syslog: Option<syslog::Settings>,
 }
 
 impl TryFrom<Row> for Configured {
@@ -49,15 +52,19 @@ impl TryFrom<Row> for Configured {
             row.webhook.map(Settings::Webhook),
             row.telegram.map(Settings::Telegram),
             row.ntfy.map(Settings::Ntfy),
+            row.syslog.map(Settings::Syslog),
         ]
         .into_iter()
         .flatten();
         match (all.next(), all.next()) {
             (Some(settings), None) => {
                 check(&settings)?;
+                if let (Settings::Syslog(_), Some(_)) = (&settings, &row.user) {
+                    return Err("syslog is told of everybody: leave out `user`");
+                }
                 Ok(Self { user: row.user, settings })
             }
-            _ => Err("each channel is one of terminal, webhook, telegram, ntfy"),
+            _ => Err("each channel is one of terminal, webhook, telegram, ntfy, syslog"),
         }
     }
 }
@@ -66,7 +73,11 @@ impl TryFrom<Row> for Configured {
 fn check(settings: &Settings) -> Result<(), &'static str> {
     let (url, reach) = match settings {
         Settings::Terminal(_) => return Ok(()),
+        Settings::Syslog(syslog) => return syslog.check(),
         Settings::Webhook(webhook) => {
+            if webhook.events.is_empty() {
+                return Err("`events` of a webhook names none");
+            }
             (webhook.url.expose(), Reach::danger(webhook.danger_any_address))
         }
         Settings::Telegram(telegram) => match &telegram.danger_api {

@@ -339,6 +339,10 @@ impl Worker {
             return None;
         }
         let message = &queued.message;
+        if !self.channel.wants(message) {
+            lock(&self.lane.state).busy = false;
+            return None;
+        }
         let sent = catch_unwind(AssertUnwindSafe(|| self.channel.send(message)))
             .unwrap_or_else(|_| Err(SendError::Never("the channel broke down".to_owned())));
         match sent {
@@ -356,7 +360,7 @@ impl Worker {
             Err(SendError::Later(wish)) => {
                 self.failures = self.failures.saturating_add(1);
                 queued.attempts = queued.attempts.saturating_add(1);
-                let pause = self.pause(wish);
+                let pause = pause(self.failures, wish, &*self.clock);
                 self.put_back(queued);
                 Some(pause)
             }
@@ -382,15 +386,15 @@ impl Worker {
             state.stats.last_failure = Some("there was no time to try again".to_owned());
         }
     }
+}
 
-    /// What the other side wants, or twice as long as last time; and up to a half more by lot, so
-    /// that many gates do not come back all at once.
-    fn pause(&self, wish: Option<Duration>) -> Duration {
-        let doubled = FIRST_PAUSE.saturating_mul(1 << self.failures.saturating_sub(1).min(16));
-        let pause = wish.map_or(doubled.min(LONGEST_PAUSE), |wish| wish.min(LONGEST_WISH));
-        let [lot] = random::<1>(&*self.clock).unwrap_or([128]);
-        pause + pause.saturating_mul(u32::from(lot)) / 512
-    }
+/// How long to wait after so many failures: what the other side wants, or twice as long as last
+/// time; and up to a half more by lot, so that many gates do not come back all at once.
+pub(crate) fn pause(failures: u32, wish: Option<Duration>, clock: &dyn Clock) -> Duration {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    let pause = wish.map_or(doubled.min(LONGEST_PAUSE), |wish| wish.min(LONGEST_WISH));
+    let [lot] = random::<1>(clock).unwrap_or([128]);
+    pause + pause.saturating_mul(u32::from(lot)) / 512
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

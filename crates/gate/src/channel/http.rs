@@ -167,7 +167,7 @@ fn readable(url: &str, reach: Reach) -> Result<Url, &'static str> {
 
 /// Resolved and judged by its place alone: what comes after the place can be a secret, and is not
 /// the judge's business.
-fn destination(
+pub(super) fn destination(
     base: &Url,
     reach: Reach,
     resolver: &dyn Resolver,

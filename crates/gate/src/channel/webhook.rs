@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::http::{Client, Reach, Request};
-use super::{Channel, ChannelError, Message, Notice, Secret, SendError, text};
+use super::http::{Client, Reach, Request, Response};
+use super::sink::{Feed, Sink, SinkError, bounded};
+use super::subscription::{Subscription, records};
+use super::{Channel, ChannelError, Message, Notice, Opened, Secret, SendError, text};
+use crate::audit::Record;
 use crate::clock::{Clock, Timestamp, random};
 
 const NAME: &str = "webhook";
@@ -41,9 +44,33 @@ pub struct Settings {
     /// The private half of an Ed25519 key: `whsk_` and its 32 or 64 bytes as base64.
     #[serde(default)]
     pub signing_key: Option<Secret>,
+    /// What it is told: `approval.requested` and `approval.settled` unless said; `record.*` for
+    /// every record, `record.violation` and the like for some, `*` for all.
+    #[serde(default = "Subscription::usual")]
+    pub events: Vec<Subscription>,
     /// Allows plain HTTP and servers inside the network.
     #[serde(default)]
     pub danger_any_address: bool,
+}
+
+/// Opens what was asked for: questions and records each on a thread of their own, so that neither
+/// waits for the other.
+pub(super) fn open(settings: &Settings, clock: &Arc<dyn Clock>) -> Result<Opened, ChannelError> {
+    let mut opened = Opened::default();
+    let webhook = || Webhook::open(settings, Arc::clone(clock));
+    if settings.events.iter().any(|event| !is_record(*event)) {
+        opened.channel = Some(Box::new(webhook()?));
+    }
+    if let Some(records) = records(&settings.events) {
+        let destination = settings.url.expose().to_owned();
+        let sink = Box::new(RecordWebhook(webhook()?));
+        opened.feed = Some(Feed { sink, records, destination });
+    }
+    Ok(opened)
+}
+
+const fn is_record(event: Subscription) -> bool {
+    matches!(event, Subscription::Record(_) | Subscription::Records)
 }
 
 /// A receiver that is told.
@@ -52,6 +79,7 @@ pub struct Webhook {
     secret: Option<Zeroizing<Vec<u8>>>,
     key: Option<SigningKey>,
     clock: Arc<dyn Clock>,
+    events: Vec<Subscription>,
     /// The id of a test that did not get through yet.
     test: Option<String>,
 }
@@ -83,7 +111,7 @@ impl Webhook {
         if secret.is_none() && key.is_none() {
             return Err(problem("it needs a `secret` or a `signing_key`"));
         }
-        Ok(Self { client, secret, key, clock, test: None })
+        Ok(Self { client, secret, key, clock, events: settings.events.clone(), test: None })
     }
 
     /// The id, the same at every attempt.
@@ -97,6 +125,19 @@ impl Webhook {
                 self.test.take().map_or_else(|| drawn().map(named), Ok)?
             }
         })
+    }
+
+    /// Posts a body under an id, signed.
+    fn post(&self, id: &str, now: Timestamp, body: &str) -> Result<Response, SendError> {
+        // The time of this attempt, not of the event: receivers refuse what is five minutes old.
+        let seconds = now.0.div_euclid(1_000).to_string();
+        let signature = self.signature(id, &seconds, body);
+        let headers = [
+            ("webhook-id", id),
+            ("webhook-timestamp", &seconds),
+            ("webhook-signature", &signature),
+        ];
+        self.client.post(&Request { headers: &headers, ..Request::json(body.as_bytes()) })
     }
 
     fn signature(&self, id: &str, seconds: &str, body: &str) -> String {
@@ -120,24 +161,59 @@ impl Channel for Webhook {
         NAME
     }
 
+    fn wants(&self, message: &Message) -> bool {
+        let wanted = |one: &Subscription| match message {
+            Message::Required(_) => matches!(one, Subscription::Requested | Subscription::All),
+            Message::Settled { .. } => matches!(one, Subscription::Settled | Subscription::All),
+            Message::Test => true,
+        };
+        self.events.iter().any(wanted)
+    }
+
     fn send(&mut self, message: &Message) -> Result<(), SendError> {
         let id = self.id(message)?;
         let now = self.clock.wall();
         let body = body(message, now).to_string();
-        // The time of this attempt, not of the event: receivers refuse what is five minutes old.
-        let seconds = now.0.div_euclid(1_000).to_string();
-        let signature = self.signature(&id, &seconds, &body);
-        let headers = [
-            ("webhook-id", id.as_str()),
-            ("webhook-timestamp", &seconds),
-            ("webhook-signature", &signature),
-        ];
-        let request = Request { headers: &headers, ..Request::json(body.as_bytes()) };
-        let sent = self.client.post(&request).and_then(|response| response.delivered());
+        let sent = self.post(&id, now, &body).and_then(|response| response.delivered());
         if matches!((message, &sent), (Message::Test, Err(SendError::Later(_)))) {
             self.test = Some(id);
         }
         sent
+    }
+}
+
+/// A receiver that is sent records.
+#[derive(Debug)]
+pub struct RecordWebhook(Webhook);
+
+impl Sink for RecordWebhook {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn send(&mut self, record: &Record) -> Result<(), SinkError> {
+        // The hash tells it from a record of the same number in a chain that was begun anew.
+        let print = u64::from_be_bytes(record.hash.first_chunk().copied().unwrap_or_default());
+        let id = format!("msg_record_{}_{print:016x}", record.number);
+        let body = bounded(record, MOST_BODY, |data| {
+            let kind = format!("record.{}", data["event"].as_str().unwrap_or_default());
+            json!({"type": kind, "timestamp": data["at"], "data": data}).to_string()
+        });
+        // What keeps a record from its receiver is no fault of the record's: it waits.
+        let response =
+            self.0.post(&id, self.0.clock.wall(), &body).map_err(|error| match error {
+                SendError::Later(wish) => {
+                    SinkError::Later { why: "the receiver cannot be reached".to_owned(), wish }
+                }
+                SendError::Never(why) => SinkError::later(why),
+            })?;
+        response.delivered().map_err(|error| match error {
+            SendError::Later(wish) => {
+                let why = format!("the receiver says {}", response.status);
+                SinkError::Later { why, wish }
+            }
+            SendError::Never(why) => SinkError::Refused(why),
+        })
     }
 }
 
@@ -201,16 +277,16 @@ fn shared_secret(secret: &Secret) -> Result<Zeroizing<Vec<u8>>, ChannelError> {
 }
 
 fn signing_key(secret: &Secret) -> Result<SigningKey, ChannelError> {
-    let wrong = problem("its `signing_key` must be `whsk_` and 32 or 64 bytes as base64");
-    let encoded = secret.expose().strip_prefix("whsk_").ok_or(wrong)?;
-    let bytes = Zeroizing::new(STANDARD.decode(encoded).map_err(|_| wrong)?);
+    let wrong = || problem("its `signing_key` must be `whsk_` and 32 or 64 bytes as base64");
+    let encoded = secret.expose().strip_prefix("whsk_").ok_or_else(wrong)?;
+    let bytes = Zeroizing::new(STANDARD.decode(encoded).map_err(|_| wrong())?);
     match bytes.len() {
         64 => {
-            let pair = bytes.first_chunk::<64>().ok_or(wrong)?;
-            SigningKey::from_keypair_bytes(pair).map_err(|_| wrong)
+            let pair = bytes.first_chunk::<64>().ok_or_else(wrong)?;
+            SigningKey::from_keypair_bytes(pair).map_err(|_| wrong())
         }
-        32 => bytes.first_chunk::<32>().map(SigningKey::from_bytes).ok_or(wrong),
-        _ => Err(wrong),
+        32 => bytes.first_chunk::<32>().map(SigningKey::from_bytes).ok_or_else(wrong),
+        _ => Err(wrong()),
     }
 }
 
@@ -232,6 +308,7 @@ mod tests {
             url: format!("{url}/hook?key=hidden-key").into(),
             secret: Some(format!("whsec_{}", STANDARD.encode([7; 32])).into()),
             signing_key: Some(format!("whsk_{}", STANDARD.encode([9; 32])).into()),
+            events: Subscription::usual(),
             danger_any_address: true,
         }
     }
@@ -255,6 +332,38 @@ mod tests {
         }
         receiver.verify(seen.body.as_bytes(), &headers).unwrap();
         assert!(receiver.verify(b"another", &headers).is_err());
+    }
+
+    #[test]
+    fn a_record_is_signed_too_and_waits_for_a_receiver_that_is_away() {
+        use crate::audit::{Draft, Event, Head, Subject};
+        let payload = json!({"why": "x".repeat(30_000)}).to_string();
+        let draft = Draft::new(NOW, Event::Violation, Subject::default(), payload, [1; 16]);
+        let record = Head::genesis().link(draft);
+        let mut answers = vec![response(400, "", ""), response(503, "", ""), ok()];
+        let server = serve(move |_| answers.pop().unwrap_or_else(ok));
+        let clock = Arc::new(crate::clock::System);
+        let mut sink = RecordWebhook(Webhook::open(&settings(&server.url), clock).unwrap());
+        sink.send(&record).unwrap();
+        let seen = server.next();
+        let receiver = standardwebhooks::Webhook::from_bytes(vec![7; 32]).unwrap();
+        let mut headers = http::HeaderMap::new();
+        for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+            headers.insert(name, seen.header(name).parse().unwrap());
+        }
+        receiver.verify(seen.body.as_bytes(), &headers).unwrap();
+        assert!(seen.body.len() < 20_000);
+        assert_eq!(seen.json()["type"], "record.violation");
+        assert_eq!(seen.json()["data"]["left_out"], "payload");
+        assert!(matches!(sink.send(&record), Err(SinkError::Later { .. })));
+        assert!(matches!(sink.send(&record), Err(SinkError::Refused(_))));
+        let mut away = RecordWebhook(webhook(&dead()));
+        assert!(matches!(away.send(&record), Err(SinkError::Later { .. })));
+        // An address that may not be reached is not the record's fault either.
+        let inside = Settings { danger_any_address: false, ..settings("https://10.0.0.7") };
+        let mut inside =
+            RecordWebhook(Webhook::open(&inside, crate::channel::testing::clock()).unwrap());
+        assert!(matches!(inside.send(&record), Err(SinkError::Later { .. })));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod audit;
 mod canary;
 mod defects;
 mod files;
+mod forward;
 mod found;
 #[cfg(unix)]
 mod full_disk;

@@ -64,6 +64,29 @@ fn a_roll_out_that_does_not_hold_is_an_exit_code() {
     assert_eq!((code, &check(&found, "server")["ok"]), (1, &json!(false)), "{found}");
 }
 
+#[test]
+fn a_clock_that_is_wrong_is_found() {
+    let Some(library) = crate::server::clock::library() else {
+        crate::server::missing("faketime");
+        return;
+    };
+    let server = Server::with("coding-agent");
+    let key = server.owner().key("agent");
+    let library = library.to_str().expect("a plain path");
+    for (set, told) in [("+900", "ahead of"), ("-900", "behind")] {
+        let machine = Machine::of(&server, "").with_key(&key);
+        assert_eq!(machine.doctor().0, 0, "while it is right");
+        let machine = machine.with("LD_PRELOAD", library).with("FAKETIME", set);
+        let machine = machine.with("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        let (code, found) = machine.doctor();
+        assert_eq!(code, 1, "{found}");
+        let clock = check(&found, "clock");
+        assert_eq!(clock["ok"], false, "{found}");
+        assert!(clock["detail"].as_str().is_some_and(|text| text.contains(told)), "{found}");
+        assert_eq!(check(&found, "server")["ok"], true, "{found}");
+    }
+}
+
 fn unknown_key() -> String {
     use countersign_gate::secret::{Secret, SecretKind};
     Secret::from_bytes(SecretKind::Key, &[9; 32]).expose().to_owned()

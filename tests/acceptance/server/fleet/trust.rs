@@ -10,12 +10,12 @@ use super::{Machine, PUSH, end, write};
 use crate::server::{Server, Setup, text, until};
 
 /// A certificate authority that nobody else knows.
-struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
@@ -23,12 +23,12 @@ impl Authority {
     }
 
     /// Its certificate, as a file of this machine.
-    fn file(&self, setup: &Setup) -> String {
+    pub(crate) fn file(&self, setup: &Setup) -> String {
         write(setup, "authority.pem", &self.issuer.pem())
     }
 
     /// Writes a certificate for a server here, and its key.
-    fn issue(&self, setup: &Setup) -> (String, String) {
+    pub(crate) fn issue(&self, setup: &Setup) -> (String, String) {
         let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(names).expect("names");
         let key = KeyPair::generate().expect("a key");

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use super::{Machine, PUSH, at_a_fixed_address, ended, free_address};
 use crate::server::Server;
@@ -36,8 +37,6 @@ fn unreachable() -> Vec<(&'static str, String)> {
     vec![
         ("nothing listens", format!("http://{}", free_address())),
         ("no such name", "https://no-such-server.invalid".to_owned()),
-        ("an address that is none", "ftp://gate.example.com".to_owned()),
-        ("a path", "https://gate.example.com/somewhere".to_owned()),
         ("it breaks off", says(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")),
         ("it fails", says(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\noh!")),
         ("it is another server", says(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\noh!")),
@@ -57,21 +56,53 @@ fn every_way_to_miss_the_server_means_what_the_setting_says() {
             let machine = &machine;
             scope.spawn(move || {
                 for (setting, expected) in [("ask", "ask"), ("deny", "deny")] {
-                    // A machine of its own with what the first one has learned.
+                    // A machine of its own that has learned the same from its server.
                     let config = format!("hook: {{server: \"{url}\", unreachable: {setting}}}\n");
                     let other = Machine::new(&config).impatient("10");
                     let key = machine.setup.environment.first().expect("a key");
                     let other = other.with(&key.0, &key.1);
                     std::fs::create_dir_all(other.data()).expect("a folder");
                     make_private(&other);
-                    let learned = machine.data().join("quorum.json");
-                    std::fs::copy(learned, other.data().join("quorum.json")).expect("a copy");
+                    let mut learned = learned(machine);
+                    learned["server"] = json!(url);
+                    let text = learned.to_string();
+                    std::fs::write(other.data().join("quorum.json"), text).expect("a file");
                     let (decision, reason) = other.call(PUSH);
                     assert_eq!(decision, expected, "{how}, {setting}: {reason}");
                 }
             });
         }
     });
+}
+
+#[test]
+fn what_another_server_said_is_not_known_of_this_one() {
+    let server = Server::with("coding-agent");
+    let key = server.owner().key("agent");
+    let machine = Machine::of(&server, ", unreachable: ask").with_key(&key).impatient("10");
+    assert_eq!(machine.doctor().0, 0);
+    assert_eq!(learned(&machine)["server"], json!(server.url));
+    for url in [
+        format!("http://{}", free_address()),
+        "https://gate.example.invalid".to_owned(),
+        // The same machine, and nobody has vouched for what answers there.
+        server.url.replace("http://", "https://"),
+        // Addresses that no server can have: nothing was ever learned from them.
+        "ftp://gate.example.com".to_owned(),
+        format!("{}/somewhere", server.url),
+    ] {
+        let moved =
+            machine.reconfigured(&format!("hook: {{server: \"{url}\", unreachable: ask}}\n"));
+        let (decision, reason) = moved.call(PIPE);
+        assert_eq!(decision, "deny", "{url}: {reason}");
+        assert!(reason.contains("not known whether several people"), "{url}: {reason}");
+    }
+    // The server itself, however its address is spelled.
+    let url = server.url.replace("http://", "HTTP://") + "/";
+    ended(server, Signal::KILL);
+    let same = machine.reconfigured(&format!("hook: {{server: \"{url}\", unreachable: ask}}\n"));
+    let (decision, reason) = same.call(PIPE);
+    assert_eq!(decision, "ask", "{reason}");
 }
 
 #[test]
@@ -128,6 +159,12 @@ fn with_nobody_signed_in_the_setting_holds_too() {
     let (decision, reason) = machine.call(PUSH);
     assert_eq!(decision, "deny", "{reason}");
     assert!(reason.contains("nobody to ask"), "{reason}");
+}
+
+/// What a machine has learned about who must agree.
+fn learned(machine: &Machine) -> Value {
+    let text = std::fs::read_to_string(machine.data().join("quorum.json")).expect("it has");
+    serde_json::from_str(&text).expect("JSON")
 }
 
 /// Only its owner may look into a data folder.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
+use countersign_net::trust;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -79,7 +80,7 @@ impl Upstream {
         }
         let trust = tls_ca.map_or(Trust::Usual, Trust::UsualAnd);
         let tls = match &address {
-            Address::Tls { .. } => Some(wire::trusting(trust)?),
+            Address::Tls { .. } => Some(trust::client(trust)?),
             Address::Plain { .. } | Address::Socket(_) => None,
         };
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -200,6 +200,8 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
         Judged::Neutral => return Ok(None),
         Judged::Deny(why) => return Ok(Some(why)),
         Judged::Ask(cases, options) => (cases, options),
+        // Nobody can be asked by the host here: its user has left that to us.
+        Judged::Outdated(_, _, why) => return Ok(Some(format!("Countersign refused this: {why}"))),
     };
     for case in &cases {
         let why = match asking.ask(case, &options).await {
