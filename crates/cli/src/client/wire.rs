@@ -1,4 +1,4 @@
-//! The connection itself: a socket, TCP, or TLS over it.
+//! The connection itself: a Unix socket, TCP, or TLS over TCP.
 
 use std::io;
 use std::path::Path;
@@ -24,18 +24,19 @@ use super::{Address, ClientError};
 
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Which certificate authorities are trusted.
+/// The certificate authorities to trust.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Trust<'a> {
-    /// Those of the system or of `$SSL_CERT_FILE` and `$SSL_CERT_DIR`, and those the web trusts.
+    /// The authorities of the system or of `$SSL_CERT_FILE` and `$SSL_CERT_DIR`, and those of the
+    /// web.
     Usual,
-    /// The same, and those in one file more.
+    /// The same, and those in one more file.
     UsualAnd(&'a Path),
-    /// Those in one file and no other.
+    /// The authorities in one file, and no others.
     Only(&'a Path),
 }
 
-/// The encryption of a client that trusts these authorities.
+/// Returns the TLS configuration of a client that trusts these authorities.
 pub(crate) fn trusting(trust: Trust<'_>) -> Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
     if let Trust::Usual | Trust::UsualAnd(_) = trust {
@@ -53,17 +54,17 @@ pub(crate) fn trusting(trust: Trust<'_>) -> Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
-/// Adds what the system trusts, or the files that the environment names instead.
+/// Adds the authorities that the system trusts, or the files that the environment names instead.
 fn add_system(roots: &mut RootCertStore) -> Result<()> {
     let found = rustls_native_certs::load_native_certs();
     let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
         .into_iter()
         .find(|name| std::env::var_os(name).is_some_and(|path| !path.is_empty()));
-    // A file that somebody named must be read; a system without a store has the web's.
+    // A file that the environment names must be readable; a system without a store has the web's.
     if let (Some(name), true, Some(error)) = (named, found.certs.is_empty(), found.errors.first()) {
         bail!("no certificate can be read from ${name}: {error}");
     }
-    // A store may hold some that are too old to be understood: they vouch for nobody.
+    // A store may contain certificates too old to be parsed: they are not needed.
     let _ = roots.add_parsable_certificates(found.certs);
     Ok(())
 }
@@ -81,7 +82,7 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A connection that requests can be sent on, one after the other.
+/// A connection on which requests can be sent, one after the other.
 pub(crate) type Sender = http1::SendRequest<Full<Bytes>>;
 
 /// Connects, and sends one request.
@@ -94,10 +95,10 @@ pub(super) async fn send(
     sender.send_request(request).await.map_err(|error| broken(&error))
 }
 
-/// Connects.
+/// Opens a connection.
 ///
 /// # Errors
-/// Nobody is there, or not for certain who it should be.
+/// Nobody answers, or the server's identity could not be verified.
 pub(crate) async fn open(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
@@ -113,17 +114,17 @@ pub(crate) async fn open(
     };
     let made = http1::handshake(TokioIo::new(connected)).await;
     let (sender, connection) = made.map_err(|error| broken(&error))?;
-    // Ends with the response's body, or when nobody wants that any more.
+    // Ends with the response's body, or when its receiver is dropped.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// It was there, and is no more.
+/// The error of a connection that broke.
 pub(crate) fn broken(error: &hyper::Error) -> ClientError {
     ClientError::Broken(format!("the connection broke: {error}"))
 }
 
-/// Somebody is there, but not for certain who it should be.
+/// The error of a server whose identity could not be verified.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     use rustls::CertificateError::{
         BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
@@ -142,7 +143,7 @@ fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     ClientError::Untrusted(format!("{address} cannot be trusted: {why}"))
 }
 
-/// What the system says, in words rather than numbers.
+/// The error of the operating system, in words rather than numbers.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no socket".to_owned(),
@@ -152,7 +153,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Anything that bytes go through.
+/// A stream of bytes in both directions.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
