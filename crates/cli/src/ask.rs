@@ -10,7 +10,7 @@ pub(crate) enum Answer {
     Yes,
     /// A person said anything else.
     No,
-    /// There is no terminal, so nobody can be asked.
+    /// Nobody could be asked, for lack of a terminal.
     Nobody,
 }
 

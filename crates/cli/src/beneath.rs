@@ -27,7 +27,7 @@ impl Root {
         File::open(self.beneath(path)?)
     }
 
-    /// Creates a file that is not there yet.
+    /// Creates a new file.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
         File::create_new(self.0.join(path))
     }
@@ -80,7 +80,7 @@ mod unix {
             self.at(path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())
         }
 
-        /// Creates a file that is not there yet.
+        /// Creates a new file.
         ///
         /// # Errors
         /// As for any open; `AlreadyExists` when the name is taken.

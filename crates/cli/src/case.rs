@@ -106,7 +106,7 @@ pub(crate) fn judge_in_session(
 
 /// Runs work and turns a panic into an error.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    // Nothing reads the state that the work was changing after a panic.
+    // After a panic, the state that the work was changing is dropped or never read.
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 

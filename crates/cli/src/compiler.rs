@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 /// Its path on macOS. Not searched in `PATH`, to which an agent can add a program of that name.
 const OSACOMPILE: &str = "/usr/bin/osacompile";
 
-/// Returns the errors that the compiler reports, or `None` where there is no compiler.
+/// Returns the errors that the compiler reports, or `None` where the compiler is missing.
 ///
 /// # Errors
 /// The compiler exists but cannot be run.

@@ -35,7 +35,7 @@ impl Data {
     /// Opens the database read-only, with the server's keys.
     ///
     /// # Errors
-    /// There are no data, or they cannot be read.
+    /// The folder lacks a database, or its data cannot be read.
     pub(crate) fn read(&self) -> Result<(Sqlite, Keyring)> {
         let folder = self.existing()?;
         let keyring = Keyring::existing(&folder)?;
@@ -45,7 +45,7 @@ impl Data {
     /// Opens the database for writing.
     ///
     /// # Errors
-    /// There are no data, other users can access them, or they cannot be opened.
+    /// The folder lacks a database, other users can access it, or it cannot be opened.
     pub(crate) fn write(&self) -> Result<Sqlite> {
         let folder = self.writable()?;
         let keyring = Arc::new(Keyring::existing(&folder)?);
@@ -55,7 +55,7 @@ impl Data {
     /// Returns the folder for changing its contents.
     ///
     /// # Errors
-    /// There are no data in it, or other users can access it.
+    /// The folder lacks a database, or other users can access it.
     pub(crate) fn writable(&self) -> Result<PathBuf> {
         let folder = self.existing()?;
         check_private(&folder)?;

@@ -66,7 +66,7 @@ pub(crate) struct Desk {
     client: Client,
     /// The label of the agent's session, if it has one.
     session: Option<String>,
-    /// The name of the agent's run, if it has no session.
+    /// The name of the agent's run, if it runs without a session.
     run: Option<String>,
     /// The data folder, for decisions that are not delivered yet.
     folder: Option<PathBuf>,

@@ -1,7 +1,8 @@
 //! Facts that need access to the disk: the target of a path's links, and git's knowledge of it.
 //!
-//! Used for one action at a time, never for a batch. Reads names and links, never contents, and
-//! omits facts that it cannot establish: a missing fact never makes a verdict milder.
+//! Used for one action at a time, never for a batch. Reads names and links; only git reads
+//! contents, to hash them. Omits facts that it cannot establish: a missing fact never makes a
+//! verdict milder.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -20,9 +21,9 @@ use crate::hook::Made;
 const MOST_PATHS: usize = 1000;
 /// Further folders are not tried for a relative path.
 const MOST_FOLDERS: usize = 4;
-/// The paths about which git is asked: each costs a few processes.
+/// The most paths about which git is asked: each costs a few processes.
 const MOST_GIT_PATHS: usize = 4;
-/// The folders and files of which more than the name is looked at.
+/// The most folders and files of which more than the name is looked at.
 const MOST_LOOKED_INTO: usize = 32;
 /// The number of links that Linux follows before it gives up.
 const MOST_LINKS: usize = 40;
@@ -298,8 +299,8 @@ fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
     vec![Touched { path, last, change }]
 }
 
-/// Reports whether a path is `/dev/stdin` or the like: a link into `/proc` that depends on the
-/// caller.
+/// Reports whether a path is a device such as `/dev/stdin`, a link into `/proc` that leads to a
+/// file of the caller's.
 fn is_stream(path: &str) -> bool {
     matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/null")
         || path.starts_with("/dev/fd/")

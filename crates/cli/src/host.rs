@@ -122,7 +122,7 @@ pub(crate) trait Host: Sync {
     /// The files in which the host names MCP servers, for one scope.
     ///
     /// # Errors
-    /// There is no home folder.
+    /// The home folder is not known.
     fn servers(&self, _: &Installed<'_>) -> anyhow::Result<Vec<servers::Servers>> {
         Ok(Vec::new())
     }

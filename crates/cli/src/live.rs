@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Nothing of the user's is read or changed, nothing leaves the machine, and the proposed commands
-//! are harmless even where a host runs them: a push to a remote in the same folder, and a stand-in
-//! for `mkfs.ext4` that only creates a file.
+//! are harmless even where a host runs them: a push to a remote in the same folder, and a
+//! substitute for `mkfs.ext4` that only creates a file.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Child;
@@ -189,7 +189,7 @@ impl Trial<'_> {
                 LONG
             }
         };
-        // First our own binary; the stand-ins replace it afterwards.
+        // First our own binary; the substitutes replace it afterwards.
         if matches!(check, Check::Allow | Check::Silence) {
             self.stage.install(self.recipe, &self.model.url(), seconds)?;
         }

@@ -65,7 +65,7 @@ impl Serving {
     /// A part cannot be opened: nothing is served.
     pub(crate) async fn open(plan: Plan) -> Result<Self> {
         let Plan { folder, policy, config, channels, settings, inherited } = plan;
-        // First of all: secrets that are loaded from here on must stay in memory.
+        // First of all: secrets that are loaded from here on must not get into a core dump.
         vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
         data::make_private(&folder)?;
         let claim = claim(&folder)?;
@@ -195,8 +195,8 @@ async fn announce(
     Ok(dispatchers)
 }
 
-/// Locks the data folder before anything in it is read: a second server would consider the sessions
-/// whose credentials are held by the first one lost, and end them.
+/// Locks the data folder before anything in it is read: a second server would end sessions whose
+/// credentials only the first one has, because it would consider them lost.
 pub(crate) fn claim(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let wrong = || format!("cannot lock `{}`", path.display());

@@ -99,7 +99,7 @@ pub(crate) fn server_sections(policy: Option<&Path>) -> Result<Sections> {
     sections_of(server_layers(policy)?)
 }
 
-/// The layers of a server: it serves the organisation's policy, and fetches it from nobody.
+/// The layers of a server, which serves the organisation's policy and does not fetch it.
 fn server_layers(policy: Option<&Path>) -> Result<Vec<Layer>> {
     let mut layers = local_layers()?;
     let Some(path) = policy else { return Ok(layers) };

@@ -64,7 +64,7 @@ fn add_system(roots: &mut RootCertStore) -> Result<()> {
     if let (Some(name), true, Some(error)) = (named, found.certs.is_empty(), found.errors.first()) {
         bail!("no certificate can be read from ${name}: {error}");
     }
-    // A store may contain certificates too old to be parsed: they are not needed.
+    // A store may contain certificates too old to be parsed: they are skipped.
     let _ = roots.add_parsable_certificates(found.certs);
     Ok(())
 }

@@ -281,8 +281,8 @@ fn create(path: &PathBuf) -> Result<File> {
     options.open(path).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Parses a noted record as this command prints it, `12:HASH`, or as the console shows it, `12
-/// HASH` with the hash in hexadecimal.
+/// Parses a noted record, as this command prints it (`12:HASH`) or as the console shows it (`12
+/// HASH`, with the hash in hexadecimal).
 fn parse_noted(text: &str) -> Result<(u64, [u8; 32])> {
     let text = text.trim();
     let noted = text

@@ -187,7 +187,7 @@ fn make_private(folder: &Path) -> Result<()> {
     builder.create(folder).with_context(|| format!("cannot make `{}`", folder.display()))
 }
 
-/// Prepares a data folder that has no data yet.
+/// Prepares a data folder, which must contain neither a database nor a key.
 fn make_empty(folder: &Path) -> Result<()> {
     if !folder.is_dir() {
         if let Some(parent) = folder.parent() {

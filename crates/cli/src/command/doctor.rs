@@ -34,7 +34,7 @@ mod start;
 use rollout::Rollout;
 use start::{run, start};
 
-/// Is blocked under every configuration.
+/// A command that every configuration blocks.
 const DANGER: &str = "rm -rf /";
 const HARMLESS: &str = "ls";
 

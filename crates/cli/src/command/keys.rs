@@ -12,7 +12,7 @@ use crate::listing::{field, items, part, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// The actions that change something which a hook's key may make in a minute.
+/// The number of changes that a hook's key may make in a minute.
 const HOOK_WRITES: u32 = 600;
 
 /// Make, rotate and revoke the keys of agents and programs

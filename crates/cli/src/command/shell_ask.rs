@@ -65,8 +65,8 @@ impl ShellAsk {
     }
 }
 
-/// Reports whether data would be lost. People may tell Countersign, install and run anything they
-/// like.
+/// Reports whether data would be lost. Other findings do not count: a person may run and install
+/// what they like, and give commands to Countersign.
 fn is_destructive(judgement: &Judgement, from: From) -> bool {
     let from = match from {
         From::Medium => RiskLevel::Medium,

@@ -14,7 +14,7 @@ use crate::client::{Address, Client, ClientError, Manner};
 const FIRST_WORD: Duration = Duration::from_secs(5);
 /// The time reserved for answering without the server.
 const RESERVE: Duration = Duration::from_secs(1);
-/// The time by which a server that waits for a person may answer late.
+/// The time by which the answer to a long poll may be late.
 const GRACE: Duration = Duration::from_secs(3);
 /// The shortest timeout of a request.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -25,12 +25,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The timeout of a request that does not wait for a person.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The stage of a question, which decides how long a retry is worth it.
+/// The stage of a question, which decides how long a request is retried.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     /// Nobody has been asked yet.
     First,
-    /// A question is pending, and its answer is worth the asker's whole time.
+    /// A question is pending: requests are retried as long as the waiter allows.
     Waiting,
 }
 

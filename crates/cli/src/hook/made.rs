@@ -3,7 +3,7 @@
 //!
 //! Kept in the data folder, one file per session, as fingerprints of paths. The record alone is not
 //! trusted: a path belongs to the session only while everything below it is younger than the record
-//! and has no second hard link. Timestamps that can be set (`touch -d`) are ignored; only the
+//! and has a single hard link. Timestamps that can be set (`touch -d`) are ignored; only the
 //! creation time of the inode counts. A path to which something is moved is taken off the record.
 //! Anything that cannot be established does not belong to the session, and is asked about as usual.
 
@@ -103,8 +103,7 @@ impl Made {
     }
 
     /// Records the paths that a permitted action is about to create; also used for one that the
-    /// host may still permit. If the record cannot be written, paths are missing from it, never too
-    /// many in it.
+    /// host may still permit. If this fails, the record lacks paths but never has extra ones.
     pub(crate) fn note(&mut self, action: &Action, context: &Context, runs: Runs) {
         let written = facts::written(action, context);
         let lines = match facts::moved(action, context) {

@@ -42,7 +42,7 @@ const SKEW: Duration = Duration::from_mins(5);
 /// Returns these layers, with the organisation's policy from its server, if one is named.
 ///
 /// # Errors
-/// A server is named, and there is no usable policy from it.
+/// A server is named, but its policy cannot be fetched or used.
 pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Vec<Layer>> {
     // Nothing is parsed twice where no server is named: almost every check takes this path.
     let mut texts = layers.iter().filter_map(|layer| layer.text.as_deref());

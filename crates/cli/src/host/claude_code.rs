@@ -22,8 +22,8 @@ pub(crate) struct ClaudeCode;
 /// The event after a settings file has changed, before the change takes effect.
 const SETTINGS: &str = "ConfigChange";
 
-/// Events that a hook cannot prevent, or that are followed by an event of a tool. Listed by name,
-/// so that a new one is refused until somebody has looked at it.
+/// Events in which nothing happens that a hook could prevent, or that are followed by an event of a
+/// tool. Listed by name, so that a new one is refused until somebody has looked at it.
 const NEUTRAL: &[&str] = &[
     SETTINGS,
     "CwdChanged",

@@ -41,7 +41,7 @@ const SHELL_CALL: &str = "tool_call run_commands";
 /// The first version that is known to accept another input for a call.
 const TAKES_INPUT: (u32, u32, u32) = (3, 0, 65);
 
-/// Events that a hook cannot prevent.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Notification",
     "PostToolUse",

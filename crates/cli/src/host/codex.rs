@@ -21,7 +21,7 @@ pub(crate) mod trust;
 /// The host.
 pub(crate) struct Codex;
 
-/// Events that a hook cannot prevent.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Interrupt",
     "PostCompact",

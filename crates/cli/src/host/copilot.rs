@@ -23,7 +23,7 @@ pub(crate) struct Copilot;
 const BEFORE: &str = "preToolUse";
 const PROMPT: &str = "permissionRequest";
 
-/// Events of the other dialect that a hook cannot prevent.
+/// Events of the other dialect in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "AgentStop",
     "ErrorOccurred",

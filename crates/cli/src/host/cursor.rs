@@ -25,7 +25,8 @@ const READ: &str = "beforeReadFile";
 const TOOL: &str = "preToolUse";
 const SUBAGENT: &str = "subagentStart";
 
-/// Events that a hook cannot prevent. The actions of a subagent have events of their own.
+/// Events in which nothing happens that a hook could prevent. The actions of a subagent have events
+/// of their own.
 const NEUTRAL: &[&str] = &[
     SUBAGENT,
     "afterAgentResponse",

@@ -13,7 +13,7 @@ use crate::host::{Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, dialect};
 /// The host.
 pub(crate) struct Droid;
 
-/// Events that a hook cannot prevent.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Notification",
     "PostToolUse",

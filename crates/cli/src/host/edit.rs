@@ -171,7 +171,7 @@ impl Document {
         };
         let several_lines = lines(into.start, last_start);
         let indent = self.indent_of(if several_lines { last_start } else { into.start });
-        // After a line comment only a new line ends it.
+        // Only a line break ends a line comment, so the item goes on a new line.
         let gap = if several_lines || lines(last_end, into.end) {
             format!("{}{indent}", self.line_break())
         } else {

@@ -20,7 +20,7 @@ pub(crate) struct Gemini;
 
 const BEFORE: &str = "BeforeTool";
 
-/// Events that a hook cannot prevent.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "AfterAgent",
     "AfterModel",

@@ -60,7 +60,7 @@ impl Installed<'_> {
     /// Returns a path in the home folder.
     ///
     /// # Errors
-    /// There is no home folder.
+    /// The home folder is not known.
     pub(crate) fn home(&self, folder: &str) -> Result<PathBuf> {
         let home = self.home.ok_or_else(|| anyhow!("no home folder: set $HOME"))?;
         Ok(home.join(folder))
@@ -69,7 +69,7 @@ impl Installed<'_> {
     /// Returns the folder that a variable names, or one in the home folder.
     ///
     /// # Errors
-    /// The variable is not set, and there is no home folder.
+    /// The variable is not set, and the home folder is not known.
     pub(crate) fn home_or(&self, variable: &str, folder: &str) -> Result<PathBuf> {
         match env::var_os(variable).filter(|value| !value.is_empty()) {
             Some(named) => Ok(PathBuf::from(named)),

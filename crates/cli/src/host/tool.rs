@@ -1,7 +1,7 @@
 //! The tools that come with a host, by what they do; every other tool is unknown.
 //!
 //! Each host has a table of names. A name that is not in it becomes a tool action, and the core
-//! judges it by its name and its arguments: no tool is allowed for being unknown.
+//! judges it by its name and its arguments: no tool is allowed because it is unknown.
 
 use countersign_core::Action;
 use serde_json::Value;
@@ -113,7 +113,7 @@ impl Shape {
             Self::FetchAll(text) => {
                 let text = need(text)?;
                 let urls = urls(&text);
-                // The target is unknown: it becomes an address that cannot be parsed.
+                // The target is unknown, so the text is judged as an address, which is invalid.
                 if urls.is_empty() { vec![Action::Navigate { url: text }] } else { urls }
             }
             Self::Patch(text) => {

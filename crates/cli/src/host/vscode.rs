@@ -17,7 +17,7 @@ use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 /// The host.
 pub(crate) struct VsCode;
 
-/// Events that a hook cannot prevent.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "PostToolUse",
     "PreCompact",

@@ -19,7 +19,7 @@ pub(crate) struct Windsurf;
 const EVENTS: [&str; 4] =
     ["pre_run_command", "pre_write_code", "pre_read_code", "pre_mcp_tool_use"];
 
-/// Events that a hook cannot prevent, and the user's prompts.
+/// Events in which nothing happens that a hook could prevent, and the user's prompts.
 const NEUTRAL: &[&str] = &[
     "post_cascade_response",
     "post_cascade_response_with_transcript",

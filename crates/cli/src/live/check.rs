@@ -62,7 +62,7 @@ impl Check {
         }
     }
 
-    /// Reports whether a stand-in runs instead of our hook.
+    /// Reports whether another program runs instead of our hook.
     const fn has_stand_in(self) -> bool {
         matches!(self, Self::Delay | Self::Garbage)
     }
@@ -137,8 +137,8 @@ pub(crate) enum Outcome {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mark {
     Good,
-    /// The host does not stop the action, but our hook is not the cause: a stand-in runs instead of
-    /// it.
+    /// The host does not stop the action, but our hook is not the cause: another program runs
+    /// instead of it.
     Limit,
     Bad,
 }

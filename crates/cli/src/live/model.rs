@@ -1,4 +1,4 @@
-//! A scripted model: proposes one shell command, then ends.
+//! A scripted model: proposes one shell command, then says that it is done.
 //!
 //! Speaks the four protocols that hosts use with models, on a loopback port of its own. It keeps
 //! the result that comes back for its command, because that is what a model would read. It never

@@ -1,12 +1,12 @@
-//! A temporary folder: a home for the host, a project with a remote, the hook, and stand-ins for
-//! programs that must never really run.
+//! A temporary folder: a home for the host, a project with a remote, the hook, and harmless
+//! substitutes for programs that must never really run.
 //!
 //! ```text
 //! home/      the host's own settings, and the hook, put there by `countersign install`
 //! project/   where the agent works
 //! remote.git the remote to which it pushes
 //! bin/       the hook's program
-//! tools/     first on the path: an `mkfs.ext4` that only leaves a mark
+//! tools/     first on the path: an `mkfs.ext4` that only creates a file
 //! ```
 
 use std::fs::{self, DirBuilder, File};
@@ -90,7 +90,7 @@ impl Stage {
         self.at("remote.git/refs/heads").join(branch).exists()
     }
 
-    /// Reports whether the stand-in for `mkfs.ext4` was run.
+    /// Reports whether the substitute for `mkfs.ext4` was run.
     pub(super) fn is_formatted(&self) -> bool {
         self.at("formatted").exists()
     }

@@ -8,7 +8,8 @@
 //!                     GET  ──── events ─────► the proxy     (old era only)
 //! ```
 //!
-//! Requests are sent in order; only answers may overtake each other.
+//! Messages leave the queue in order. A notification must be accepted before the next message is
+//! sent; requests run concurrently, so they and their answers may overtake each other.
 
 use std::collections::HashMap;
 use std::io;
@@ -128,7 +129,7 @@ impl Line {
                     under_way.retain(|_, asked| !asked.task.is_finished());
                     under_way.insert(id, UnderWay { era, task });
                 }
-                // In the new era a client that disconnects wants no answer any more.
+                // In the new era a request is cancelled by closing its connection.
                 Kind::Notification("notifications/cancelled") if self.hung_up(&message) => {}
                 Kind::Notification(_) | Kind::Response(_) => self.tell(&message).await,
             }
@@ -194,7 +195,7 @@ impl Line {
         }
     }
 
-    /// Forwards everything that comes back. Returns a reason if there is no answer.
+    /// Forwards everything that comes back. Returns a reason if the answer is missing.
     async fn pass_on(&self, message: &Message, answer: Answer) -> Option<String> {
         let Answer { response, sender } = answer;
         if message.method() == Some("initialize") {

@@ -76,8 +76,8 @@ impl Json {
         self.as_object()?.get(name)
     }
 
-    /// Returns the value for judging. A number that would be spelled differently again is judged as
-    /// its own spelling: rounded, two different calls would look the same.
+    /// Returns the value for judging. A number that `serde_json` would spell differently is judged
+    /// by its spelling: rounded, two different calls would look the same.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -44,7 +44,7 @@ pub(crate) enum Kind<'a> {
     Request(Id, &'a str),
     /// Expects none.
     Notification(&'a str),
-    /// Is an answer. A parse error has no id.
+    /// Is an answer. A parse error lacks an id.
     Response(Option<Id>),
 }
 

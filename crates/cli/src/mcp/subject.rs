@@ -14,7 +14,7 @@ use super::tools::Tools;
 
 /// Further names in one call are not resolved: a person must look at it.
 const MOST_DOMAINS: usize = 16;
-/// Names of arguments that contain a machine's name.
+/// Parts of argument names whose values name a machine.
 const MACHINES: &[&str] = &["host", "domain", "server", "address", "endpoint", "url", "uri"];
 /// An address that could not be resolved, which leads to a question.
 const UNKNOWN: &str = "?";

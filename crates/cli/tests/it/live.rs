@@ -52,7 +52,7 @@ fn claude_code_holds_to_every_answer_of_the_hook() {
     let checks = report["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 9, "{report:#}");
     for tried in checks {
-        // The host may not reject the invalid output of a stand-in; our own hook never writes any.
+        // The host may accept the invalid output of another program; our own hook never writes any.
         let limit = tried["check"] == "garbage" && tried["mark"] == "limit";
         assert!(tried["mark"] == "good" || limit, "{tried:#}");
     }

@@ -16,7 +16,7 @@ struct Work {
 }
 
 impl Work {
-    /// `None` where git is missing, or the file system has no creation times.
+    /// `None` where git is missing, or the file system lacks creation times.
     fn new(name: &str) -> Option<Self> {
         let work = Self { sandbox: Sandbox::new(name) };
         let project = work.sandbox.project();

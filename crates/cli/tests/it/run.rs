@@ -150,7 +150,7 @@ fn without_a_terminal_nothing_is_confirmed() {
     if !asks(&sandbox) {
         return;
     }
-    // A session of its own has no terminal, even if the tests were started from one.
+    // A session of its own lacks a terminal, even if the tests were started from one.
     let mut command = sandbox.command("setsid");
     command.args(["--wait", binary(), "run", "--", "rm", "-r", "photos"]);
     let ended = end(&mut command, "y\ny\n");

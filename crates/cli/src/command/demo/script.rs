@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// One action that the agent proposes.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// What the agent is doing, in one line.
+    /// The agent's intention, in one line.
     pub(super) story: &'static str,
     /// The action as a person would write it.
     pub(super) shown: &'static str,

@@ -518,7 +518,7 @@ mod tests {
         assert_eq!(model.note(), Some("one: approved"));
         model.take(Input::Tick, at(20_000));
         assert_eq!(model.note(), None);
-        // The cursor stayed on its card, so there is no new delay.
+        // The cursor stayed on its card, so it can be answered at once.
         assert_eq!(press(&mut model, 'a', 20_001), answer("two", Say::Once));
     }
 

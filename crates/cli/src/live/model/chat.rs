@@ -50,6 +50,7 @@ fn answers_a_call(message: &Value) -> bool {
     named(message, "role") == "tool"
 }
 
+/// The message of an answer, and its finish reason.
 fn message(answer: &Answer) -> (Value, &'static str) {
     match answer {
         Answer::Call { tool, arguments } => {

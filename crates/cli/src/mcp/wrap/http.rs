@@ -171,7 +171,7 @@ impl Entry<'_> {
         Ok((edits, shown))
     }
 
-    /// Turns the variables back into headers, if there are no other variables.
+    /// Turns the variables back into headers; `None` if the entry has others as well.
     fn headers_again(&self, shown: &[&str]) -> Option<Vec<Edit>> {
         if shown.is_empty() {
             return Some(Vec::new());
