@@ -1,4 +1,4 @@
-//! What is true around an action: the context options, and what the host says where they do not.
+//! The context of an action: the context options, with the host's values as defaults.
 //!
 //! Reads the environment and looks for a `.git` on the way up; changes nothing.
 
@@ -51,17 +51,17 @@ enum Mode {
 }
 
 impl Around {
-    /// Here, for this user, within these bounds.
+    /// Returns the options for the current folder and user, within these bounds.
     pub(crate) fn here(bounds: &Bounds) -> Self {
         Self { bounds: bounds.clone(), ..Self::default() }
     }
 
-    /// There, in that workspace where one is named.
+    /// Returns the options for another folder, and for a workspace where one is named.
     pub(crate) fn at(cwd: Option<PathBuf>, workspace: Option<PathBuf>) -> Self {
         Self { cwd, bounds: Bounds { workspace, ..Bounds::default() }, ..Self::default() }
     }
 
-    /// The context these options and the host describe.
+    /// Returns the context that these options and the host describe.
     ///
     /// # Errors
     /// This folder is gone, or a path is not UTF-8.
@@ -99,7 +99,7 @@ impl From<Mode> for context::Mode {
     }
 }
 
-/// What a given context does not say, taken from the host's.
+/// Fills the gaps of a given context from the host's context.
 ///
 /// `cwd` and `workspace` describe one place, so a context that names either keeps its own.
 pub(crate) fn fill(given: Context, host: &Context) -> Context {
@@ -127,18 +127,18 @@ pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// The folders of hosts' settings that variables of ours name: a host hands them to its hooks.
+/// The folders of hosts' settings that environment variables name: a host passes them to its hooks.
 pub(crate) fn host_settings() -> BTreeMap<String, String> {
     moved_settings(|name| env::var(name).ok().filter(|folder| Path::new(folder).is_absolute()))
 }
 
-/// This very program: the one that hooks start.
+/// The path of this program, which hooks start.
 fn own_program() -> Option<String> {
     env::current_exe().ok()?.to_str().map(str::to_owned)
 }
 
-/// The nearest folder with a `.git`, but never one that holds the whole home folder: a repository
-/// of dotfiles must not turn everything the user owns into the workspace.
+/// The nearest folder with a `.git`, but never one that contains the whole home folder: a
+/// repository of dotfiles must not turn everything the user owns into the workspace.
 fn repository<'a>(cwd: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
     cwd.ancestors()
         .take_while(|folder| home.is_none_or(|home| !home.starts_with(folder)))

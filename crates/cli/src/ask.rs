@@ -1,27 +1,27 @@
-//! Asks a person on the terminal. Silence, anything unclear and no terminal are a no.
+//! Asks a person on the terminal. No answer, an unclear answer and no terminal all mean no.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
-/// What came back.
+/// A person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A person said yes.
     Yes,
     /// A person said anything else.
     No,
-    /// There is no terminal, so there is nobody to ask.
+    /// Nobody could be asked, for lack of a terminal.
     Nobody,
 }
 
 /// Shows a text and asks `Proceed? [y/N]` on the controlling terminal.
 ///
-/// The terminal itself and not standard input, which may be a pipe full of `y`.
+/// Uses the terminal itself and not standard input, which may be a pipe full of `y`.
 pub(crate) fn proceed(text: &str) -> Answer {
     let Ok(terminal) = File::options().read(true).write(true).open("/dev/tty") else {
         return Answer::Nobody;
     };
-    // Whatever was typed before the question was not an answer to it.
+    // Discard what was typed before the question: it was not an answer to it.
     forget_typed(&terminal);
     let before = by_lines(&terminal);
     let answer = question(BufReader::new(&terminal), &terminal, text);
@@ -30,7 +30,7 @@ pub(crate) fn proceed(text: &str) -> Answer {
 }
 
 fn question(input: impl BufRead, mut output: impl Write, text: &str) -> io::Result<Answer> {
-    // Longer than any yes; a terminal that never sends a newline must not be read for ever.
+    // Longer than any yes: a terminal that never sends a newline must not be read for ever.
     const LONGEST: u64 = 64;
     write!(output, "{text}Proceed? [y/N] ")?;
     output.flush()?;
@@ -55,14 +55,14 @@ fn forget_typed(terminal: &File) {
 #[cfg(not(unix))]
 fn forget_typed(_terminal: &File) {}
 
-/// How a terminal was set.
+/// The settings of a terminal.
 #[cfg(unix)]
 type Settings = rustix::termios::Termios;
 #[cfg(not(unix))]
 type Settings = ();
 
-/// Makes a terminal give whole lines, and show them while they are typed: a shell that edits its
-/// line has it set otherwise while we ask. Gives how it was.
+/// Makes a terminal return whole lines and echo them: a shell that edits its line has changed both
+/// settings. Returns the settings as they were.
 #[cfg(unix)]
 fn by_lines(terminal: &File) -> Option<Settings> {
     use rustix::termios::{InputModes, LocalModes, OptionalActions, tcgetattr, tcsetattr};

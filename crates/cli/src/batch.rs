@@ -1,7 +1,7 @@
 //! One JSON line in, one JSON line out, in the same order.
 //!
-//! Every line that is not blank gets exactly one answer, a bad one too. An answer is never held
-//! back while the next line is waited for, so a program can talk to us line by line.
+//! Every line that is not blank gets exactly one answer, a bad line too. An answer is written
+//! before the next line is waited for, so a program can talk to us line by line.
 
 use std::io::{self, BufRead, Write};
 
@@ -11,8 +11,9 @@ use crate::exit::Exit;
 
 /// Answers every line of the input.
 ///
-/// `answer` gets a line and its number from 1; what it returns is written as JSON. An error from
-/// it is made into an answer by `refusal`, and the batch ends as bad input once it is through.
+/// `answer` gets a line; its result is written as JSON. `refusal` turns an error and the line's
+/// number, counted from 1, into an answer, and the batch then ends as bad input after its last
+/// line.
 ///
 /// # Errors
 /// The input cannot be read or the output not written.
@@ -40,7 +41,7 @@ pub(crate) fn each_line<Answer: serde::Serialize, Refusal: serde::Serialize>(
             output.write_all(b"\n")?;
         }
         line.clear();
-        // The next read may wait for whoever waits for this answer.
+        // The next read may wait for a program that waits for this answer.
         if !input.buffer().contains(&b'\n') {
             output.flush()?;
         }
@@ -89,7 +90,7 @@ mod tests {
             });
             let (mut theirs, mut answers) = (theirs, io::BufReader::new(answers));
             for question in ["one", "two"] {
-                // The start of another line must not hold the answer back either.
+                // The start of another line must not delay the answer either.
                 write!(theirs, "{question}\n ").unwrap();
                 let mut answer = String::new();
                 answers.read_line(&mut answer).unwrap();

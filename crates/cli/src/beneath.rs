@@ -1,8 +1,8 @@
-//! Files beneath a folder, opened so that nothing can lead out of it.
+//! Opens files beneath a folder so that no path can lead out of it.
 //!
-//! Checking a path and then opening it leaves a moment in which a folder becomes a link. Here the
-//! kernel resolves and opens in one step (`openat2` with `RESOLVE_BENEATH`); where it cannot, each
-//! folder on the way is opened from the one before, following no link at all.
+//! Between checking a path and opening it, a folder can be replaced by a link. Here the kernel
+//! resolves and opens in one step (`openat2` with `RESOLVE_BENEATH`); where it cannot, each folder
+//! on the way is opened from the one before, without following any link.
 
 use std::fs::File;
 use std::io;
@@ -27,7 +27,7 @@ impl Root {
         File::open(self.beneath(path)?)
     }
 
-    /// Creates a file that is not there yet.
+    /// Creates a new file.
     pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
         File::create_new(self.0.join(path))
     }
@@ -51,7 +51,7 @@ mod unix {
 
     use super::{File, Path, io};
 
-    /// A folder on the way: only a handle to go on from, never read itself.
+    /// A folder on the way: only a handle from which to continue, never read itself.
     #[cfg(target_os = "linux")]
     const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     #[cfg(not(target_os = "linux"))]
@@ -67,23 +67,23 @@ mod unix {
         /// Opens the folder.
         ///
         /// # Errors
-        /// It is not there, not a folder, or may not be entered.
+        /// It does not exist, is not a folder, or may not be entered.
         pub(crate) fn open(folder: &Path) -> io::Result<Self> {
             Ok(Self { folder: rustix::fs::open(folder, FOLDER, Mode::empty())? })
         }
 
-        /// Opens a file for reading; a pipe or device does not make it wait.
+        /// Opens a file for reading, without blocking on a pipe or a device.
         ///
         /// # Errors
-        /// As for any open; `CrossesDevices` or a link error when it leads out of the folder.
+        /// As for any open; `CrossesDevices` or a link error when the path leads out of the folder.
         pub(crate) fn read(&self, path: &Path) -> io::Result<File> {
             self.at(path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())
         }
 
-        /// Creates a file that is not there yet.
+        /// Creates a new file.
         ///
         /// # Errors
-        /// As for any open; `AlreadyExists` when there is something of that name.
+        /// As for any open; `AlreadyExists` when the name is taken.
         pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
             self.at(path, flags, Mode::from_raw_mode(0o644))
@@ -107,14 +107,14 @@ mod unix {
         mode: Mode,
     ) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
-        // The kernel asks to try again when something was renamed under its feet.
+        // The kernel returns EAGAIN when something was renamed meanwhile.
         const TRIES: u8 = 16;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..TRIES {
             match openat2(root, path, flags, mode, resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // An old kernel, or a sandbox that does not know the call. What follows is
-                // stricter, so a true EPERM only fails a second time.
+                // An old kernel, or a sandbox that does not know the call. The fallback is
+                // stricter, so a genuine EPERM only fails a second time.
                 Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path, flags, mode),
                 answer => return answer,
             }
@@ -122,7 +122,8 @@ mod unix {
         Err(Errno::AGAIN)
     }
 
-    /// Follows no link, so it may refuse what `openat2` would have opened, never the reverse.
+    /// Follows no link, so it may refuse a path that `openat2` would have opened, never the
+    /// reverse.
     fn step_by_step(
         root: BorrowedFd<'_>,
         path: &Path,
@@ -135,7 +136,7 @@ mod unix {
             let here = folders.last().map_or(root, |folder| folder.as_fd());
             match part {
                 Component::CurDir => {}
-                // Back to the handle we came from, not to whatever `..` is by now.
+                // Back to the handle we came from, not to the folder that `..` is by now.
                 Component::ParentDir => {
                     folders.pop().ok_or(Errno::XDEV)?;
                 }
@@ -264,7 +265,7 @@ mod unix {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
-                        // `in` is the folder, then the link, then the folder again.
+                        // `in` is the folder, then the link, then the folder again, and so on.
                         fs::rename(root.join("in"), root.join("aside")).unwrap();
                         fs::rename(root.join("trap"), root.join("in")).unwrap();
                         fs::rename(root.join("in"), root.join("trap")).unwrap();

@@ -1,7 +1,7 @@
 //! One question, as a person reads it before they answer.
 //!
-//! Most of it was written by the agent that asks. Nothing leaves here that could move a cursor or
-//! pass for a line of ours.
+//! Most of it was written by the agent that asks. Everything is escaped here, so that no text can
+//! move the cursor or pass for a line of ours.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::moment;
 use crate::show::{Paint, one_line, visible};
 
-/// A question, as the server tells it. Without its token: nothing here needs that.
+/// A question as the server sends it, without its token, which is not needed here.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Card {
     pub(crate) approval_id: String,
@@ -56,7 +56,7 @@ pub(crate) struct Script {
     sha256: String,
 }
 
-/// One part of a card: what it is about, and lines that are safe to show.
+/// One part of a card: a title, and lines that are safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) title: &'static str,
@@ -64,13 +64,13 @@ pub(crate) struct Part {
 }
 
 impl Card {
-    /// When silence becomes a refusal.
+    /// The time at which silence becomes a refusal.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
         moment::parse(&self.expires_at)
     }
 
-    /// Everything on it, in the order in which it should be read: why it asks comes first, since
-    /// no script, however long, may push that off the screen.
+    /// Returns all parts in reading order. The reason comes first, so that no script, however long,
+    /// pushes it off the screen.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let safe = |text: &str| vec![one_line(text).into_owned()];
         let some = |text: &Option<String>| text.as_deref().map(safe).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Card {
         parts.map(|(title, lines)| Part { title, lines }).collect()
     }
 
-    /// What exactly would happen, line by line.
+    /// The exact command, source or script, line by line.
     fn exactly(&self) -> Vec<String> {
         let text = ["command", "source", "script"]
             .iter()
@@ -170,7 +170,7 @@ fn lines(text: &str) -> Vec<String> {
 pub(crate) mod testing {
     use super::*;
 
-    /// A question as a server would tell it.
+    /// A question as a server would send it.
     pub(crate) fn card(id: &str, command: &str, expires_at: Timestamp) -> Card {
         Card {
             approval_id: id.to_owned(),

@@ -1,7 +1,7 @@
-//! One action, judged with what the host knows about it.
+//! Judges one action with the facts that the host knows about it.
 //!
-//! Facts first, then the judgement; git is asked only when the answer would be *confirm*. A panic
-//! on the way is caught and refuses.
+//! Facts are collected first, then the action is judged; git is asked only when the answer would be
+//! *confirm*. A panic on the way is caught and counts as a refusal.
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
@@ -15,7 +15,7 @@ use crate::facts::{self, Touched};
 use crate::hook::Made;
 use crate::show::one_line;
 
-/// Judging went wrong inside; nothing may be allowed on the strength of it.
+/// Judging panicked; nothing may be allowed because of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Panicked;
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for Panicked {
 
 impl std::error::Error for Panicked {}
 
-/// Judges one action in the context given, which is all that is known about it.
+/// Judges one action in the given context alone, without collecting facts.
 ///
 /// # Errors
 /// Judging panicked.
@@ -39,7 +39,7 @@ pub(crate) fn judge_plainly(
     guarded(|| judge(action, policy, context))
 }
 
-/// The same, and what the action would touch.
+/// Judges one action as [`judge_plainly`] does, and returns its effects too.
 ///
 /// # Errors
 /// Judging panicked.
@@ -51,10 +51,10 @@ pub(crate) fn judge_and_tell(
     guarded(|| judge_with_effects(action, policy, context))
 }
 
-/// Says what an action would touch, for those who are shown it.
+/// Returns the effects of an action, for people who are shown it.
 ///
 /// # Errors
-/// Looking at it panicked.
+/// The analysis panicked.
 pub(crate) fn effects_of(
     action: &Action,
     policy: &Policy,
@@ -63,7 +63,7 @@ pub(crate) fn effects_of(
     guarded(|| effects(action, policy, context))
 }
 
-/// Looks at the paths an action touches, adds what it finds to the context, and judges.
+/// Collects facts about the paths an action touches, adds them to the context, and judges.
 ///
 /// # Errors
 /// Judging panicked.
@@ -75,7 +75,7 @@ pub(crate) fn judge_with_facts(
     judge_in_session(action, policy, context, None)
 }
 
-/// The same, with what the agent made in this session.
+/// Judges as [`judge_with_facts`] does, with the files that the agent made in this session.
 ///
 /// # Errors
 /// Judging panicked.
@@ -104,13 +104,13 @@ pub(crate) fn judge_in_session(
     })
 }
 
-/// Runs work whose panic means no.
+/// Runs work and turns a panic into an error.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    // What the work was changing is dropped or never looked at again after a panic.
+    // After a panic, the state that the work was changing is dropped or never read.
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 
-/// Tells where a panic happened, on one line.
+/// Reports the location of a panic on one line.
 pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("panic");
     let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line()));

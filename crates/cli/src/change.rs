@@ -1,5 +1,5 @@
-//! What would change a verdict: what policy says, and what comes of judging again with one thing
-//! different.
+//! The changes that would change a verdict: those the policy names, and those found by judging
+//! again with one thing different.
 
 use countersign_core::context::Mode;
 use countersign_core::{Action, Context, Judgement, Policy};
@@ -7,7 +7,7 @@ use countersign_core::{Action, Context, Judgement, Policy};
 use crate::case::{self, Panicked};
 use crate::facts;
 
-/// What would change this verdict, one line each; at least one line.
+/// Returns what would change this verdict, one line each; at least one line.
 ///
 /// # Errors
 /// Judging panicked.
@@ -31,7 +31,7 @@ pub(crate) fn changes(
     Ok(changes)
 }
 
-/// What the verdict would be without the findings that ask for it.
+/// The verdict without the findings that ask for it.
 fn without_worst(
     action: &Action,
     policy: &Policy,
@@ -46,7 +46,7 @@ fn without_worst(
         .then(|| format!("without what asks for {}: {}", worst.as_str(), other.as_str()))
 }
 
-/// The same surroundings with one thing different, and how to say it.
+/// Contexts with one thing different, each with its description.
 fn variations(action: &Action, context: &Context) -> Vec<(String, Context)> {
     let mut variations = Vec::new();
     for (mode, name) in [(Mode::Explore, "explore"), (Mode::Task, "task")] {

@@ -1,8 +1,8 @@
-//! A running server, asked over HTTP: what the commands for people use.
+//! A client of a running server over HTTP, for the commands that people use.
 //!
-//! Over the local socket whoever runs as the server's own user is its owner. Over a URL a person
-//! shows the secret of their device, which comes from the environment alone: an argument would be
-//! seen by every process of the machine, a file by whoever reads it later.
+//! Over the local socket, a process of the server's own user acts as its owner. Over a URL a person
+//! shows the secret of their device, which is read from the environment only: every process of the
+//! machine can see an argument, and a file can be read later.
 
 use std::env;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(crate) const DEVICE: &str = "COUNTERSIGN_DEVICE";
 pub(crate) const MACHINE: &str = "COUNTERSIGN_MACHINE";
 /// The variable that names the server.
 pub(crate) const SERVER: &str = "COUNTERSIGN_SERVER";
-/// Longer than a server lets anybody wait.
+/// Longer than the longest wait that a server grants.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
 const MOST_BYTES: usize = 32 << 20;
 
@@ -61,10 +61,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server, which is not yet looked for.
+    /// Returns a client of the server, without connecting yet.
     ///
     /// # Errors
-    /// What names it, the certificate or the device's secret cannot be read.
+    /// The server's name, the certificate or the device's secret cannot be read.
     pub(crate) fn open(&self) -> Result<Client> {
         let trust = self.tls_ca.as_deref().map_or(Trust::Usual, Trust::UsualAnd);
         let client = Client::new(self.address()?, trust)?;
@@ -80,7 +80,7 @@ impl Server {
         Ok(client)
     }
 
-    /// Whether the command line names it.
+    /// Reports whether the command line names the server.
     pub(crate) const fn is_named(&self) -> bool {
         self.named.is_some()
     }
@@ -108,14 +108,14 @@ fn device() -> Result<Option<Secret>> {
     Ok(Some(secret))
 }
 
-/// How a server is asked.
+/// The options of one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner<'a> {
     /// Seconds to wait for a person.
     pub(crate) wait: Option<u32>,
-    /// How long the whole may take.
+    /// The timeout of the whole request.
     pub(crate) within: Duration,
-    /// Names a request that counts once, however often it is sent.
+    /// The idempotency key: a request counts once, however often it is sent.
     pub(crate) once: Option<&'a str>,
 }
 
@@ -125,18 +125,18 @@ impl Default for Manner<'_> {
     }
 }
 
-/// A server, and who asks it.
+/// A server, and the credentials with which it is asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     address: Address,
     secret: Option<Arc<Secret>>,
-    /// The machine on which a key is used.
+    /// The secret of the machine on which a key is used.
     machine: Option<Arc<Secret>>,
     tls: Option<Arc<rustls::ClientConfig>>,
 }
 
 impl Client {
-    /// A server that is asked without any secret.
+    /// Returns a client that shows no secret.
     ///
     /// # Errors
     /// The certificate to trust cannot be read.
@@ -148,52 +148,52 @@ impl Client {
         Ok(Self { address, secret: None, machine: None, tls })
     }
 
-    /// The same server, asked by whoever has this secret.
+    /// Returns a client of the same server that shows this secret.
     pub(crate) fn with(&self, secret: Secret) -> Self {
         Self { secret: Some(Arc::new(secret)), ..self.clone() }
     }
 
-    /// The same, asked from the machine that has this secret.
+    /// Returns a client of the same server that shows this machine's secret.
     pub(crate) fn on_machine(&self, machine: Option<Secret>) -> Self {
         Self { machine: machine.map(Arc::new), ..self.clone() }
     }
 
-    /// Where it is.
+    /// The server's address.
     pub(crate) const fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Looks at something.
+    /// Sends a GET request.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::GET, path, None, None).await
     }
 
-    /// Does something.
+    /// Sends a POST request with a body.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::POST, path, Some(body), None).await
     }
 
-    /// Does something that takes no words.
+    /// Sends a POST request without a body.
     pub(crate) async fn call(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::POST, path, None, None).await
     }
 
-    /// Changes a part of something.
+    /// Sends a PATCH request.
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::PATCH, path, Some(body), None).await
     }
 
-    /// Puts something in place of what was there.
+    /// Sends a PUT request.
     pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::PUT, path, Some(body), None).await
     }
 
-    /// Takes something away.
+    /// Sends a DELETE request.
     pub(crate) async fn delete(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::DELETE, path, None, None).await
     }
 
-    /// Asks, and waits that many seconds for a person where one must answer.
+    /// Sends a request, and waits that many seconds for a person where one must answer.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -205,7 +205,7 @@ impl Client {
         self.ask_in(method, path, body, &manner).await
     }
 
-    /// Asks in a manner of its own.
+    /// Sends a request with options of its own.
     pub(crate) async fn ask_in(
         &self,
         method: Method,
@@ -232,7 +232,7 @@ impl Client {
         answer.await.map_err(late)?.map_err(|error| self.as_asked(error))
     }
 
-    /// The error, with who asked where that changes what to do about it.
+    /// Notes in a refusal whether a key asked, because that changes the advice to the user.
     fn as_asked(&self, error: ClientError) -> ClientError {
         let with_key = self.secret.as_ref().is_some_and(|secret| secret.kind() == SecretKind::Key);
         match error {
@@ -243,7 +243,7 @@ impl Client {
         }
     }
 
-    /// Sends a request on a connection of its own, and gives what begins to come back.
+    /// Sends a request on a new connection, and returns the response once its head has arrived.
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
         wire::send(&self.address, self.tls.as_ref(), request).await
     }
@@ -279,7 +279,7 @@ impl Client {
     }
 }
 
-/// What came back, as JSON; nothing is `null`.
+/// Reads the body of a response as JSON; an empty body is `null`.
 async fn read(response: Response<Incoming>) -> Result<Value, ClientError> {
     let status = response.status();
     let wait = response.headers().get(header::RETRY_AFTER);
@@ -300,10 +300,10 @@ fn refused(status: StatusCode, body: &Value, retry_after: Option<u64>) -> Client
     }
 }
 
-/// Runs what a command asks of a server to its end.
+/// Runs the requests of a command to their end.
 ///
 /// # Errors
-/// What the work says, or that nothing can run at all.
+/// The error of the work, or a runtime that cannot be built.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)

@@ -49,7 +49,7 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// What the exit code says, for `--help`.
+/// The explanation of the exit codes for `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  allow or warn, or done
   3  confirm: a person must say yes first
@@ -95,10 +95,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Reads the command line, or says what is wrong with it and ends the process.
+    /// Parses the command line, or reports the error and ends the process.
     ///
-    /// To build every command with its options takes longer than to judge one action, so only the
-    /// one that is named is built. Where none is, all are: their descriptions are what is asked for.
+    /// Building every command with its options takes longer than judging one action, so only the
+    /// named one is built. Without a name all are built, because their descriptions are printed.
     pub(crate) fn read() -> Self {
         let mut command = Self::command();
         if std::env::args_os().nth(1).is_none_or(|name| command.find_subcommand(name).is_none()) {
@@ -108,7 +108,7 @@ impl Cli {
         read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
     }
 
-    /// Does what was asked.
+    /// Runs the command.
     ///
     /// # Errors
     /// Bad input or configuration, or output that cannot be written.

@@ -1,4 +1,4 @@
-//! Asks the Mac's own compiler whether a script is valid. It compiles and runs nothing.
+//! Asks the compiler of macOS whether a script is valid. Compiling it runs nothing.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-/// Where macOS keeps it. Not looked up: an agent can put a program of that name on the path.
+/// Its path on macOS. Not searched in `PATH`, to which an agent can add a program of that name.
 const OSACOMPILE: &str = "/usr/bin/osacompile";
 
-/// What the compiler says is wrong, or nothing where there is no compiler.
+/// Returns the errors that the compiler reports, or `None` where the compiler is missing.
 ///
 /// # Errors
-/// The compiler is there and cannot be asked.
+/// The compiler exists but cannot be run.
 pub(crate) fn errors(script: &str) -> Result<Option<Vec<String>>> {
     if !Path::new(OSACOMPILE).is_file() {
         return Ok(None);
@@ -26,7 +26,7 @@ pub(crate) fn errors(script: &str) -> Result<Option<Vec<String>>> {
         .context("cannot start osacompile")?;
     if let Some(mut input) = child.stdin.take() {
         match input.write_all(script.as_bytes()) {
-            // It may have seen enough before the end.
+            // It may stop reading before the end.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 return Err(error).context("cannot write to osacompile");
             }

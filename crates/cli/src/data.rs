@@ -1,4 +1,4 @@
-//! The data folder: where the gate keeps what it must not forget.
+//! The data folder, in which the gate keeps its persistent state.
 
 use std::env;
 #[cfg(unix)]
@@ -23,46 +23,46 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// The folder.
+    /// Returns the path of the folder.
     ///
     /// # Errors
-    /// Nothing says where it would be.
+    /// No option and no variable says where it is.
     pub(crate) fn folder(&self) -> Result<PathBuf> {
         let folder = self.data.clone().or_else(usual_folder);
         folder.ok_or_else(|| anyhow!("no data folder: name one with --data or $COUNTERSIGN_DATA"))
     }
 
-    /// Everything that is kept, to look at.
+    /// Opens the database read-only, with the server's keys.
     ///
     /// # Errors
-    /// There is nothing, or it cannot be read.
+    /// The folder lacks a database, or its data cannot be read.
     pub(crate) fn read(&self) -> Result<(Sqlite, Keyring)> {
         let folder = self.existing()?;
         let keyring = Keyring::existing(&folder)?;
         Ok((Sqlite::read_only(&database(&folder))?, keyring))
     }
 
-    /// Everything that is kept, to change.
+    /// Opens the database for writing.
     ///
     /// # Errors
-    /// There is nothing, others can get at it, or it cannot be opened.
+    /// The folder lacks a database, other users can access it, or it cannot be opened.
     pub(crate) fn write(&self) -> Result<Sqlite> {
         let folder = self.writable()?;
         let keyring = Arc::new(Keyring::existing(&folder)?);
         Ok(Sqlite::open(&database(&folder), keyring)?)
     }
 
-    /// The folder, to change what is in it.
+    /// Returns the folder for changing its contents.
     ///
     /// # Errors
-    /// There is nothing in it, or others can get at it.
+    /// The folder lacks a database, or other users can access it.
     pub(crate) fn writable(&self) -> Result<PathBuf> {
         let folder = self.existing()?;
         check_private(&folder)?;
         Ok(folder)
     }
 
-    /// The server's own keys.
+    /// Returns the server's own keys.
     ///
     /// # Errors
     /// There are none, or they cannot be read.
@@ -70,7 +70,7 @@ impl Data {
         Ok(Keyring::existing(&self.existing()?)?)
     }
 
-    /// A folder that holds a database, so that a mistyped name makes no empty one.
+    /// The folder, if it contains a database: a mistyped name must not create an empty one.
     fn existing(&self) -> Result<PathBuf> {
         let folder = self.folder()?;
         if !database(&folder).is_file() && !Sqlite::note_of(&database(&folder)).is_file() {
@@ -80,7 +80,7 @@ impl Data {
     }
 }
 
-/// The data folder when none is named on the command line.
+/// The default data folder, when none is named on the command line.
 pub(crate) fn usual_folder() -> Option<PathBuf> {
     set("COUNTERSIGN_DATA").or_else(|| {
         let folder = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
@@ -89,10 +89,10 @@ pub(crate) fn usual_folder() -> Option<PathBuf> {
     })
 }
 
-/// Makes a folder that only its owner may look into, and refuses one that others may.
+/// Creates a folder that only its owner can access, and refuses one that others can access.
 ///
 /// # Errors
-/// It cannot be made, or is such a folder.
+/// It cannot be created, or others can access it.
 pub(crate) fn make_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -103,10 +103,10 @@ pub(crate) fn make_private(folder: &Path) -> Result<()> {
     check_private(folder)
 }
 
-/// Refuses a data folder that others can look into or change, or that is somebody else's.
+/// Refuses a data folder that other users can read or change, or that another user owns.
 ///
 /// # Errors
-/// It is such a folder, or cannot be looked at.
+/// It is such a folder, or its metadata cannot be read.
 #[cfg(unix)]
 pub(crate) fn check_private(folder: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -129,7 +129,7 @@ pub(crate) fn check_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The database in a data folder.
+/// The path of the database in a data folder.
 pub(crate) fn database(folder: &Path) -> PathBuf {
     folder.join(Sqlite::FILE)
 }

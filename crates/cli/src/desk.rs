@@ -1,12 +1,12 @@
 //! Asks a person through a running server, and waits for the answer.
 //!
-//! Hooks and the MCP proxy submit as the agent's side and never answer: over the socket they
+//! Hooks and the MCP proxy submit on the agent's behalf and never answer: over the socket they
 //! propose as the owner's assistant, over a URL with the key in `$COUNTERSIGN_KEY` and, where that
 //! key is bound to a machine, the machine's secret in `$COUNTERSIGN_MACHINE`. The secret of a
-//! person's device is not even looked at.
+//! person's device is never read.
 //!
-//! A restart of the server is not an answer: a question that waits is found again by its name, a
-//! proposal by the session or the run it belongs to.
+//! A restart of the server is not an answer: a pending question is found again by its id, a
+//! proposal by its session or run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,13 +39,13 @@ use outcome::{OTHER_ACTION, agreed, edited, failed, said_no, unasked};
 use reach::{Call, Stage, reach};
 use waiting::Pace;
 
-/// One wait at the server; then it is looked again.
+/// The seconds of one long poll at the server; then it is repeated.
 const WAIT: u32 = 25;
 
 /// Longer than any question waits.
 pub(crate) const A_DAY: Duration = Duration::from_hours(24);
 
-/// One action, and what we think of it.
+/// One action with our judgement.
 #[derive(Debug)]
 pub(crate) struct Case<'a> {
     pub(crate) action: &'a Action,
@@ -54,36 +54,37 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Whether a person must say yes.
+    /// Reports whether a person must approve it.
     pub(crate) fn must_ask(&self) -> bool {
         self.judgement.verdict >= Verdict::Confirm
     }
 }
 
-/// Where questions are put.
+/// A client of the server through which questions are asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Desk {
     client: Client,
-    /// What the agent's session is called, where it has one.
+    /// The label of the agent's session, if it has one.
     session: Option<String>,
-    /// What the agent's run is called, where it has no session.
+    /// The name of the agent's run, if it runs without a session.
     run: Option<String>,
-    /// The data folder, for what waits to be delivered.
+    /// The data folder, for decisions that are not delivered yet.
     folder: Option<PathBuf>,
 }
 
 impl Desk {
-    /// The server, as it is asked from here.
+    /// The client of the server.
     pub(crate) const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Asks about one action, to the end.
+    /// Asks about one action, and waits for the outcome.
     pub(crate) async fn ask(&self, case: &Case<'_>, waiter: &impl Waiter) -> Outcome {
         self.settle(case, waiter).await.unwrap_or_else(|error| failed(&error))
     }
 
-    /// Goes on waiting for a question that was put before, and uses a yes on this very action.
+    /// Continues to wait for a question that was asked before, and spends an approval on exactly
+    /// this action.
     pub(crate) async fn resume(
         &self,
         case: &Case<'_>,
@@ -97,8 +98,8 @@ impl Desk {
         resumed.await.unwrap_or_else(|error| failed(&error))
     }
 
-    /// Asks a person something that is no action, and gives the answer: `approved`, and feedback
-    /// where there is some.
+    /// Asks a person a question that is not about an action, and returns the answer: `approved`,
+    /// and feedback if there is some.
     ///
     /// # Errors
     /// Nobody can be asked, or it was refused.
@@ -137,7 +138,7 @@ impl Desk {
         confirmed.await.map_err(|error| failed(&error))
     }
 
-    /// The page where a person can answer a question, where that is known.
+    /// The page on which a person can answer a question, if it is known.
     pub(crate) fn link(&self, approval: &str) -> Option<String> {
         let server = match self.client.address() {
             Address::Socket(socket) => {
@@ -148,18 +149,18 @@ impl Desk {
         Some(format!("{}/approvals/{}", server.trim().trim_end_matches('/'), part(approval)))
     }
 
-    /// The organisation's policy, as the server hands it out.
+    /// Fetches the organisation's policy from the server.
     pub(crate) async fn policy(&self) -> Result<Value, ClientError> {
         self.client.get("/api/policy").await
     }
 
-    /// Takes a question back: nobody waits for its answer any more.
+    /// Withdraws a question whose answer is no longer needed.
     pub(crate) async fn withdraw(&self, approval: &str) -> Result<(), ClientError> {
         let path = format!("/api/approvals/{}/withdraw", part(approval));
         self.client.post(&path, &Value::Null).await.map(drop)
     }
 
-    /// Says how it went with what was let through.
+    /// Reports the result of a permitted action.
     pub(crate) async fn report(
         &self,
         permitted: &Permitted,
@@ -185,22 +186,22 @@ impl Desk {
             match self.waited(&id, &proposal, session.as_deref(), waiter).await? {
                 Waited::Over(outcome) => return Ok(outcome),
                 // The question was withdrawn while the server could not be reached: nobody can
-                // answer it any more, and this asker is still here.
+                // answer it any more, but this asker still waits.
                 Waited::Lost => {}
             }
         }
     }
 
-    /// Hands over what was decided without the server. What it does not take now stays where it
-    /// is, and `countersign doctor` says so.
+    /// Delivers the decisions that were made without the server. Those that the server does not
+    /// take now are kept, and `countersign doctor` reports them.
     pub(crate) async fn deliver(&self) {
         if let Some(folder) = &self.folder {
             let _ = Journal::in_folder(folder).deliver(&self.client).await;
         }
     }
 
-    /// Learns what must be known when the server cannot be reached. Without it nothing is left to
-    /// a host then, so that a failure here loosens nothing.
+    /// Caches the server's quorum rules, which are needed when it cannot be reached. Without them
+    /// nothing is left to the host then, so a failure here is safe.
     pub(crate) async fn learn(&self) {
         if let Some(folder) = &self.folder {
             let server = self.client.address().to_string();
@@ -208,7 +209,7 @@ impl Desk {
         }
     }
 
-    /// Says something that waits for nobody.
+    /// Sends a request that does not wait for a person.
     async fn post(
         &self,
         path: &str,
@@ -219,7 +220,7 @@ impl Desk {
         Ok(reach(&self.client, call, Stage::First, waiter).await?.body)
     }
 
-    /// What is proposed, in which session.
+    /// The session and the proposal of an action.
     async fn proposal(
         &self,
         case: &Case<'_>,
@@ -237,7 +238,7 @@ impl Desk {
         Ok((session, proposal))
     }
 
-    /// Waits until a person has answered, then uses the yes.
+    /// Waits until a person has answered, then spends an approval.
     async fn wait(
         &self,
         id: &str,
@@ -251,7 +252,7 @@ impl Desk {
         }
     }
 
-    /// The same, told apart from a question that was withdrawn behind the asker's back.
+    /// Waits as [`Self::wait`] does, but tells a question that was withdrawn meanwhile apart.
     async fn waited(
         &self,
         id: &str,
@@ -286,7 +287,7 @@ impl Desk {
                     return Ok(Waited::Over(agreed(&spent, edited, session)));
                 }
                 ("cancelled", "") if was_away => return Ok(Waited::Lost),
-                // A person wants it otherwise: that is what is waited for now.
+                // A person has changed the action: wait for the question that replaces this one.
                 ("cancelled", next) if !next.is_empty() => {
                     path = format!("/api/approvals/{}", part(next));
                     waiter.asked(self, next);
@@ -297,8 +298,8 @@ impl Desk {
         Ok(refused(said_no("expired", "")))
     }
 
-    /// Uses a yes. Sent again with the same name it is the same use, so that an answer that was
-    /// lost on the way is not a no.
+    /// Spends an approval. A retry uses the same idempotency key and counts as the same use, so
+    /// that an answer lost on the way is not a refusal.
     async fn spend(
         &self,
         path: &str,
@@ -312,8 +313,8 @@ impl Desk {
         Ok(reach(&self.client, call, Stage::Waiting, waiter).await?.body)
     }
 
-    /// The session of this run of the agent. The server keeps it, so that no file of ours says
-    /// which one an agent belongs to.
+    /// The session of this run of the agent. The server keeps it, so that no local file says to
+    /// which session an agent belongs.
     async fn session(&self, label: &str, waiter: &impl Waiter) -> Result<String, ClientError> {
         let process = agent::process();
         let process = serde_json::to_value(process).unwrap_or_default();
@@ -324,7 +325,7 @@ impl Desk {
     }
 }
 
-/// What came of waiting.
+/// The result of waiting.
 enum Waited {
     Over(Outcome),
     /// The question was withdrawn while its asker could not reach the server.

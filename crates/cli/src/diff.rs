@@ -1,8 +1,8 @@
-//! What changes between two texts, line by line, as a person reads it.
+//! The difference between two texts, line by line, for people.
 
-/// Lines around a change that are shown too.
+/// The number of unchanged lines shown around a change.
 const AROUND: usize = 2;
-/// Larger texts are not compared line by line in every way.
+/// Larger differences are shown as all old lines, then all new lines.
 const MOST_LINES: usize = 2_000;
 
 /// One line of a difference.
@@ -13,7 +13,7 @@ enum Row<'a> {
     New(&'a str),
 }
 
-/// The difference, with a little of what is around it; empty when there is none.
+/// Returns the difference with a few lines around it; empty when there is none.
 pub(crate) fn lines(before: &str, after: &str) -> Vec<String> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let rows = rows(&old, &new);
@@ -61,7 +61,7 @@ fn rows<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Row<'a>> {
     rows
 }
 
-/// By the longest common run of lines.
+/// Compares by the longest common subsequence of lines.
 fn middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Row<'a>> {
     let width = new.len() + 1;
     let mut longest = vec![0_usize; (old.len() + 1) * width];

@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes, chosen here and nowhere else.
+//! The exit codes of all commands, chosen in this file only.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -8,25 +8,25 @@ use countersign_core::Verdict;
 use crate::case::Panicked;
 use crate::client::ClientError;
 
-/// How a command ends.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Allowed, warned about, or done.
     Done,
-    /// Something that was tested did not hold, or a server said no.
+    /// A test failed, or a server refused.
     Failed,
     /// Bad usage, input or configuration; nothing was judged or run.
     Bad,
-    /// A person must say yes, and none did.
+    /// A person must approve, and none did.
     Confirm,
-    /// It never runs.
+    /// The action is blocked.
     Block,
     /// The program was found but could not be started.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only exec tells the two apart"))]
     NotRunnable,
     /// There is no such program.
     NotFound,
-    /// What the program that ran ended with, or what a host is told by.
+    /// The exit code of the program that ran, or the code that a host expects.
     Passed(u8),
 }
 
@@ -55,9 +55,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Tells the user what went wrong, on one line where the cause allows.
+/// Reports an error to the user, on one line where the cause allows.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    // Whoever closed our output has seen what they wanted; the exit code still refuses.
+    // No message when the reader has closed our output; the exit code still refuses.
     if io_kind(error) != Some(io::ErrorKind::BrokenPipe) {
         let text = format!("{error:#}");
         let _ = writeln!(io::stderr(), "countersign: {}", crate::show::visible(&text));
@@ -73,7 +73,7 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// What kept us from reading or writing, whether we wrote ourselves or a serializer did.
+/// The kind of an I/O error, of our own or of a serializer.
 fn io_kind(error: &anyhow::Error) -> Option<io::ErrorKind> {
     let plain = error.downcast_ref().map(io::Error::kind);
     plain.or_else(|| error.downcast_ref().and_then(serde_json::Error::io_error_kind))

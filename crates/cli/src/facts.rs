@@ -1,7 +1,8 @@
-//! Facts that need a look at the disk: where a path really leads, and what git knows about it.
+//! Facts that need access to the disk: the target of a path's links, and git's knowledge of it.
 //!
-//! Only for one action at a time, never for a batch. Reads names and links, never contents, and
-//! leaves out what it cannot find out: a missing fact never makes a verdict milder.
+//! Used for one action at a time, never for a batch. Reads names and links; only git reads
+//! contents, to hash them. Omits facts that it cannot establish: a missing fact never makes a
+//! verdict milder.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -16,45 +17,45 @@ use countersign_core::{Action, Context};
 use crate::git;
 use crate::hook::Made;
 
-/// More paths than this are not looked at: the judgement goes by their names.
+/// Further paths are not looked up: they are judged by their names.
 const MOST_PATHS: usize = 1000;
-/// More folders than this are not tried for a relative path.
+/// Further folders are not tried for a relative path.
 const MOST_FOLDERS: usize = 4;
-/// Git is asked about fewer: each costs a few processes.
+/// The most paths about which git is asked: each costs a few processes.
 const MOST_GIT_PATHS: usize = 4;
-/// Folders and files of which more than the name is looked at.
+/// The most folders and files of which more than the name is looked at.
 const MOST_LOOKED_INTO: usize = 32;
-/// As many links as Linux follows before it gives up.
+/// The number of links that Linux follows before it gives up.
 const MOST_LINKS: usize = 40;
 
-/// A path an action touches.
+/// A path that an action touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Touched {
-    /// From the root, as written.
+    /// Absolute, with links unresolved.
     path: String,
     last: Last,
     change: Change,
 }
 
-/// What happens to a link at the very end of a path.
+/// The treatment of a link at the very end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// It is followed: reading and writing reach its target.
+    /// It is followed: reading and writing act on its target.
     Follow,
-    /// It is acted on itself: deleting a link leaves its target alone.
+    /// The link itself is acted on: deleting a link leaves its target alone.
     Keep,
 }
 
-/// Whether something could be lost.
+/// The effect on existing data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// What is there would be gone or different.
+    /// They would be deleted or changed.
     Loses,
-    /// It stays as it is.
+    /// They stay as they are.
     Keeps,
 }
 
-/// Every path an action names, as far as its text shows.
+/// Returns every path that an action names, as far as its text shows.
 pub(crate) fn touched(action: &Action, context: &Context) -> Vec<Touched> {
     let scene = scene_of(action, context);
     let analysis = match action {
@@ -99,16 +100,16 @@ fn analyzed(action: &Action, scene: &Scene<'_>) -> Analysis {
     }
 }
 
-/// Files and folders that an action writes or makes.
+/// Files and folders that an action writes or creates.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether these are all.
+    /// True when these are all of them.
     pub(crate) all_known: bool,
 }
 
-/// What an action writes or makes, as far as its text says where: a relative path counts only while
-/// the action stays in one folder.
+/// Returns the paths that an action writes or creates, as far as its text names them: a relative
+/// path counts only while the action stays in one folder.
 pub(crate) fn written(action: &Action, context: &Context) -> Written {
     let scene = scene_of(action, context);
     if let Action::FileWrite { path, .. } = action {
@@ -130,16 +131,16 @@ pub(crate) fn written(action: &Action, context: &Context) -> Written {
     written
 }
 
-/// What an action takes from one place to another.
+/// The paths that an action moves.
 #[derive(Debug)]
 pub(crate) enum Moved {
     Nothing,
     These(Vec<PathBuf>),
-    /// It cannot be seen what.
+    /// They cannot be established.
     Unknown,
 }
 
-/// What an action moves.
+/// Returns the paths that an action moves.
 pub(crate) fn moved(action: &Action, context: &Context) -> Moved {
     let scene = scene_of(action, context);
     let analysis = analyzed(action, &scene);
@@ -155,16 +156,16 @@ pub(crate) fn moved(action: &Action, context: &Context) -> Moved {
     paths.collect::<Option<Vec<_>>>().map_or(Moved::Unknown, Moved::These)
 }
 
-/// The one path that a text names, from the root.
+/// The one absolute path that a text names.
 fn one(path: &str, scene: &Scene<'_>) -> Option<PathBuf> {
     let found = named(path, FactKind::Write, scene).into_iter().next()?;
-    // Shown to a person, what is not known is three dots.
+    // An unknown part of a path is shown as an ellipsis.
     (!found.path.contains('…')).then(|| PathBuf::from(found.path))
 }
 
-/// Every folder the action may be in when it names a path: where it starts, and wherever it goes.
-/// A fact does not say which, so each is tried; what is learned is kept under the full path, where
-/// a wrong guess does no harm.
+/// Returns every folder in which the action may be when it names a path: the first one, and those
+/// it changes to. A fact does not say which, so each is tried; a fact is stored under the full
+/// path, where a wrong guess does no harm.
 fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
     let mut folders = vec![place::absolute(".", scene)];
     for command in &analysis.commands {
@@ -182,7 +183,7 @@ fn folders(analysis: &Analysis, scene: &Scene<'_>) -> Vec<String> {
     folders
 }
 
-/// Adds where links lead to the context.
+/// Adds the targets of links to the context.
 pub(crate) fn follow_links(context: &mut Context, touched: &[Touched]) {
     for Touched { path, last, .. } in touched {
         if let Some(real) = resolve(Path::new(path), *last).and_then(|real| into_text(&real))
@@ -193,13 +194,13 @@ pub(crate) fn follow_links(context: &mut Context, touched: &[Touched]) {
     }
 }
 
-/// Adds what git knows about the paths that could be lost; tells whether there was anything.
+/// Adds git's knowledge of the paths that could be lost; reports whether there was any.
 pub(crate) fn ask_git(context: &mut Context, touched: &[Touched]) -> bool {
     let workspace = context.workspace.clone().unwrap_or_default();
     let mut learned = false;
     let lost = touched.iter().filter(|touched| touched.change == Change::Loses);
     for Touched { path, .. } in lost.take(MOST_GIT_PATHS) {
-        // Below the workspace and not the workspace itself, which takes its `.git` with it.
+        // Below the workspace, but not the workspace itself, which contains its `.git`.
         if Path::new(path).parent().is_none_or(|parent| !parent.starts_with(&workspace)) {
             continue;
         }
@@ -214,7 +215,7 @@ pub(crate) fn ask_git(context: &mut Context, touched: &[Touched]) -> bool {
     learned
 }
 
-/// Adds which folders that would be deleted have nothing in them; tells whether there are any.
+/// Adds which of the folders that would be deleted are empty; reports whether there are any.
 pub(crate) fn look_inside(context: &mut Context, touched: &[Touched]) -> bool {
     let mut learned = false;
     let lost = touched.iter().filter(|touched| touched.last == Last::Keep);
@@ -231,8 +232,8 @@ pub(crate) fn look_inside(context: &mut Context, touched: &[Touched]) -> bool {
     learned
 }
 
-/// Adds what the agent made in this session among the paths that would be deleted; tells whether
-/// there is anything. Not where the same action moves something that was there before.
+/// Adds which of the paths that would be deleted the agent made in this session; reports whether
+/// there are any. Adds none where the same action moves something that existed before.
 pub(crate) fn ask_session(
     context: &mut Context,
     touched: &[Touched],
@@ -261,7 +262,7 @@ pub(crate) fn ask_session(
     !own.is_empty()
 }
 
-/// Supposes that git has everything that could be lost; tells whether that is new.
+/// Assumes that git has everything that could be lost; reports whether that changes anything.
 pub(crate) fn suppose_tracked(context: &mut Context, touched: &[Touched]) -> bool {
     let mut new = false;
     for Touched { path, .. } in touched.iter().filter(|path| path.change == Change::Loses) {
@@ -280,7 +281,7 @@ fn is_elsewhere(fact: &Fact) -> bool {
     [Tag::Remote, Tag::Elsewhere, Tag::Stream].iter().any(|tag| fact.tags.has(*tag))
 }
 
-/// The path a fact is about, if it is about one that can be looked at.
+/// The path of a fact, if it names one that can be looked up.
 fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
     let (last, change) = match kind {
         FactKind::Read | FactKind::List | FactKind::Chmod | FactKind::Chown | FactKind::Link => {
@@ -298,13 +299,14 @@ fn named(path: &str, kind: FactKind, scene: &Scene<'_>) -> Vec<Touched> {
     vec![Touched { path, last, change }]
 }
 
-/// `/dev/stdin` and its like are links into `/proc`, and lead to whatever the caller gave.
+/// Reports whether a path is a device such as `/dev/stdin`, a link into `/proc` that leads to a
+/// file of the caller's.
 fn is_stream(path: &str) -> bool {
     matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/null")
         || path.starts_with("/dev/fd/")
 }
 
-/// Where a path leads after every link on the way, whether or not there is anything at its end.
+/// Resolves every link of a path, whether or not its target exists.
 fn resolve(path: &Path, last: Last) -> Option<PathBuf> {
     let mut rest: VecDeque<OsString> = parts(path).collect();
     let mut real = PathBuf::from("/");
@@ -316,7 +318,7 @@ fn resolve(path: &Path, last: Last) -> Option<PathBuf> {
         }
         let next = real.join(&part);
         let kept = last == Last::Keep && rest.is_empty();
-        // What is below /proc depends on who looks; its name says enough.
+        // Links in /proc depend on the process that reads them; the name is enough.
         let target = if kept || next.starts_with("/proc/") { None } else { next.read_link().ok() };
         let Some(target) = target else {
             real = next;

@@ -1,8 +1,8 @@
-//! What git knows about a path: tracked without changes, or ignored.
+//! Asks git about a path: tracked without changes, or ignored.
 //!
 //! The repository may be the agent's own work, and its configuration can name programs to run. So
-//! only plumbing that reads the index and hashes files is called, with file-system monitors off,
-//! without filters, and without the environment's own `GIT_` variables.
+//! only plumbing commands that read the index and hash files are called, with file-system monitors
+//! off, without filters, and without the `GIT_` variables of the environment.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -10,20 +10,20 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What git knows about a path.
+/// Git's knowledge of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Known {
-    /// All of it is in the index, as it is on disk.
+    /// All of it is in the index, with the content that it has on disk.
     pub(crate) tracked_clean: bool,
-    /// None of it is tracked, and a pattern says it never should be.
+    /// None of it is tracked, and an ignore pattern matches it.
     pub(crate) ignored: bool,
 }
 
-/// More files than this are not compared.
+/// Further files are not compared.
 /// INVARIANT: their hashes fit into a pipe, so writing names and reading hashes cannot deadlock.
 const MOST_FILES: usize = 500;
 
-/// Asks git about a file or folder of a workspace. What cannot be found out is not known.
+/// Asks git about a file or folder of a workspace. Anything that cannot be established is false.
 pub(crate) fn look(path: &Path, workspace: &Path) -> Known {
     let (Some(folder), Some(name)) =
         (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -44,8 +44,8 @@ pub(crate) fn look(path: &Path, workspace: &Path) -> Known {
     }
 }
 
-/// Whether nothing of a file or folder of a workspace is in git's index: there is no repository, or
-/// it says so.
+/// Reports whether git's index contains nothing of a file or folder of a workspace: there is no
+/// repository, or its index says so.
 pub(crate) fn knows_nothing_of(path: &Path, workspace: &Path) -> bool {
     let (Some(folder), Some(name)) =
         (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -66,7 +66,7 @@ struct Repository<'a> {
 }
 
 impl Repository<'_> {
-    /// Whether everything below this name is in the index with the content it has on disk.
+    /// Reports whether everything below this name is in the index with the content it has on disk.
     fn holds_all(&self, index: &str, name: &str) -> Option<bool> {
         let others =
             self.answer(&["--literal-pathspecs", "ls-files", "--others", "-z", "--", name], &[])?;
@@ -74,7 +74,7 @@ impl Repository<'_> {
         if !others.is_empty() || tracked.len() > MOST_FILES {
             return Some(false);
         }
-        // From the root: names on standard input are not relative to where git was told to start.
+        // Absolute paths, because names on standard input are not relative to git's `-C` folder.
         let folder = self.folder.to_str().filter(|folder| !folder.contains('\n'))?;
         let mut names = String::new();
         for name in tracked.keys() {
@@ -86,11 +86,12 @@ impl Repository<'_> {
     }
 
     fn ignores(&self, name: &str) -> bool {
-        // This one knows no literal pathspecs; `./` keeps a `:` from being read as magic.
+        // This command does not support literal pathspecs; `./` keeps a `:` from being read as
+        // magic.
         self.answer(&["check-ignore", "--quiet", "--", &format!("./{name}")], &[]).is_some()
     }
 
-    /// What git prints, if it succeeds.
+    /// Git's output, if it succeeds.
     fn answer(&self, args: &[&str], input: &[u8]) -> Option<String> {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.folder);
@@ -100,11 +101,11 @@ impl Repository<'_> {
             git.env_remove(name);
         }
         git.env("GIT_OPTIONAL_LOCKS", "0");
-        // A repository around the workspace has no say in it.
+        // Ignore a repository that contains the workspace.
         git.env("GIT_CEILING_DIRECTORIES", self.workspace.parent().unwrap_or(self.workspace));
         let mut child = git.spawn().ok()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // Git may have ended already; then its exit code tells.
+            // Git may have ended already; then its exit code is an error.
             let _ = stdin.write_all(input);
         }
         let output = child.wait_with_output().ok()?;
@@ -119,15 +120,15 @@ fn is_gits(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with("GIT_"))
 }
 
-/// The names and hashes of `ls-files --stage -z`, unless something in it is not a plain file.
+/// Parses the names and hashes of `ls-files --stage -z`, unless an entry is not a plain file.
 fn tracked(index: &str) -> Option<BTreeMap<&str, &str>> {
     let mut tracked = BTreeMap::new();
     for entry in index.split_terminator('\0') {
         let (about, name) = entry.split_once('\t')?;
         let mut about = about.split(' ');
         let (mode, hash, stage) = (about.next()?, about.next()?, about.next()?);
-        // Links and submodules are not what hash-object would hash; a conflict is not clean; a
-        // name with a newline cannot be asked about.
+        // hash-object would hash something else for links and submodules; a conflict is not clean;
+        // a name with a newline cannot be passed on.
         if !mode.starts_with("100") || stage != "0" || name.contains('\n') {
             return None;
         }
@@ -144,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    /// A repository with `src/a` and `src/b` committed to the index, and `/out` ignored; nothing
-    /// when there is no git here.
+    /// Creates a repository with `src/a` and `src/b` in the index, and `/out` ignored; `None` when
+    /// git is not installed.
     fn repository(name: &str) -> Option<PathBuf> {
         let folder =
             std::env::temp_dir().join(format!("countersign-git-{name}-{}", std::process::id()));

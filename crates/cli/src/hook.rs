@@ -1,4 +1,4 @@
-//! A hook: a host says what its agent is about to do, and is answered before it loses patience.
+//! A hook: a host describes what its agent is about to do, and gets an answer before its timeout.
 //!
 //! ```text
 //! standard input ─► decode ─► halted? ─► judge, in this process
@@ -8,10 +8,10 @@
 //!                                                └ none, or it cannot be reached ─► `desk/fallback`
 //! ```
 //!
-//! Whatever goes wrong is a no: input that cannot be read, a panic, a configuration that is wrong,
-//! a server that does not answer, a signal. A thread of its own says no before the host's clock
-//! runs out, because for nearly every host a hook that is late or killed is a yes. Judging starts
-//! no runtime, opens no store and asks no server.
+//! Every failure means no: input that cannot be parsed, a panic, a wrong configuration, a server
+//! that does not answer, a signal. A separate thread says no before the host's timeout, because
+//! nearly every host treats a hook that is late or killed as a yes. Judging starts no runtime,
+//! opens no store and asks no server.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -45,13 +45,13 @@ pub(crate) use options::{Options, Unreachable, is_url};
 pub(crate) use words::{HALTED, refusal};
 use words::{nobody, short};
 
-/// More than any call of a tool; what is longer is refused unread.
+/// More than any call of a tool; longer input is refused unread.
 const MOST_BYTES: u64 = 16 << 20;
 /// A day: no host waits longer.
 pub(crate) const MOST_SECONDS: u64 = 86_400;
 
-/// The hook that these words name, as `install` writes them, run at once: what stands between a
-/// host and its answer is kept short. Any other words are for the command line to read.
+/// Runs the hook that these arguments name, as `install` writes them, without clap, to keep the
+/// start short. Any other arguments are left to the command line parser.
 pub(crate) fn named(words: &[OsString]) -> Option<u8> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     let (name, timeout) = match words?.as_slice() {
@@ -77,7 +77,7 @@ pub(crate) fn run(host: &'static dyn Host, timeout: Option<Duration>) -> u8 {
     mouth.say(&reply)
 }
 
-/// Runs work whose panic or failure is a no.
+/// Runs work and turns a panic or an error into a no.
 fn guarded(mouth: &Mouth, work: impl FnOnce() -> Result<Reply>) -> Reply {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(reply)) => reply,
@@ -88,29 +88,29 @@ fn guarded(mouth: &Mouth, work: impl FnOnce() -> Result<Reply>) -> Reply {
     }
 }
 
-/// How long there is.
+/// The deadline of a hook.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     until: Instant,
 }
 
 impl Clock {
-    /// Ends before the host does: by two seconds, or by a fifth where there is little time.
+    /// Ends before the host's timeout: by two seconds, or by a fifth where there is little time.
     fn start(patience: Duration) -> Self {
         let margin = (patience / 5).min(Duration::from_secs(2));
         Self { until: Instant::now() + patience.saturating_sub(margin) }
     }
 
-    /// What is left.
+    /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 }
 
-/// What is to be answered, and until when.
+/// One event to answer, with its deadline.
 struct Turn<'a> {
     host: &'a dyn Host,
-    /// What the host said, as it came.
+    /// The host's event, unparsed.
     payload: &'a Value,
     told: &'a Told,
     clock: &'a Clock,
@@ -140,13 +140,13 @@ fn read(input: impl io::Read) -> Result<Value> {
     serde_json::from_slice(&bytes).context("standard input is not JSON")
 }
 
-/// What came out.
+/// The decision about an event.
 #[derive(Debug, Clone, PartialEq)]
 enum Decision {
     Neutral,
-    /// It may run; how that came about.
+    /// It may run; the origin of the approval.
     Approved(&'static str),
-    /// It may run with this input in place of its own.
+    /// It may run with this input instead of its own.
     Changed(Value),
     Deny(String),
     Ask(String),
@@ -164,19 +164,19 @@ impl Decision {
     }
 }
 
-/// What comes of judging, before anybody is asked.
+/// The result of judging, before anybody is asked.
 pub(crate) enum Judged<'a> {
-    /// Nothing that we have to say anything about.
+    /// Nothing to say about it.
     Neutral,
-    /// No, and why.
+    /// It is refused, for this reason.
     Deny(String),
-    /// What somebody must be asked about; perhaps nothing.
+    /// The actions about which somebody must be asked; perhaps none.
     Ask(Vec<Case<'a>>, Options),
     /// All of it, by the host alone: no server can be reached, and the policy here is too old; why.
     Outdated(Vec<Case<'a>>, Options, String),
 }
 
-/// Judges what a host says its agent is about to do.
+/// Judges what a host's agent is about to do.
 ///
 /// # Errors
 /// The configuration is wrong, or judging failed.
@@ -209,7 +209,7 @@ pub(crate) fn judged<'a>(host: &dyn Host, told: &'a Told) -> Result<Judged<'a>> 
         }
         cases.push(Case { action, context, judgement });
     }
-    // What the host asks about itself, a person answers there.
+    // A person answers the host's own question there.
     if prompt {
         return Ok(Judged::Neutral);
     }
@@ -232,7 +232,7 @@ impl Turn<'_> {
         Ok(decision)
     }
 
-    /// Notes what the action is about to make, for the rest of the session.
+    /// Records the paths that the action is about to create, for the rest of the session.
     fn remember(&self, decision: &Decision) -> Result<()> {
         let runs = match decision {
             Decision::Neutral | Decision::Approved(_) => Runs::Surely,
@@ -249,7 +249,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Asks about each in turn: all of them, or none.
+    /// Asks about the actions in turn: all of them run, or none.
     fn settle(&self, cases: &[Case<'_>], options: &Options) -> Decision {
         let mut decision = Decision::Neutral;
         let Some(first) = cases.first() else { return decision };
@@ -316,7 +316,7 @@ impl Turn<'_> {
         }
     }
 
-    /// There is nobody to ask through us: the host may, or it is a no.
+    /// Handles a question that nobody can be asked through us: the host asks, or it is refused.
     fn nobody(&self, case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> Decision {
         let asks = self.host.asks(&self.told.event) && case.must_ask();
         let host = if asks { HostCan::Ask } else { HostCan::NotAsk };
@@ -330,7 +330,7 @@ impl Turn<'_> {
     }
 }
 
-/// Refuses where no host can ask, and says what an agent is told.
+/// Refuses where no host can ask, and returns the message to the agent.
 pub(crate) fn refused_alone(case: &Case<'_>, stranded: &Stranded<'_>, why: &str) -> String {
     let also = match stranded.decide(case, HostCan::NotAsk, why) {
         Fallback::Refuse(also) => also,
@@ -363,38 +363,38 @@ impl Waiter for Turn<'_> {
     }
 
     fn takes(&self, edited: &Action) -> bool {
-        // Of several actions in one call nobody could say which one was changed.
+        // If a call has several actions, nobody can say which one was changed.
         let single = matches!(&self.told.what, What::Acts(actions) if actions.len() == 1);
         single && self.host.changed(self.payload, edited).is_some()
     }
 }
 
-/// What the agent made in its session, where the host says which session it is.
+/// The paths that the agent made in its session, if the host names the session.
 fn made_by(host: &dyn Host, told: &Told, around: &Context) -> Option<Made> {
     let session = told.session.as_deref().filter(|session| !session.is_empty())?;
     let session = format!("{}\0{session}", host.name());
     Made::open(&data::usual_folder()?, &session, around.workspace.as_deref()?)
 }
 
-/// How the session of an agent is called.
+/// The label of an agent's session.
 fn label(host: &dyn Host, told: &Told) -> String {
     let session = told.session.as_deref().unwrap_or("-");
     let session: String = session.chars().filter(|char| !char.is_control()).take(80).collect();
     format!("{} {session}", host.title())
 }
 
-/// Whether the kill switch of the server whose data folder is here has been thrown.
+/// Reports whether the kill switch of the local server has been thrown.
 fn is_halted() -> bool {
     data::usual_folder().is_some_and(|folder| is_halted_in(&folder))
 }
 
-/// Whether the kill switch of the server with this data folder has been thrown.
+/// Reports whether the kill switch of the server with this data folder has been thrown.
 pub(crate) fn is_halted_in(folder: &Path) -> bool {
     folder.join(serving::HALTED).exists()
 }
 
-/// Where the agent is. A project that the host names is the workspace: it stays where it is when
-/// the agent goes elsewhere.
+/// The context of the agent. A project that the host names is the workspace: it stays the same when
+/// the agent changes its folder.
 fn surroundings(host: &dyn Host, told: &Told) -> Result<Context> {
     let cwd = told.cwd.as_deref().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
     let named = host.project_variable().and_then(std::env::var_os).map(PathBuf::from);

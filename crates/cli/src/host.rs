@@ -1,9 +1,9 @@
-//! Agent hosts: how each tells what its agent is about to do, and what it takes for an answer.
+//! Agent hosts: how each describes its agent's next action, and which answers it understands.
 //!
-//! One file per host, one line in [`HOSTS`]. A host file knows its host's words and nothing about
-//! judging; whoever judges knows none of the hosts' words. Contracts change with every release of
-//! a host, so each file also knows how its host reads an answer, and `doctor` and the tests hold
-//! our answers against that.
+//! One file per host, one line in [`HOSTS`]. A host file knows its host's formats and nothing about
+//! judging; the judging code knows none of the hosts' formats. Hosts change their contracts with
+//! every release, so each file also knows how its host reads an answer, and `doctor` and the tests
+//! check our answers against that.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ mod windsurf;
 
 use place::{Installed, Scope};
 
-/// Every host we plug into.
+/// All supported hosts.
 pub(crate) const HOSTS: &[&dyn Host] = &[
     &claude_code::ClaudeCode,
     &codex::Codex,
@@ -46,97 +46,97 @@ pub(crate) const HOSTS: &[&dyn Host] = &[
     &droid::Droid,
 ];
 
-/// The host of this name.
+/// Finds a host by its name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Host> {
     HOSTS.iter().copied().find(|host| host.name() == name)
 }
 
-/// A program that runs agents and asks us first.
+/// A program that runs agents and asks us before they act.
 pub(crate) trait Host: Sync {
-    /// What it is called on the command line.
+    /// The name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What a person calls it.
+    /// The name for people.
     fn title(&self) -> &'static str;
 
-    /// How long it waits for a hook when nothing is said, or when nothing can be.
+    /// The default timeout of a hook, or its only one.
     fn patience(&self) -> Duration;
 
-    /// The variable in which it names the project, where it does.
+    /// The variable in which the host names the project, if there is one.
     fn project_variable(&self) -> Option<&'static str> {
         None
     }
 
-    /// What it says on standard input.
+    /// Parses the event on standard input.
     ///
     /// # Errors
-    /// Anything it is not known to say; the action is then refused.
+    /// The event is not known; the action is then refused.
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable>;
 
-    /// What it is answered.
+    /// Composes the answer.
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply;
 
-    /// What it is answered when something went wrong in here. The event is empty while it is not
-    /// known yet.
+    /// Composes the answer after a failure of ours. The event is empty while it is not known yet.
     fn broken(&self, event: &str, reason: &str) -> Reply {
         self.encode(event, &Said::Deny(reason))
     }
 
-    /// The input of a call as a person wants it, for hosts that take a changed one. It is the
-    /// action that a person agreed to and nothing else, read back by [`Host::decode`].
+    /// The input of a call as a person changed it, for hosts that accept one. It describes exactly
+    /// the action that the person approved, as read back by [`Host::decode`].
     fn changed(&self, _payload: &Value, _edited: &Action) -> Option<Value> {
         None
     }
 
-    /// Whether its own question reaches a person, or stops where there is none.
+    /// Reports whether the host's own question reaches a person, or stops the action where there is
+    /// none.
     fn asks(&self, event: &str) -> bool;
 
-    /// What it would say about a shell command, for trying a hook out.
+    /// The event for a shell command, for trying a hook out.
     fn canary(&self, command: &str, cwd: &str) -> Value;
 
-    /// Whether it stops the action when a hook ends like this.
+    /// Reports whether the host stops the action after this reply of a hook.
     fn is_stopped_by(&self, reply: &Reply) -> bool;
 
-    /// What there is to put in place.
+    /// The changes that install the hook.
     ///
     /// # Errors
-    /// There is no such place, or what is there cannot be read.
+    /// The host does not support the scope, or an existing file cannot be parsed.
     fn plan(&self, installed: &Installed<'_>) -> anyhow::Result<Vec<place::Change>>;
 
-    /// Why it does not run a hook that this file of its names, and what to do about it: some hosts
-    /// skip a hook until their user has accepted it.
+    /// The reason why the host does not run a hook in this file, and what to do about it: some
+    /// hosts skip a hook until their user has accepted it.
     fn skips(&self, _: &Installed<'_>, _file: &Path, _text: &str) -> Option<String> {
         None
     }
 
-    /// What its user must do in the host after the hook was installed.
+    /// The steps that the user must take in the host after the hook was installed.
     fn accepting(&self, _: Scope) -> Option<&'static str> {
         None
     }
 
-    /// Where it may be installed.
+    /// The scopes in which it can be installed.
     fn scopes(&self) -> &'static [Scope] {
         &[Scope::User, Scope::Project, Scope::Managed]
     }
 
-    /// The files in which it names MCP servers, for one scope.
+    /// The files in which the host names MCP servers, for one scope.
     ///
     /// # Errors
-    /// There is no home folder.
+    /// The home folder is not known.
     fn servers(&self, _: &Installed<'_>) -> anyhow::Result<Vec<servers::Servers>> {
         Ok(Vec::new())
     }
 
-    /// The program that tells its version, with the versions this was tested with.
+    /// The program that prints the host's version, with the versions that were tested.
     fn tested(&self) -> Option<Tested> {
         None
     }
 
-    /// What no hook of this host sees.
+    /// The actions that no hook of this host sees.
     fn holes(&self) -> &'static [&'static str];
 }
 
-/// Which versions of a host are known to behave as its file says.
+/// The versions of a host that are known to behave as its file says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tested {
     pub(crate) program: &'static str,
@@ -144,51 +144,51 @@ pub(crate) struct Tested {
     pub(crate) to: (u32, u32, u32),
 }
 
-/// What a host says before something happens.
+/// An event of a host before something happens.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Told {
-    /// What it calls the moment.
+    /// The host's name of the event.
     pub(crate) event: String,
-    /// Which run of the agent it is.
+    /// The id of the agent's run.
     pub(crate) session: Option<String>,
-    /// Where the agent is.
+    /// The agent's working folder.
     pub(crate) cwd: Option<String>,
-    /// What it calls this one call, where it has a name for it.
+    /// The host's id of this call, if it has one.
     pub(crate) call: Option<String>,
     pub(crate) what: What,
 }
 
-/// What is about to happen.
+/// The content of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum What {
     /// The agent acts: all of these, or none.
     Acts(Vec<Action>),
-    /// The host is about to ask its own user about these. Only a no counts.
+    /// The host is about to ask its own user about these actions. Only a no counts.
     Prompts(Vec<Action>),
-    /// Something that must not be.
+    /// An event that must be refused.
     Refused(String),
-    /// Nothing that is ours to judge: an event that the host's file lists by name.
+    /// Nothing for us to judge: an event that the host's file lists by name.
     #[default]
     Nothing,
 }
 
-/// What we say.
+/// Our answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
-    /// Nothing against it: the host does as it would without us.
+    /// No objection: the host proceeds as it would without us.
     Neutral,
-    /// What had to be asked about is agreed to, and how that came about.
+    /// It is approved; the origin of the approval.
     Approved(&'a str),
-    /// A person has said yes to the call with this input in place of its own. Said only to hosts
-    /// that take one; to any other it is a no.
+    /// A person has approved the call with this input instead of its own. Sent only to hosts that
+    /// accept one; any other host gets a no.
     Changed(&'a Value),
-    /// No, and why.
+    /// It is refused, for this reason.
     Deny(&'a str),
     /// The host must ask its own user.
     Ask(&'a str),
 }
 
-/// How a hook ends.
+/// The output and exit code of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reply {
     pub(crate) out: String,
@@ -197,28 +197,28 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Nothing to say.
+    /// Returns an empty reply.
     pub(crate) fn empty() -> Self {
         Self::default()
     }
 
-    /// One object.
+    /// Returns a reply of one JSON object.
     pub(crate) fn json(object: &Value) -> Self {
         Self { out: format!("{object}\n"), ..Self::default() }
     }
 
-    /// The same with a reason on standard error, for hosts that look there.
+    /// Adds a reason on standard error and exit code 2, for hosts that look there.
     pub(crate) fn failing(self, reason: &str) -> Self {
         Self { err: format!("{reason}\n"), code: 2, ..self }
     }
 
-    /// What was said, if it is one object.
+    /// Parses the output, if it is one JSON object.
     pub(crate) fn object(&self) -> Option<Value> {
         serde_json::from_str(&self.out).ok().filter(Value::is_object)
     }
 }
 
-/// Why what a host said cannot be understood.
+/// The reason why an event cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable(pub(crate) String);
 
@@ -227,27 +227,27 @@ impl Unreadable {
         Self(format!("there is no `{field}`"))
     }
 
-    /// An event that nobody here knows: it may be one in which something happens.
+    /// An unknown event: something may happen in it.
     pub(crate) fn event(name: &str) -> Self {
         Self(format!("there is no event `{}` that is known here", crate::show::one_line(name)))
     }
 }
 
-/// What hosts that take no changed input are told, should they ever be offered one.
+/// The reason given to hosts that accept no changed input, should they ever be offered one.
 pub(crate) const UNCHANGEABLE: &str =
     "Countersign: a person agreed to this only with a change that cannot be made here.";
 
-/// A text field.
+/// Returns a text field.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// A text field that must be there.
+/// Returns a text field that must exist.
 pub(crate) fn required<'a>(value: &'a Value, name: &str) -> Result<&'a str, Unreadable> {
     text(value, name).ok_or_else(|| Unreadable::missing(name))
 }
 
-/// An object that may come as the JSON text of one.
+/// Returns an object that may be encoded as JSON text.
 pub(crate) fn object(value: Option<&Value>) -> Result<Value, Unreadable> {
     match value {
         Some(Value::String(text)) => serde_json::from_str(text)
@@ -329,7 +329,7 @@ mod tests {
                 let reply = host.encode(&told.event, &Said::Changed(&input));
                 assert_eq!(changed.is_none(), host.is_stopped_by(&reply), "{}", host.name());
                 assert!(changed.is_none() || reply.out.contains("\"git push\""), "{reply:?}");
-                // Another kind of thing is no input of this tool.
+                // An action of another kind cannot be an input of this tool.
                 let other = Action::Navigate { url: "https://a.example".to_owned() };
                 assert_eq!(host.changed(&canary, &other), None, "{}", host.name());
                 changed.is_some()

@@ -1,4 +1,4 @@
-//! The action named on the command line: a kind and its input, or JSON.
+//! The action on the command line: a kind and its input, or JSON.
 
 use std::io::{self, Read as _};
 
@@ -69,7 +69,7 @@ enum Kind {
     Named,
 }
 
-/// Every kind that takes one input on the command line, for `--help`.
+/// The kinds that take one input on the command line, for `--help`.
 pub(crate) const KINDS: &str = "Kinds and their input:
   shell COMMAND          a command line or script for bash
   code SOURCE            source text, with --language
@@ -83,23 +83,23 @@ pub(crate) const KINDS: &str = "Kinds and their input:
   screenshot, read_dom   without input
   ui, download, tool     only with --action";
 
-/// Where a kind keeps its input.
+/// The field in which a kind keeps its input.
 enum Place {
-    /// In this field, as text.
+    /// A text field.
     Text(&'static str),
-    /// In this field, as a number.
+    /// A number field.
     Number(&'static str),
-    /// It has none.
+    /// No field.
     None,
-    /// It has several: only JSON can say them.
+    /// Several fields: only JSON can express them.
     Json,
 }
 
 impl Input {
-    /// The action, read and checked.
+    /// Reads and validates the action.
     ///
     /// # Errors
-    /// Nothing was named, an input is missing, superfluous or not UTF-8, or the parts do not make
+    /// Nothing was named, an input is missing, superfluous or not UTF-8, or the parts do not form
     /// an action.
     pub(crate) fn action(&self) -> Result<Action> {
         if let Some(json) = &self.action {
@@ -196,7 +196,8 @@ impl Kind {
         }
     }
 
-    /// A program's last newline belongs to it; a path's or a name's came from `echo`.
+    /// Removes a trailing newline. In a program it is part of the text; after a path or name it
+    /// came from `echo`.
     fn trimmed(self, mut text: String) -> String {
         if !matches!(self, Self::Shell | Self::Code | Self::Applescript) && text.ends_with('\n') {
             text.pop();
@@ -205,7 +206,7 @@ impl Kind {
     }
 }
 
-/// All of standard input.
+/// Reads all of standard input.
 ///
 /// # Errors
 /// It cannot be read, or is not UTF-8.

@@ -1,4 +1,4 @@
-//! Lists a server gives a page at a time, and what is told of them.
+//! Lists that a server returns page by page, and their output.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::exit::Exit;
 
-/// The most a server gives at once.
+/// The largest page that a server returns.
 const PAGE: usize = 200;
 
 /// Whose things.
@@ -25,7 +25,7 @@ pub(crate) struct Whose {
 }
 
 impl Whose {
-    /// As a server is asked.
+    /// Returns the query parameters for the server.
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let workspace = self.workspace.iter().map(|id| ("workspace_id", id.clone()));
         let all = self.everybody.then(|| ("all", "true".to_owned()));
@@ -33,25 +33,26 @@ impl Whose {
     }
 }
 
-/// The beginning of a list.
+/// The first items of a list.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) items: Vec<Value>,
     rest: Rest,
 }
 
-/// What a list has beyond its beginning.
+/// The number of items beyond those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Nothing,
-    /// So many.
+    /// Exactly this many.
     Known(usize),
     /// At least one.
     Unknown,
 }
 
 impl Found {
-    /// Says on standard error that there is more, and how to see it. Standard output is the list's.
+    /// Reports on standard error that there is more, and how to list it. Standard output is for the
+    /// list.
     ///
     /// # Errors
     /// It cannot be written.
@@ -70,10 +71,10 @@ impl Found {
     }
 }
 
-/// So many things of a list, over as many pages as it takes.
+/// Fetches up to `most` items of a list, over as many pages as needed.
 ///
 /// # Errors
-/// The server says no, or nothing.
+/// The server refuses or does not answer.
 pub(crate) async fn pages(
     client: &Client,
     path: &str,
@@ -114,7 +115,7 @@ pub(crate) fn with_query(path: &str, query: &[(&'static str, String)]) -> String
     text
 }
 
-/// A text as one part of an address, whatever is in it.
+/// Percent-encodes a text as one segment of a URL.
 pub(crate) fn part(text: &str) -> String {
     let mut part = String::new();
     for byte in text.bytes() {
@@ -124,16 +125,16 @@ pub(crate) fn part(text: &str) -> String {
             let _ = write!(part, "%{byte:02X}");
         }
     }
-    // A lone dot would be somebody's folder.
+    // A segment of dots would be a relative path.
     if part.chars().all(|char| char == '.') { part.replace('.', "%2E") } else { part }
 }
 
-/// The things of a list that comes as a whole.
+/// The items of a list that is returned as a whole.
 pub(crate) fn items(list: &Value) -> &[Value] {
     list.get("items").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A text of an object; empty, if it has none of that name.
+/// A text field of an object; empty if it is missing.
 pub(crate) fn field<'a>(object: &'a Value, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
-//! `countersign doctor --live`: a real host is run against a scripted model, and what it does
-//! with our hook is seen.
+//! `countersign doctor --live`: runs a real host against a scripted model, and observes how it
+//! treats our hook.
 //!
 //! ```text
 //! scripted model ◄──► the host, in a throw-away home ──► our hook ──► a throw-away server
 //!      proposes             runs, or does not run                       a person answers
 //! ```
 //!
-//! Nothing of the user's is read or changed, nothing leaves the machine, and what is proposed is
-//! harmless even where a host runs it: a push to a remote in the same folder, and a stand-in for
-//! `mkfs.ext4` that leaves a mark.
+//! Nothing of the user's is read or changed, nothing leaves the machine, and the proposed commands
+//! are harmless even where a host runs them: a push to a remote in the same folder, and a
+//! substitute for `mkfs.ext4` that only creates a file.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Child;
@@ -36,20 +36,20 @@ use person::Person;
 use recipe::Recipe;
 use stage::{Program, Stage};
 
-/// How long the host is told to wait for the hook, in seconds, where somebody answers.
+/// The hook's timeout in the host, in seconds, where somebody answers.
 const LONG: u64 = 60;
-/// … and where nobody does.
+/// The same where nobody answers.
 const SHORT: u64 = 8;
-/// Longer than any host takes over one task.
+/// Longer than any host takes for one task.
 const MOST: Duration = Duration::from_secs(100);
-/// How often it is looked.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a question is left waiting, to see that the host waits too.
+/// The time for which a question is left pending, to see that the host waits too.
 const WAITS: Duration = Duration::from_secs(1);
-/// How long a question may outlive its asker.
+/// The time for which a question may stay pending after its asker is gone.
 const WITHDRAWN_WITHIN: Duration = Duration::from_secs(5);
 
-/// What was found out about one host.
+/// The findings about one host.
 #[derive(Debug, Serialize)]
 struct Report {
     host: &'static str,
@@ -58,14 +58,14 @@ struct Report {
     checks: Vec<Tried>,
 }
 
-/// How the report is told.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
     Json,
 }
 
-/// Tries a host out.
+/// Runs all checks with a host.
 ///
 /// # Errors
 /// It cannot be run here at all.
@@ -85,7 +85,7 @@ pub(crate) fn run(host: &dyn Host, form: Form) -> Result<Exit> {
     let mut report = Report { host: host.name(), title: host.title(), version, checks: Vec::new() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(report.try_all(&stage, recipe, form));
-    // Before the folder goes, whatever still writes into it does.
+    // Stop everything that writes into the folder before it is removed.
     drop(runtime);
     ended?;
     report.finish(form)
@@ -131,7 +131,7 @@ impl Report {
     }
 }
 
-/// Says one line as soon as it is known: everything together takes minutes.
+/// Prints one line as soon as it is known: all checks together take minutes.
 fn tell(tried: &Tried, form: Form) -> Result<()> {
     let line = tried.line();
     match form {
@@ -142,7 +142,7 @@ fn tell(tried: &Tried, form: Form) -> Result<()> {
     Ok(())
 }
 
-/// Everything that takes part.
+/// The participants of a trial.
 struct Trial<'a> {
     stage: &'a Stage,
     recipe: &'a Recipe,
@@ -151,8 +151,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Tries one thing, and once more where the host hung before it did anything. What cannot be
-    /// tried is no proof of anything.
+    /// Runs one check, and repeats it if the host hung before it did anything. A check that cannot
+    /// be run counts as failed.
     async fn attempt(&self, check: Check) -> Tried {
         let mut seen = self.see(check).await;
         if seen.as_ref().is_ok_and(|seen| seen.heard.proposed == 0) {
@@ -189,7 +189,7 @@ impl Trial<'_> {
                 LONG
             }
         };
-        // By ourselves; what stands in for us comes after.
+        // First our own binary; the substitutes replace it afterwards.
         if matches!(check, Check::Allow | Check::Silence) {
             self.stage.install(self.recipe, &self.model.url(), seconds)?;
         }
@@ -213,7 +213,7 @@ impl Trial<'_> {
         self.stage.is_pushed(check.branch())
     }
 
-    /// Looks on until the host ends or has to be ended, and does what the check is about.
+    /// Watches until the host ends or has to be killed, and carries out the check's action.
     async fn watch(&self, check: Check, child: &mut Child) -> Result<Seen> {
         let until = Instant::now() + MOST;
         let mut questions: Vec<String> = Vec::new();
@@ -240,7 +240,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Does what the check is about, once there is a question.
+    /// Carries out the check's action once there is a question.
     async fn act(&self, check: Check, question: &str, seen: &mut Seen) -> Result<bool> {
         match check {
             Check::Yes => {
@@ -259,7 +259,7 @@ impl Trial<'_> {
         Ok(true)
     }
 
-    /// Sends a signal to the waiting hook, and sees whether its question goes with it.
+    /// Sends a signal to the waiting hook, and checks whether its question is withdrawn.
     async fn strike(&self, question: &str, signal: Signal, seen: &mut Seen) -> Result<bool> {
         let hooks = process::hooks(&self.stage.program());
         if hooks.is_empty() {

@@ -1,11 +1,11 @@
-//! The `countersign` binary: what a person types to judge, explain and run actions.
+//! The `countersign` binary, with which a person judges, explains and runs actions.
 //!
-//! No decision is made here: commands gather facts, hand them to `countersign_core::judge`, and
-//! say or do what the judgement says. Whatever goes wrong on the way refuses: a panic exits like
-//! a block, an error like bad input.
+//! No decision is made here: commands collect facts, pass them to `countersign_core::judge`, and
+//! print or follow the judgement. Every failure on the way refuses: a panic exits like a block, an
+//! error like bad input.
 //!
 //! Exit codes: 0 allowed (or done), 3 confirm, 4 block, 2 bad usage, input or configuration, 1 a
-//! server that said no.
+//! failed test or a refusal by a server.
 
 use std::panic;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     match panic::catch_unwind(|| Cli::read().run()) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => exit::report(&error).into(),
-        // A panic anywhere is a deny.
+        // Every panic is a refusal.
         Err(_) => Exit::Block.into(),
     }
 }

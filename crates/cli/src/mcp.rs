@@ -1,4 +1,4 @@
-//! The Model Context Protocol: what stands between a client and its tools.
+//! The Model Context Protocol: the proxy between a client and its tools, and a server of our own.
 
 pub(crate) mod http;
 mod json;

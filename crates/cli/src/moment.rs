@@ -1,15 +1,15 @@
-//! Moments as the server writes them, and how far away they are.
+//! Timestamps as the server writes them, and their distance from now.
 
 use std::time::Duration;
 
 use countersign_gate::clock::{Clock as _, System, Timestamp};
 
-/// Now, by the system's clock.
+/// The current time by the system clock.
 pub(crate) fn now() -> Timestamp {
     System.now()
 }
 
-/// Reads a moment in UTC: `2026-11-16T06:00:00.000Z`.
+/// Parses a UTC timestamp: `2026-11-16T06:00:00.000Z`.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let [year, month, day] = numbers(date, '-')?;
@@ -39,7 +39,7 @@ const fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
-/// How long, in at most two words: `52s`, `1m 52s`, `3h 4m`, `12d 1h`.
+/// Formats a duration in at most two words: `52s`, `1m 52s`, `3h 4m`, `12d 1h`.
 pub(crate) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let two =
@@ -52,7 +52,7 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
-/// How long it is until a moment; nothing when it is over or cannot be read.
+/// Formats the time until a timestamp; `-` when it is over or cannot be parsed.
 pub(crate) fn left(until: &str, now: Timestamp) -> String {
     match parse(until) {
         Some(until) if until > now => span(until.since(now)),
@@ -60,7 +60,7 @@ pub(crate) fn left(until: &str, now: Timestamp) -> String {
     }
 }
 
-/// How long ago a moment was.
+/// Formats the time since a timestamp.
 pub(crate) fn ago(at: &str, now: Timestamp) -> String {
     parse(at).map_or_else(|| "-".to_owned(), |at| format!("{} ago", span(now.since(at))))
 }

@@ -1,15 +1,15 @@
-//! Words become one line of shell that means exactly those words.
+//! Quotes words so that a shell reads exactly those words.
 
-/// Characters that mean themselves anywhere in a word.
+/// Characters that need no quoting anywhere in a word.
 const PLAIN: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:@+,";
 
-/// Words bash would take as grammar if they came first and unquoted.
+/// Words that bash would read as keywords if they came first and unquoted.
 const RESERVED: &[&str] = &[
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
     "select", "then", "time", "until", "while",
 ];
 
-/// One line of shell that runs exactly these words: nothing expands, nothing is grammar.
+/// Returns a command line that runs exactly these words: without expansions and keywords.
 pub(crate) fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut line = String::new();
     for (at, word) in words.into_iter().enumerate() {
@@ -18,7 +18,7 @@ pub(crate) fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
         }
         if needs_quotes(word) {
             line.push('\'');
-            // A single quote cannot stand inside single quotes: close, escape it, open again.
+            // Single quotes cannot contain a single quote: close, escape it, open again.
             line.push_str(&word.replace('\'', r"'\''"));
             line.push('\'');
         } else {

@@ -1,4 +1,4 @@
-//! A server in this process: its data, its gate, its channels, its hands on the clock.
+//! A server in this process: its data, its gate, its channels, its timer.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -28,15 +28,15 @@ use crate::{data, settings};
 pub(crate) const SOCKET: &str = "server.sock";
 /// Locked by the server that uses the data folder.
 const LOCK: &str = "server.lock";
-/// Where files are kept, in the data folder.
+/// The folder of files in the data folder.
 const FILES: &str = "files";
-/// Beside it: where people reach the server, for links that are made over the socket.
+/// In the data folder: the server's address for people, for links that are created over the socket.
 pub(crate) const URL: &str = "server.url";
-/// There while everything is halted, so that hooks see it without asking.
+/// A file that exists while everything is halted, so that hooks see it without a request.
 pub(crate) const HALTED: &str = "server.halted";
-/// How often the clock is looked at.
+/// The interval at which the gate is swept for expired items.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Said with what is wrong where the gate cannot be opened.
+/// Added to the error when the gate cannot be opened.
 const WHAT_TO_DO: &str = "nothing is served. If the record is damaged, `countersign audit verify` \
     says how, and `countersign audit begin-anew` leaves it behind";
 /// Said instead of a link.
@@ -45,7 +45,7 @@ pub(crate) const NOT_FOR_AGENTS: &str = "a link is for people, and this was star
     before the agent began";
 const CHANNELS_MAY_TAKE: Duration = Duration::from_secs(3);
 
-/// What a server is made of.
+/// The parts from which a server is built.
 pub(crate) struct Plan {
     pub(crate) folder: PathBuf,
     pub(crate) policy: Policy,
@@ -69,7 +69,7 @@ pub(crate) enum Starter {
 pub(crate) struct Serving {
     pub(crate) gate: Arc<Gate>,
     pub(crate) bound: Bound,
-    /// What signs the first device in.
+    /// The link that signs the first device in.
     pub(crate) link: Option<Secret>,
     pub(crate) starter: Starter,
     channels: Channels,
@@ -78,13 +78,13 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Opens everything.
+    /// Opens the data, the gate, the channels and the listeners.
     ///
     /// # Errors
-    /// Something of it cannot be opened: nothing is served.
+    /// A part cannot be opened: nothing is served.
     pub(crate) async fn open(plan: Plan) -> Result<Self> {
         let Plan { folder, policy, config, channels, settings, inherited } = plan;
-        // First of all: what is in memory from here on must stay there.
+        // First of all: secrets that are loaded from here on must not get into a core dump.
         vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
         data::make_private(&folder)?;
         let claim = claim(&folder)?;
@@ -118,12 +118,12 @@ impl Serving {
         Ok(Self { gate, bound, link, starter, channels, sweeper, _claim: claim })
     }
 
-    /// Where people sign in with a link.
+    /// The page on which people sign in with a link.
     pub(crate) fn sign_in_url(&self, link: &Secret) -> String {
         format!("{}/sign-in?link={}", self.bound.url(), link.expose())
     }
 
-    /// Makes a link for the owner, whatever devices they have: they may have lost them all.
+    /// Creates a link for the owner, even if they have devices: they may have lost them all.
     ///
     /// # Errors
     /// An agent wants it, or the store failed.
@@ -139,7 +139,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Serves until told to stop.
+    /// Serves until it is told to stop.
     pub(crate) async fn run(self, stop: impl Future<Output = ()>) {
         let Self { gate, bound, channels, sweeper, .. } = self;
         bound.run(stop).await;
@@ -154,18 +154,18 @@ impl Serving {
     }
 }
 
-/// Keeps a mark in the data folder while everything is halted: hooks judge by themselves, and
-/// must see the kill switch without asking anybody.
+/// Keeps a file in the data folder while everything is halted: hooks judge by themselves, and must
+/// see the kill switch without a request.
 async fn tell_hooks(gate: &Arc<Gate>, folder: &Path) -> Result<()> {
     let path = folder.join(HALTED);
-    // Listens first: what happens while the mark is set for the first time is not missed.
+    // Subscribes first, so that no change is missed while the file is first written.
     let mut switched = gate.switched();
     mark(&path, gate.is_halted().await?).context("cannot write into the data folder")?;
     let gate = Arc::downgrade(gate);
     tokio::spawn(async move {
         while switched.changed().await.is_ok() {
             let Some(gate) = gate.upgrade() else { return };
-            // Whoever cannot look must take it for halted.
+            // If the state cannot be read, it must count as halted.
             let halted = gate.is_halted().await.unwrap_or(true);
             if let Err(error) = mark(&path, halted) {
                 tracing::error!(%error, "hooks could not be told about the kill switch");
@@ -254,7 +254,7 @@ async fn announce(
         channels.dispatchers.push(Arc::clone(&dispatcher));
         audiences.push(Audience { user, dispatcher });
     }
-    // The thread ends with the gate.
+    // The thread ends when the gate is dropped.
     Announcer::start(gate, audiences, Some(url.to_owned()))?;
     Ok(channels)
 }
@@ -279,14 +279,14 @@ async fn forward(
     Ok(Arc::new(forwarder))
 }
 
-/// Takes the data folder before anything in it is looked at: a second server would take sessions
-/// whose credentials the first one holds for lost, and end them.
+/// Locks the data folder before anything in it is read: a second server would end sessions whose
+/// credentials only the first one has, because it would consider them lost.
 pub(crate) fn claim(folder: &Path) -> Result<File> {
     let path = folder.join(LOCK);
     let wrong = || format!("cannot lock `{}`", path.display());
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
-    // Whoever can open it can hold it.
+    // Any process that can open the file can lock it.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(&path).with_context(wrong)?;
@@ -299,8 +299,8 @@ pub(crate) fn claim(folder: &Path) -> Result<File> {
     }
 }
 
-/// The policy of a server: of those who run it and their organisation, no project. The
-/// organisation's file may be named.
+/// The policy of a server: that of the user who runs it and of the organisation, without a project.
+/// The organisation's file may be named.
 ///
 /// # Errors
 /// A configuration is wrong.

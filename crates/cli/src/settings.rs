@@ -1,7 +1,7 @@
-//! Where configuration comes from, and what it adds up to.
+//! Finds the configuration files, and merges them.
 //!
-//! A file that is there and cannot be read, or is wrong, is an error: nothing is judged without
-//! the rules its author meant. A file that is not there costs nothing.
+//! A file that exists but cannot be read or is invalid is an error: nothing is judged without the
+//! rules that its author meant. A file that does not exist costs nothing.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -24,24 +24,24 @@ use crate::hook::served_policy::{self, Served};
 const ORGANISATION: &str = "/etc/countersign/config.yaml";
 /// The project's file, at the root of the workspace.
 pub(crate) const PROJECT: &str = ".countersign.yaml";
-/// Larger than any configuration a person wrote.
+/// Larger than any configuration that a person wrote.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Whose configuration a file is.
+/// The owner of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Whoever runs the machine.
+    /// The administrator of the machine.
     Organisation,
-    /// The workspace of the server that the caller works in.
+    /// The workspace at the server to which the caller belongs.
     Workspace,
-    /// The person at it.
+    /// The user.
     User,
-    /// The repository the agent works in, which may only tighten.
+    /// The repository in which the agent works. It may only tighten.
     Project,
 }
 
 impl Owner {
-    /// The layer's name.
+    /// Returns the layer's name.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Organisation => "organisation",
@@ -52,54 +52,54 @@ impl Owner {
     }
 }
 
-/// One place a configuration may be.
+/// One file that may contain configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) owner: Owner,
     pub(crate) path: PathBuf,
-    /// What is in it, if it is there.
+    /// Its content, if it exists.
     pub(crate) text: Option<String>,
 }
 
-/// The policy in force in this context.
+/// Returns the policy in force in this context.
 ///
 /// # Errors
-/// A configuration is there but cannot be read or is wrong.
+/// A configuration exists but cannot be read or is invalid.
 pub(crate) fn policy(context: &Context) -> Result<Policy> {
     policy_of(layers(context)?)
 }
 
-/// The policy these layers add up to.
+/// Merges these layers into a policy.
 ///
 /// # Errors
-/// One of them is wrong.
+/// One of them is invalid.
 pub(crate) fn policy_of(layers: Vec<Layer>) -> Result<Policy> {
-    // Nothing to read, nothing to parse: this is the path of almost every check.
+    // Almost every check takes this path, so it parses nothing.
     if layers.iter().all(|layer| layer.text.is_none()) {
         return Ok(Policy::default());
     }
     Policy::load(&sources(layers)).map_err(explained)
 }
 
-/// The policy of a server: its layers, and a policy for each workspace that has one.
+/// Returns the policy of a server: its layers, and a policy for each workspace that has one.
 ///
 /// # Errors
-/// One of them is wrong.
+/// One of them is invalid.
 pub(crate) fn server_policy(policy: Option<&Path>) -> Result<Policy> {
     let layers = server_layers(policy)?;
     let workspaces = workspaces(&layers)?;
     Policy::load(&Sources { workspaces, ..sources(layers) }).map_err(explained)
 }
 
-/// What a server is configured by besides its policy.
+/// Returns the configuration of a server besides its policy.
 ///
 /// # Errors
-/// One of the files is wrong, or the environment says something impossible.
+/// One of the files is invalid, or an environment variable is.
 pub(crate) fn server_sections(policy: Option<&Path>) -> Result<Sections> {
     sections_of(server_layers(policy)?)
 }
 
-/// The layers of a server: it is asked for the organisation's policy, and asks nobody else for it.
+/// The layers of a server, which serves the organisation's policy and does not fetch it.
 fn server_layers(policy: Option<&Path>) -> Result<Vec<Layer>> {
     let mut layers = local_layers()?;
     let Some(path) = policy else { return Ok(layers) };
@@ -150,25 +150,25 @@ fn workspaces(layers: &[Layer]) -> Result<BTreeMap<String, Source>> {
     Ok(found)
 }
 
-/// What the configuration says besides the policy.
+/// The configuration besides the policy.
 #[derive(Debug)]
 pub(crate) struct Sections {
-    /// What the gate may do, with what the environment says on top.
+    /// The gate's section, overridden by environment variables.
     pub(crate) gate: countersign_gate::Config,
-    /// How people are told: the organisation's channels, then the user's.
+    /// The notification channels: the organisation's, then the user's.
     pub(crate) channels: Vec<Configured>,
-    /// Where and how the server listens.
+    /// The server's section.
     pub(crate) server: countersign_server::Settings,
-    /// What hooks of agent hosts do.
+    /// The section of the agent hosts' hooks.
     pub(crate) hook: crate::hook::Options,
-    /// What the MCP proxy does.
+    /// The section of the MCP proxy.
     pub(crate) mcp: crate::mcp::Options,
 }
 
-/// What these layers say besides the policy. A project's says nothing.
+/// Merges the sections of these layers besides the policy. A project's file cannot set them.
 ///
 /// # Errors
-/// One of them is wrong, or the environment says something impossible.
+/// One of them is invalid, or an environment variable is.
 pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     let sources = sources(layers);
     let gate: Option<countersign_gate::Config> = merged(&sources, "gate").map_err(explained)?;
@@ -187,7 +187,7 @@ pub(crate) fn sections_of(layers: Vec<Layer>) -> Result<Sections> {
     Ok(Sections { gate, channels, server, hook, mcp: mcp.unwrap_or_default() })
 }
 
-/// The same gate, keeping records as long as the organisation says where it has locked that.
+/// Restores the organisation's retention where it has locked that setting.
 fn with_locked_retention(
     sources: &Sources,
     gate: countersign_gate::Config,
@@ -210,10 +210,10 @@ fn with_locked_retention(
     Ok(gate)
 }
 
-/// What these layers say about hooks. A project's says nothing.
+/// Merges the hook options of these layers. A project's file cannot set them.
 ///
 /// # Errors
-/// One of them is wrong.
+/// One of them is invalid.
 pub(crate) fn hook_of(layers: Vec<Layer>) -> Result<Option<crate::hook::Options>> {
     hook_in(&sources(layers))
 }
@@ -230,11 +230,11 @@ fn hook_in(sources: &Sources) -> Result<Option<crate::hook::Options>> {
     Ok(Some(hook.bounded_by(organisation.as_ref(), user.as_ref())))
 }
 
-/// When others than the person for whom an agent works must agree, as the organisation's and the
-/// user's file on this machine say.
+/// Returns the quorum rules of the organisation's and the user's configuration: when people other
+/// than the one for whom an agent works must agree.
 ///
 /// # Errors
-/// One is there but cannot be read or is wrong.
+/// A file exists but cannot be read or is invalid.
 pub(crate) fn quorum() -> Result<Vec<countersign_gate::approval::QuorumRow>> {
     // By an outdated policy too: what it asks of several people is not forgotten with its age.
     let sources = sources(served_layers(&Context::default())?.layers);
@@ -242,19 +242,19 @@ pub(crate) fn quorum() -> Result<Vec<countersign_gate::approval::QuorumRow>> {
     Ok(gate.unwrap_or_default().quorum)
 }
 
-/// What these layers say about MCP. A project's says nothing.
+/// Merges the MCP options of these layers. A project's file cannot set them.
 ///
 /// # Errors
-/// One of them is wrong.
+/// One of them is invalid.
 pub(crate) fn mcp_of(layers: Vec<Layer>) -> Result<Option<crate::mcp::Options>> {
     merged(&sources(layers), "mcp").map_err(explained)
 }
 
-/// The layer from which one field of a section comes: the organisation's, the user's, the
+/// Returns the layer from which one field of a section comes: the organisation's, the user's, the
 /// environment or the default.
 ///
 /// # Errors
-/// A layer is wrong.
+/// A layer is invalid.
 pub(crate) fn origin(layers: &[Layer], name: &str, field: &str) -> Result<&'static str> {
     const VARIABLES: [(&str, &str); 4] = [
         ("enabled", "AUTO_ACTION_ENABLED"),
@@ -297,10 +297,10 @@ fn explained(error: ConfigError) -> anyhow::Error {
     anyhow!("{error}\n  hint: {}", error.hint)
 }
 
-/// Every place a configuration may be, read.
+/// Reads every file that may contain configuration.
 ///
 /// # Errors
-/// One is there but cannot be read, or `$COUNTERSIGN_CONFIG` names one that is not.
+/// A file exists but cannot be read, or `$COUNTERSIGN_CONFIG` names one that does not exist.
 pub(crate) fn layers(context: &Context) -> Result<Vec<Layer>> {
     let Served { layers, outdated } = served_layers(context)?;
     outdated.map_or(Ok(layers), Err)
@@ -318,10 +318,10 @@ pub(crate) fn served_layers(context: &Context) -> Result<Served> {
     Ok(served)
 }
 
-/// The organisation's and the user's file on this machine, read.
+/// Reads the organisation's and the user's file on this machine.
 pub(crate) fn local_layers() -> Result<Vec<Layer>> {
     let mut layers = vec![read(Owner::Organisation, PathBuf::from(ORGANISATION))?];
-    // Unit tests share one environment, so the file of the person who runs them has no say.
+    // Unit tests share one environment, so the file of the person who runs them must not count.
     if let Some(path) = user_path().filter(|_| !cfg!(test)) {
         let layer = read(Owner::User, path)?;
         if layer.text.is_none() && named_by_environment().is_some() {
@@ -332,10 +332,10 @@ pub(crate) fn local_layers() -> Result<Vec<Layer>> {
     Ok(layers)
 }
 
-/// One file given by name.
+/// Reads one file by name.
 ///
 /// # Errors
-/// It is not there or cannot be read.
+/// It does not exist or cannot be read.
 pub(crate) fn layer_at(path: &Path) -> Result<Layer> {
     let layer = read(Owner::User, path.to_owned())?;
     if layer.text.is_none() {
@@ -344,11 +344,11 @@ pub(crate) fn layer_at(path: &Path) -> Result<Layer> {
     Ok(layer)
 }
 
-/// Where the user's file is, whether or not it is there.
+/// The path of the user's file, whether or not it exists.
 pub(crate) fn user_path() -> Option<PathBuf> {
     named_by_environment().or_else(|| {
         let folder = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        // The specification says to ignore a relative one.
+        // The XDG specification says to ignore a relative one.
         let folder = folder.filter(|folder| folder.is_absolute());
         let folder = folder.or_else(|| around::home().map(|home| home.join(".config")))?;
         Some(folder.join("countersign/config.yaml"))
@@ -361,15 +361,15 @@ fn named_by_environment() -> Option<PathBuf> {
 
 fn read(owner: Owner, path: PathBuf) -> Result<Layer> {
     let text = text_of(open(&path)).with_context(|| format!("cannot read `{}`", path.display()))?;
-    // A link to nowhere is somebody's configuration gone missing, not one never written.
+    // A dangling link is a configuration gone missing, not one that was never written.
     if text.is_none() && path.is_symlink() {
         bail!("`{}` is a link that leads nowhere", path.display());
     }
     Ok(Layer { owner, path, text })
 }
 
-/// The project's file belongs to whoever wrote the repository: it is read only if it is really in
-/// there, so that it cannot make us read, and quote in an error, something else.
+/// Reads the project's file. The author of the repository controls it, so it is read only if it is
+/// really in there: it cannot make us read another file, and quote it in an error.
 fn project(workspace: &Path) -> Result<Layer> {
     let path = workspace.join(PROJECT);
     let file = Root::open(workspace).and_then(|root| root.read(Path::new(PROJECT)));
@@ -399,7 +399,7 @@ fn text_of(file: io::Result<File>) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Opens without waiting: a pipe in place of a file must not hang every check.
+/// Opens without blocking: a pipe in place of a file must not hang every check.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};

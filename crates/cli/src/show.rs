@@ -1,6 +1,6 @@
-//! Judgements as a person reads them.
+//! Judgements as text for people.
 //!
-//! An action's text comes from an agent, so nothing of it reaches a terminal as it is: control
+//! An action's text comes from an agent, so none of it reaches a terminal unescaped: control
 //! characters could move the cursor over our words, and bidirectional ones reorder them.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 pub(crate) use countersign_core::visible::{one_line, visible};
 use countersign_core::{Finding, Judgement, RiskLevel, Verdict};
 
-/// Whether colour is wanted.
+/// The use of colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// No escape codes at all.
@@ -21,14 +21,14 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// Colour only on a terminal that can, and only if the user did not say `NO_COLOR`.
+    /// Colour only on a terminal that supports it, and only if the user did not set `NO_COLOR`.
     pub(crate) fn on(stream: &impl IsTerminal) -> Self {
         let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || env::var_os("TERM").is_none_or(|term| term == "dumb");
         if unwanted || !stream.is_terminal() { Self::Plain } else { Self::Colour }
     }
 
-    /// The verdict's word.
+    /// The name of the verdict.
     pub(crate) fn verdict(self, verdict: Verdict) -> Cow<'static, str> {
         let code = match verdict {
             Verdict::Allow => "32",
@@ -56,7 +56,7 @@ impl Paint {
         }
     }
 
-    /// A heading.
+    /// Formats a heading.
     pub(crate) fn bold(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Plain => text.into(),
@@ -65,10 +65,10 @@ impl Paint {
     }
 }
 
-/// More findings than this are counted, not shown.
+/// The most findings that are shown; further ones are only counted.
 pub(crate) const MOST_FINDINGS: usize = 12;
 
-/// Writes a judgement: the verdict and its reason, each finding, what to do instead.
+/// Writes a judgement: the verdict and its reason, each finding, and what to do instead.
 pub(crate) fn judgement(
     out: &mut impl Write,
     judgement: &Judgement,
@@ -87,7 +87,7 @@ pub(crate) fn judgement(
     Ok(())
 }
 
-/// Each thing to do instead, once.
+/// The suggestions of all findings, each once.
 pub(crate) fn instead(findings: &[Finding]) -> Vec<&str> {
     let mut seen: Vec<&str> = Vec::new();
     for instead in findings.iter().filter_map(|finding| finding.instead.as_deref()) {
@@ -112,7 +112,7 @@ fn summary(finding: &Finding, told: &str) -> String {
     line
 }
 
-/// The text, cut off after so many characters.
+/// Cuts a text off after so many characters.
 pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => Cow::Borrowed(text),

@@ -1,21 +1,20 @@
-//! Server-sent events: lines become events, however they are cut on the way.
+//! Parses server-sent events from chunks of any size.
 
 use std::collections::VecDeque;
 
 /// One event as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Told {
-    /// By which one can go on after it.
+    /// The id from which a client can resume after it.
     pub(crate) id: Option<String>,
-    /// What it is called; most are not.
+    /// Its name, which most events lack.
     pub(crate) name: String,
-    /// What it says.
     pub(crate) data: String,
-    /// After how many milliseconds to connect again, if it says so.
+    /// The delay before a reconnect in milliseconds, if it sets one.
     pub(crate) retry: Option<u64>,
 }
 
-/// Puts events together.
+/// Assembles events.
 #[derive(Debug)]
 pub(crate) struct Parser {
     most: usize,
@@ -25,21 +24,21 @@ pub(crate) struct Parser {
     ready: VecDeque<Told>,
 }
 
-/// One event is larger than any should be.
+/// An event exceeds the limit.
 #[derive(Debug)]
 pub(crate) struct TooLarge;
 
 impl Parser {
-    /// For events of no more than so many bytes.
+    /// Returns a parser for events of no more than so many bytes.
     pub(crate) fn new(most: usize) -> Self {
         let (line, event, ready) = (Vec::new(), Told::default(), VecDeque::new());
         Self { most, line, event, has_data: false, ready }
     }
 
-    /// Takes what has come.
+    /// Takes received bytes.
     ///
     /// # Errors
-    /// An event does not end.
+    /// An event exceeds the limit.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
@@ -54,7 +53,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The next event that is whole.
+    /// Returns the next complete event.
     pub(crate) fn next(&mut self) -> Option<Told> {
         self.ready.pop_front()
     }
@@ -80,7 +79,7 @@ impl Parser {
                 }
                 self.event.data.push_str(value);
             }
-            // Comments, and fields of later servers.
+            // Comments, and fields that are not known.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Lists as a person reads them: aligned columns, one line each.
+//! Lists as text for people: aligned columns, one line each.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::show::{Paint, cut, one_line};
 
-/// A cell is cut off after so many characters.
+/// The number of characters after which a cell is cut off.
 const MOST_CELL: usize = 80;
 
 /// Rows under a head.
@@ -17,18 +17,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// No rows yet.
+    /// Returns a table without rows.
     pub(crate) const fn new(head: &'static [&'static str]) -> Self {
         Self { head, rows: Vec::new() }
     }
 
-    /// Adds a row. What stands in it may be anybody's: it is made safe to look at.
+    /// Adds a row. The cells may contain anybody's text, so they are escaped.
     pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let safe = |cell: T| cut(&one_line(cell.as_ref()), MOST_CELL).into_owned();
         self.rows.push(cells.into_iter().map(safe).collect());
     }
 
-    /// Writes it, or what to say when there is nothing in it.
+    /// Writes the table, or a message when it is empty.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,4 +1,4 @@
-//! Where a server is: a URL, or the path of its socket.
+//! The address of a server: a URL, or the path of its socket.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use url::{Host, Url};
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// A socket of this machine.
+    /// A Unix socket of this machine.
     Socket(PathBuf),
     /// HTTP.
     Plain {
@@ -28,10 +28,10 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// Reads a URL, or a path.
+    /// Parses a URL or a path.
     ///
     /// # Errors
-    /// It is a URL that names no server.
+    /// It is a URL that does not name a server.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         if !text.contains("://") {
             return Ok(Self::Socket(PathBuf::from(text)));
@@ -43,10 +43,10 @@ impl Address {
         Self::of(&url)
     }
 
-    /// The server of a URL, whatever it names there.
+    /// Returns the server of a URL and ignores the rest of it.
     ///
     /// # Errors
-    /// It names no server.
+    /// It does not name a server.
     pub(crate) fn of(url: &Url) -> Result<Self> {
         let host = url.host().map(|host| host.to_owned());
         let (Some(host), Some(port)) = (host, url.port_or_known_default()) else {
@@ -59,7 +59,7 @@ impl Address {
         }
     }
 
-    /// What stands behind `Host:`.
+    /// The value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         match self {
             Self::Socket(_) => "localhost".to_owned(),
@@ -74,7 +74,7 @@ impl Address {
         }
     }
 
-    /// Whether somebody between here and there could read along.
+    /// Reports whether somebody on the network could read the traffic.
     pub(crate) fn is_readable_by_others(&self) -> bool {
         let Self::Plain { host, .. } = self else { return false };
         match host {

@@ -1,5 +1,4 @@
-//! What happens at a server, as it happens: server-sent events, over as many connections as it
-//! takes.
+//! The live events of a server: server-sent events, with reconnects.
 //!
 //! ```text
 //! connect ──► Connected ──► Event, Event, …
@@ -22,36 +21,35 @@ use crate::sse::{Parser, Told};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// A server says something every fifteen seconds, if only that it is there.
+/// A server sends something every fifteen seconds, if only a keep-alive.
 const QUIET: Duration = Duration::from_secs(45);
 const BEGINS_WITHIN: Duration = Duration::from_secs(15);
-/// One event is never larger.
+/// The largest event.
 const MOST_BYTES: usize = 8 << 20;
 const AHEAD: usize = 64;
 
-/// Something that happened.
+/// An event of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
-    /// What it is called, such as `approval_required`.
+    /// Its name, such as `approval_required`.
     pub(crate) name: String,
-    /// What it says.
+    /// Its JSON data.
     pub(crate) data: Value,
 }
 
-/// What is heard of a server.
+/// An event, or a change of the connection.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// It listens to us: what is asked now is not older than what it tells next.
+    /// The subscription is active: the state that is fetched now is not older than the next event.
     Connected,
-    /// Something happened.
     Event(Event),
-    /// The connection is gone, or there never was one; it is tried again.
+    /// The connection broke or was never made; it is tried again.
     Lost(ClientError),
-    /// It says no: there is nothing more to hear.
+    /// The server refused: no events follow.
     Refused(ClientError),
 }
 
-/// Listens from now on, until nobody takes what is heard.
+/// Subscribes to events until the receiver is dropped.
 pub(crate) fn listen(client: Client) -> Receiver<Heard> {
     let (sender, receiver) = channel(AHEAD);
     tokio::spawn(keep_listening(client, sender));
@@ -73,7 +71,7 @@ async fn keep_listening(client: Client, to: Sender<Heard>) {
                     None => return,
                 }
             }
-            // Too many at once passes; anything else will be said again.
+            // A rate limit passes; any other refusal would be repeated.
             Err(error) if error.refused().is_some_and(|no| no.retry_after.is_none()) => {
                 let _ = to.send(Heard::Refused(error)).await;
                 return;
@@ -104,7 +102,8 @@ async fn begin(client: &Client, last: Option<&str>) -> Result<Incoming, ClientEr
     Err(read(response).await.err().unwrap_or_else(|| ClientError::not_ours(status)))
 }
 
-/// Passes on what comes until it breaks off, and says why; nothing, if nobody listens any more.
+/// Forwards events until the connection breaks, and returns the reason; `None` if the receiver is
+/// gone.
 async fn pass_on(
     mut body: Incoming,
     to: &Sender<Heard>,
@@ -127,7 +126,7 @@ async fn pass_on(
         }
         while let Some(Told { id, name, data, .. }) = parser.next() {
             *last = id.or(last.take());
-            // An event that cannot be read is none; the next one still is.
+            // Skip an event that cannot be parsed; the next one may be readable.
             let Ok(data) = serde_json::from_str(&data) else { continue };
             if to.send(Heard::Event(Event { name, data })).await.is_err() {
                 return None;

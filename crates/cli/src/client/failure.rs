@@ -1,4 +1,4 @@
-//! What a server says no with, and what keeps it from saying anything.
+//! The errors of a server's client: refusals, and failures to get an answer.
 
 use std::error::Error;
 use std::fmt;
@@ -8,43 +8,43 @@ use serde_json::Value;
 
 use super::Address;
 
-/// Why a server did not do what was asked.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub(crate) enum ClientError {
-    /// Nothing answers there.
+    /// Nothing answers at the address.
     NoServer {
-        /// Where.
+        /// The address.
         at: Address,
-        /// What the system says.
+        /// The error of the operating system.
         why: String,
     },
-    /// It said no.
+    /// The server refused.
     Refused(Box<Refused>),
-    /// It is not for certain who it should be.
+    /// The server's identity could not be verified.
     Untrusted(String),
-    /// It said nothing that could be understood, or broke off.
+    /// The answer could not be understood, or the connection broke.
     Broken(String),
 }
 
-/// What a server says when it says no.
+/// A refusal of the server.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// The status of the answer.
+    /// The HTTP status.
     pub(crate) status: StatusCode,
     /// Its kind, for programs: `not-found`, `already-settled`…
     pub(crate) kind: String,
-    /// For people: what, and what to do about it.
+    /// The explanation for people, and what to do about it.
     pub(crate) detail: String,
-    /// Seconds after which it makes sense to ask again.
+    /// Seconds after which a retry makes sense.
     pub(crate) retry_after: Option<u64>,
-    /// Everything it said.
+    /// The whole body.
     pub(crate) body: Value,
-    /// Whether it was asked with a key.
+    /// True when the request was made with a key.
     pub(crate) with_key: bool,
 }
 
 impl Refused {
-    /// Reads problem details.
+    /// Parses problem details.
     pub(super) fn read(status: StatusCode, body: &Value, retry_after: Option<u64>) -> Option<Self> {
         let kind = body.get("type")?.as_str()?.rsplit(':').next()?.to_owned();
         let detail = body.get("detail")?.as_str()?.to_owned();
@@ -53,12 +53,12 @@ impl Refused {
 }
 
 impl ClientError {
-    /// Something answers there, but no server of ours.
+    /// Something answers there, but it is not a Countersign server.
     pub(super) fn not_ours(status: StatusCode) -> Self {
         Self::Broken(format!("this does not look like a Countersign server: it answered {status}"))
     }
 
-    /// What the server said, if it said no.
+    /// Returns the refusal, if the server refused.
     pub(crate) fn refused(&self) -> Option<&Refused> {
         match self {
             Self::Refused(refused) => Some(refused),
@@ -66,7 +66,7 @@ impl ClientError {
         }
     }
 
-    /// Whether it is the same as no server at all: nothing was said that counts as an answer.
+    /// Reports whether this counts as no server at all: nothing came that counts as an answer.
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Self::NoServer { .. } | Self::Untrusted(_) | Self::Broken(_) => true,
@@ -74,7 +74,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may be answered in a moment.
+    /// Reports whether the same request may succeed in a moment.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::NoServer { .. } | Self::Broken(_) => true,

@@ -1,4 +1,4 @@
-//! The connection itself: a socket, TCP, or TLS over it.
+//! The connection itself: a Unix socket, TCP, or TLS over TCP.
 
 use std::io;
 use std::path::Path;
@@ -35,10 +35,10 @@ pub(super) async fn send(
     sender.send_request(request).await.map_err(|error| broken(&error))
 }
 
-/// Connects.
+/// Opens a connection.
 ///
 /// # Errors
-/// Nobody is there, or not for certain who it should be.
+/// Nobody answers, or the server's identity could not be verified.
 pub(crate) async fn open(
     address: &Address,
     tls: Option<&Arc<ClientConfig>>,
@@ -63,7 +63,7 @@ pub(crate) async fn open(
     };
     let made = http1::handshake(TokioIo::new(connected)).await;
     let (sender, connection) = made.map_err(|error| broken(&error))?;
-    // Ends with the response's body, or when nobody wants that any more.
+    // Ends with the response's body, or when its receiver is dropped.
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -80,7 +80,7 @@ pub(crate) fn broken(error: &hyper::Error) -> ClientError {
     ClientError::Broken(format!("the connection broke: {error}"))
 }
 
-/// Somebody is there, but not for certain who it should be.
+/// The error of a server whose identity could not be verified.
 fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     use rustls::CertificateError::{
         BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer,
@@ -99,7 +99,7 @@ fn untrusted(address: &Address, cause: &rustls::Error) -> ClientError {
     ClientError::Untrusted(format!("{address} cannot be trusted: {why}"))
 }
 
-/// What the system says, in words rather than numbers.
+/// The error of the operating system, in words rather than numbers.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no socket".to_owned(),
@@ -109,7 +109,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Anything that bytes go through.
+/// A stream of bytes in both directions.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}

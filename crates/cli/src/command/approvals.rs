@@ -1,4 +1,4 @@
-//! `countersign approvals`: what waits for a person, and their answers.
+//! `countersign approvals`: the questions that wait for a person, and their answers.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -189,7 +189,8 @@ impl List {
     }
 }
 
-/// By the token a question can be answered; whoever reads this output need not be a person.
+/// Removes the token, with which a question can be answered: the reader of this output may be a
+/// program.
 fn without_token(mut item: Value) -> Value {
     if let Some(fields) = item.as_object_mut() {
         fields.remove("token");
@@ -235,7 +236,7 @@ impl Reject {
 }
 
 impl Answer {
-    /// Each by itself: one that cannot be answered spoils no other.
+    /// Answers each question by itself: one that cannot be answered does not affect the others.
     fn give(self, client: &Client) -> Result<Exit> {
         block_on(async {
             let mut exit = Exit::Done;
@@ -261,7 +262,7 @@ impl Answer {
     }
 }
 
-/// A refusal, with the page where a person can answer if that is what it takes.
+/// A refusal, with the page on which a person can answer if a signed-in device is needed.
 fn explained(client: &Client, id: &str, error: ClientError) -> anyhow::Error {
     let needs = error.refused().is_some_and(|refused| refused.kind == "needs-device");
     let page = needs.then(|| page_of(client, id)).flatten();
@@ -271,7 +272,7 @@ fn explained(client: &Client, id: &str, error: ClientError) -> anyhow::Error {
     }
 }
 
-/// The page of a question, where the server has written down where people reach it.
+/// The page of a question, if the server has written its address into a file.
 fn page_of(client: &Client, id: &str) -> Option<String> {
     let Address::Socket(socket) = client.address() else { return None };
     let server = std::fs::read_to_string(socket.with_file_name(URL)).ok()?;
@@ -279,7 +280,7 @@ fn page_of(client: &Client, id: &str) -> Option<String> {
     Some(format!("{server}/approvals/{}", part(id)))
 }
 
-/// What became of an answer, on one line.
+/// The result of an answer, on one line.
 fn outcome(answered: &Value) -> String {
     let (id, state) = (field(answered, "approval_id"), field(answered, "state"));
     let (have, need) = (answered.get("have"), answered.get("need"));
@@ -310,7 +311,7 @@ impl Watch {
                             told(&event.name, &event.data, Paint::on(&io::stdout()))
                         )?;
                     }
-                    // There never was a server: that is an answer. One that went comes back.
+                    // There never was a server: report that. One that was there comes back.
                     Heard::Lost(error) if !known => return Err(error.into()),
                     Heard::Lost(error) => {
                         let again = if io::stderr().is_terminal() { "; trying again" } else { "" };

@@ -1,4 +1,4 @@
-//! `countersign audit`: the record of everything: proved, exported, erased, begun anew.
+//! `countersign audit`: the audit trail: verified, exported, erased, begun anew.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -179,7 +179,7 @@ impl BeginAnew {
     }
 }
 
-/// What is wrong with the record; a database that is gone has lost all of it.
+/// Returns the damage of the record; a database that is gone has lost all of it.
 fn damage_of(database: &Path, keyring: &Keyring) -> Result<Vec<Damage>> {
     if !database.is_file() {
         return Ok(vec![Damage::NoEnd]);
@@ -247,7 +247,7 @@ impl Erase {
     }
 }
 
-/// The user who runs this command, as the record says it.
+/// The user who runs this command, as the record names them.
 fn by() -> String {
     #[cfg(unix)]
     return format!("command line (uid {})", rustix::process::geteuid().as_raw());
@@ -255,7 +255,7 @@ fn by() -> String {
     return "command line".to_owned();
 }
 
-/// Every record a query finds, page by page.
+/// Calls a function with every record that a query finds, page by page.
 fn for_each(
     store: &dyn Store,
     query: &mut RecordQuery,
@@ -269,7 +269,7 @@ fn for_each(
     }
 }
 
-/// A file that only its owner may read, and that was not there.
+/// Creates a file that only its owner may read and that did not exist.
 fn create(path: &PathBuf) -> Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -281,8 +281,8 @@ fn create(path: &PathBuf) -> Result<File> {
     options.open(path).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Reads a noted record as this command prints it, `12:HASH`, or as the console shows it, `12 HASH`
-/// with the hash in hexadecimal.
+/// Parses a noted record, as this command prints it (`12:HASH`) or as the console shows it (`12
+/// HASH`, with the hash in hexadecimal).
 fn parse_noted(text: &str) -> Result<(u64, [u8; 32])> {
     let text = text.trim();
     let noted = text
@@ -336,14 +336,14 @@ fn print_json(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "{report}")
 }
 
-/// How far it is, on a terminal, when there is much to do.
+/// The progress of a long check, shown on a terminal.
 struct Progress {
     of: u64,
     shown: bool,
 }
 
 impl Progress {
-    /// Fewer are done before anybody wonders.
+    /// Fewer records than this are done before anybody wonders.
     const EVERY: u64 = 100_000;
 
     const fn new(of: u64) -> Self {

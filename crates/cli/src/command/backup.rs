@@ -1,4 +1,4 @@
-//! `countersign backup` and `restore`: everything a server must not forget, proved whole; its key
+//! `countersign backup` and `restore`: all data that a server must keep, verified; its key is kept
 //! apart.
 
 use std::fs::{self, DirBuilder, File};
@@ -24,7 +24,7 @@ use crate::serving;
 const ABOUT: &str = "backup.json";
 /// The folder of files, in a data folder and in a backup.
 const FILES: &str = "files";
-/// The form of a backup.
+/// The version of the backup format.
 const FORMAT: u32 = 1;
 
 /// Copy the data folder of a server, which may run meanwhile, and prove the copy whole
@@ -134,7 +134,7 @@ impl Restore {
         copy_private(&copy, &database)?;
         copy_private(&Sqlite::note_of(&copy), &Sqlite::note_of(&database))?;
         copy_tree(&self.from.join(FILES), &folder.join(FILES))?;
-        // Last: a folder without its key is used by nobody.
+        // Last, because a folder without its key is not used.
         copy_key(&self.key, &folder.join(Keyring::FILE))?;
         tell("restored", &about)
     }
@@ -179,7 +179,7 @@ fn digest(path: &Path) -> Result<Hash> {
     }
 }
 
-/// Makes a folder that was not there, for its owner alone.
+/// Creates a folder that did not exist, for its owner alone.
 fn make_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -187,7 +187,7 @@ fn make_private(folder: &Path) -> Result<()> {
     builder.create(folder).with_context(|| format!("cannot make `{}`", folder.display()))
 }
 
-/// A data folder in which nothing was gated yet.
+/// Prepares a data folder, which must contain neither a database nor a key.
 fn make_empty(folder: &Path) -> Result<()> {
     if !folder.is_dir() {
         if let Some(parent) = folder.parent() {
@@ -205,7 +205,7 @@ fn make_empty(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies what lies in a folder, and says how many files that were. Through no link.
+/// Copies the files in a folder and returns their number. Follows no link.
 fn copy_tree(from: &Path, to: &Path) -> Result<u64> {
     if !from.try_exists()? {
         return Ok(0);
@@ -225,7 +225,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<u64> {
     Ok(count)
 }
 
-/// Copies a file that is not there yet, for its owner alone.
+/// Copies a file to a new path, for its owner alone.
 fn copy_private(from: &Path, to: &Path) -> Result<()> {
     let mut source =
         File::open(from).with_context(|| format!("cannot read `{}`", from.display()))?;
@@ -234,7 +234,7 @@ fn copy_private(from: &Path, to: &Path) -> Result<()> {
     copied.with_context(|| format!("cannot write `{}`", to.display()))
 }
 
-/// Copies a key by way of memory that is wiped.
+/// Copies a key through memory that is wiped afterwards.
 fn copy_key(from: &Path, to: &Path) -> Result<()> {
     let wrong = || format!("cannot read `{}`", from.display());
     let bytes = zeroize::Zeroizing::new(fs::read(from).with_context(wrong)?);

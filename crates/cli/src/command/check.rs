@@ -65,7 +65,7 @@ impl Check {
     }
 }
 
-/// What stands in place of a judgement that could not be made.
+/// The answer to a line that could not be judged.
 #[derive(Serialize)]
 struct Refusal {
     error: String,
@@ -73,7 +73,7 @@ struct Refusal {
     verdict: Verdict,
 }
 
-/// An action with what is true around it.
+/// An action with its context.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -97,8 +97,8 @@ fn judge_line(line: &str, policy: &Policy, host: &Context) -> Result<JudgementWi
     Ok(case::judge_and_tell(&action, policy, &context)?)
 }
 
-/// Reads either shape of a line. Each is read by its own type, so that an unknown or doubled
-/// field is told by name in both.
+/// Parses either shape of a line. Each is parsed as its own type, so that an unknown or doubled
+/// field is named in the error in both.
 fn read(line: &str) -> Result<Line> {
     #[derive(Deserialize)]
     struct Shape {

@@ -1,4 +1,4 @@
-//! `countersign completions`: what a shell needs to complete our commands.
+//! `countersign completions`: scripts by which a shell completes our commands.
 
 use std::io::{self, Write as _};
 

@@ -1,4 +1,4 @@
-//! `countersign config`: where the configuration is, whether it is right, and a first one.
+//! `countersign config`: finds, checks and shows the configuration, and writes a first one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ fn check(file: Option<&Path>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Each file and whether it is there.
+/// The state of each file: present or not.
 fn states(layers: &[Layer], there: &str) -> String {
     let mut states = String::new();
     for layer in layers {
@@ -94,7 +94,7 @@ fn states(layers: &[Layer], there: &str) -> String {
     states
 }
 
-/// A file that may count, as JSON.
+/// The state of a configuration file, as JSON.
 #[derive(Serialize)]
 struct FileState {
     layer: &'static str,
@@ -152,7 +152,7 @@ fn show(json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A section beside the policy: what holds, and the layer of each field.
+/// A section beside the policy: its value, and the layer of each field.
 struct Section {
     name: &'static str,
     value: Value,
@@ -181,7 +181,7 @@ fn section_values(layers: &[Layer]) -> Result<Vec<Section>> {
     values.into_iter().map(section).collect()
 }
 
-/// A section as a person reads it: one field to a line, with its layer, lists below their name.
+/// A section for people: one field to a line, with its layer, and lists below their name.
 fn readable(section: &Section) -> String {
     let mut text = String::new();
     if let Value::Array(items) = &section.value {

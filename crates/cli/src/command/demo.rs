@@ -1,11 +1,11 @@
-//! `countersign demo`: the whole product in one command, on data that is thrown away.
+//! `countersign demo`: the whole product in one command, on temporary data.
 //!
 //! ```text
 //! server on a free port ◄──HTTP, a key────── a scripted agent: thirty actions
 //!           ▲──────────────HTTP, a device─── a scripted person, or you
 //! ```
 //!
-//! Nothing of what the agent proposes is run: the gate only decides.
+//! Nothing that the agent proposes is run: the gate only decides.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -64,7 +64,7 @@ impl Demo {
         let folder = Folder::make()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let ended = runtime.block_on(self.show(&folder));
-        // Before the folder goes, whatever still writes into it does.
+        // Stop everything that writes into the folder before it is removed.
         drop(runtime);
         ended
     }
@@ -119,7 +119,7 @@ impl Demo {
         let device = nobody.post("/api/sign-in", &body).await?;
         let device = nobody.with(Secret::parse(field(&device, "secret"))?);
         self.greet(&device, url).await?;
-        // Thirty actions in a second are more than an agent's key usually may.
+        // Thirty actions in a second are more than a key's usual limit.
         let key = json!({"name": "The demo's agent", "scopes": ["*"], "devices": "any",
             "writes": {"uses": 1_000, "seconds": 60}});
         let key = device.post("/api/keys", &key).await?;
@@ -134,7 +134,7 @@ impl Demo {
         summary(&agent, &device).await
     }
 
-    /// Says where to look, and signs nobody in but whoever opens the link.
+    /// Prints where to look. Only the browser that opens the link is signed in by it.
     async fn greet(&self, device: &Client, url: &str) -> Result<()> {
         let made = device.call("/api/devices/invite").await?;
         let link = format!("{url}/sign-in?link={}", part(field(&made, "link")));
@@ -158,7 +158,8 @@ impl Demo {
     }
 }
 
-/// What to type in another terminal. The demo's own device is signed in, so a yes needs one too.
+/// The command for another terminal. The demo's own device is signed in, so an approval there needs
+/// a device too.
 fn terminal(link: &str) -> String {
     if cfg!(unix) {
         format!("eval \"$(countersign sign-in '{link}')\" && countersign watch")
@@ -167,7 +168,7 @@ fn terminal(link: &str) -> String {
     }
 }
 
-/// How much time is left to look.
+/// The speed of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
     Slow,
@@ -181,7 +182,7 @@ impl Pace {
     }
 }
 
-/// What became of everything, and the proof that all of it is on record.
+/// Prints the outcome of all actions, and the proof that all of it is on record.
 async fn summary(agent: &Agent, device: &Client) -> Result<Exit> {
     let proof = device.get("/api/audit/verify").await?;
     let whole = proof.get("whole").and_then(Value::as_bool).unwrap_or_default();
@@ -197,7 +198,7 @@ async fn summary(agent: &Agent, device: &Client) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A folder that is gone with us.
+/// A folder that is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,5 @@
-//! `countersign devices`: where you answer, and where your keys work.
+//! `countersign devices`: the devices on which you answer, and the machines on which your keys
+//! work.
 
 use std::io::{self, Write as _};
 
@@ -183,7 +184,7 @@ impl Request {
         let client = self.server.open()?.with(key);
         let body = json!({"name": self.name});
         let made = block_on(async { Ok(client.post("/api/devices", &body).await?) })?;
-        // What is evaluated by a shell must be nothing but a secret.
+        // A shell evaluates this output, so it must be nothing but a secret.
         let secret = Secret::parse(field(&made, "secret"))?;
         let id = one_line(field(&made, "device_id"));
         writeln!(io::stderr(), "{id} waits: `countersign devices approve {id}` lets it in")?;
@@ -192,7 +193,7 @@ impl Request {
     }
 }
 
-/// A link as a browser takes it. Over the socket, the server's address stands in a file beside it.
+/// A link for a browser. Over the socket, the server's address is read from a file beside it.
 pub(super) fn link(client: &Client, url: Option<&str>, link: &str) -> String {
     let usual = || match client.address() {
         Address::Socket(socket) => {

@@ -1,7 +1,7 @@
-//! `countersign doctor`: whether what is installed really guards, shown by trying it.
+//! `countersign doctor`: tries everything that is installed, to show whether it guards.
 //!
-//! Each hook is started as its host would start it, once with something that must be stopped and
-//! once with something harmless, and its answer is read as the host would read it.
+//! Each hook is started as its host would start it, once with an action that must be stopped and
+//! once with a harmless one, and its answer is read as the host would read it.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ mod start;
 use rollout::Rollout;
 use start::{run, start};
 
-/// Never runs, whatever a configuration says.
+/// A command that every configuration blocks.
 const DANGER: &str = "rm -rf /";
 const HARMLESS: &str = "ls";
 
@@ -63,15 +63,15 @@ pub(crate) struct Doctor {
     root: PathBuf,
 }
 
-/// Everything that was found out.
+/// All findings of the doctor.
 #[derive(Debug, Serialize)]
 struct Findings {
     binary: String,
     version: &'static str,
     server: ServerState,
-    /// The server that hooks are told to use, where one is named.
+    /// The server that hooks are configured to use, if one is named.
     rollout: Option<Rollout>,
-    /// Whether this shell holds the secret by which a person answers.
+    /// True when this shell has the secret with which a person answers.
     has_device: bool,
     hosts: Vec<HostState>,
 }
@@ -80,7 +80,7 @@ struct Findings {
 struct ServerState {
     answers: bool,
     halted: bool,
-    /// Where, or why not.
+    /// The address, or the reason why it does not answer.
     detail: String,
 }
 
@@ -89,7 +89,7 @@ struct HostState {
     host: &'static str,
     title: &'static str,
     hooks: Vec<HookState>,
-    /// What it says its version is, and whether this was tested with it.
+    /// The version that the host reports, and whether we have tested it.
     version: Option<VersionState>,
     not_guarded: &'static [&'static str],
     /// MCP servers that are started without the proxy.
@@ -106,10 +106,9 @@ struct VersionState {
 struct HookState {
     scope: &'static str,
     path: String,
-    /// Whether the file says what `install` would write.
+    /// True when the file contains what `install` would write.
     current: bool,
     guards: bool,
-    /// What is wrong.
     problems: Vec<String>,
     milliseconds: Option<u128>,
 }
@@ -158,9 +157,10 @@ impl Doctor {
         anyhow::bail!("{} can be run live on Linux and macOS only", host.title())
     }
 
-    /// Tries the server that hooks are told to use. A project has no say in that.
+    /// Tries the server that hooks are configured to use. A project's configuration does not count
+    /// there.
     fn rollout(&self, hosts: &[HostState]) -> Result<Option<Rollout>> {
-        // A policy that the server does not hand out is told as a check that does not hold.
+        // A policy that the server does not serve is reported as a failed check.
         let layers = settings::layers(&Context::default()).or_else(|_| settings::local_layers())?;
         let options = settings::hook_of(layers)?.unwrap_or_default();
         let Some(server) = server_name(&options).filter(|_| !self.server.is_named()) else {
@@ -220,7 +220,7 @@ impl Doctor {
     }
 }
 
-/// The MCP servers of a host that are started without the proxy, by name.
+/// The names of the MCP servers of a host that are started without the proxy.
 fn unwrapped(host: &dyn Host) -> Vec<String> {
     let mut names = Vec::new();
     for scope in [Scope::User, Scope::Project] {
@@ -234,14 +234,14 @@ fn unwrapped(host: &dyn Host) -> Vec<String> {
     names
 }
 
-/// One file with a hook of ours in it, tried out.
+/// Tries one file that contains a hook of ours.
 fn look(host: &dyn Host, installed: &Installed<'_>, change: &Change) -> Option<HookState> {
     let project = installed.project;
     let text = read(&change.path).ok().flatten()?;
     let lines = change.found(&text);
-    // Several events run the same command: one of them shows what all do.
+    // Several events run the same command, so one of them is enough.
     let line = lines.first()?;
-    // First: what the host skips does not matter, however well it answers here.
+    // First: a hook that the host skips does not guard, however well it answers here.
     let mut problems: Vec<_> = host.skips(installed, &change.path, &text).into_iter().collect();
     let mut milliseconds = None;
     match start(line, &host.canary(DANGER, &project.to_string_lossy()), project) {
@@ -282,7 +282,7 @@ fn version_of(tested: Tested) -> Option<VersionState> {
     })
 }
 
-/// What a program says its version is, if it says one.
+/// Returns the version that a program reports, if it reports one.
 ///
 /// # Errors
 /// It cannot be started, or does not end.
@@ -291,7 +291,7 @@ pub(crate) fn version(program: &mut Command) -> Result<Option<(u32, u32, u32)>, 
     Ok(parse_version(&reply.out).or_else(|| parse_version(&reply.err)))
 }
 
-/// The first three numbers with dots between them.
+/// Parses the first three numbers with dots between them.
 fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
     let words = text.split(|char: char| !char.is_ascii_digit() && char != '.');
     words.into_iter().find_map(|word| {
@@ -313,7 +313,7 @@ impl Findings {
     fn write(&self, out: &mut impl io::Write) -> Result<()> {
         writeln!(out, "countersign {} at {}", self.version, self.binary)?;
         match &self.server {
-            // Hooks use another one, which stands below.
+            // Hooks use another server, which is reported below.
             ServerState { answers: false, .. } if self.rollout.is_some() => {}
             ServerState { answers: true, halted: false, detail } => {
                 writeln!(out, "server: answers at {detail}")?;

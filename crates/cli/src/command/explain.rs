@@ -1,4 +1,4 @@
-//! `countersign explain`: why an action gets its verdict, and what would change it.
+//! `countersign explain`: the reasons for a verdict, and what would change it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ pub(crate) struct Explain {
 const USAGE: &str = "countersign explain [OPTIONS] <KIND> [INPUT]
        countersign explain [OPTIONS] --action <JSON>";
 
-/// More of an action than this is not shown when there is nothing to underline in it.
+/// The number of lines shown of an action in which nothing is underlined.
 const MOST_LINES: usize = 20;
 const MOST_COLUMNS: usize = 160;
 
@@ -65,7 +65,7 @@ impl Explain {
     }
 }
 
-/// The same as a text without colours.
+/// Returns the same page as a text without colours.
 pub(crate) fn text(
     action: &Action,
     policy: &Policy,
@@ -113,7 +113,7 @@ impl Page<'_> {
         page
     }
 
-    /// The action with nothing to underline.
+    /// Writes the action without underlining.
     fn action_alone(&self, page: &mut String) {
         let text = self.action.text().map(visible).unwrap_or_default();
         let mut lines = text.lines();
@@ -155,11 +155,11 @@ impl Page<'_> {
         renderer.decor_style(DecorStyle::Ascii).render(&[group])
     }
 
-    /// The finding's span in the text as shown, where it points to something.
+    /// The finding's span in the text as shown, if the finding has one.
     fn underlined(&self, finding: &Finding) -> Option<std::ops::Range<usize>> {
         let text = self.action.text()?;
         let [start, end] = finding.span?;
-        // The text as shown is longer than the text: what comes before says by how much.
+        // Escaping makes the shown text longer: the length of the escaped prefix is the offset.
         let shown = |at: u32| {
             let at = text.floor_char_boundary(usize::try_from(at).unwrap_or(usize::MAX));
             text.get(..at).map(|before| visible(before).len())
@@ -177,18 +177,18 @@ impl Page<'_> {
     }
 }
 
-/// A rule by its id, ours or the user's.
+/// Finds a rule by its id, among ours and the user's.
 pub(crate) fn find<'a>(id: &str, policy: &'a Policy) -> Option<&'a Rule> {
     rule::find(id).or_else(|| policy.own_rules().find(|rule| rule.id == id))
 }
 
-/// A category in words.
+/// The name of a category in words.
 pub(crate) fn word(category: countersign_core::Category) -> String {
     let word = serde_json::to_value(category).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// What the action would touch, and what could not be followed.
+/// Writes the effects of the action, and the parts that could not be analysed.
 fn touched(page: &mut String, effects: &Effects) {
     if effects.effects.is_empty() && effects.opaque.is_empty() {
         return;
@@ -239,7 +239,7 @@ fn layers(page: &mut String, trace: &[Step]) {
     }
 }
 
-/// The layer after which the verdict did not change any more.
+/// The index of the layer after which the verdict no longer changed.
 fn decider(trace: &[Step]) -> Option<usize> {
     let last = trace.last()?.said;
     let before = trace.iter().rposition(|step| step.said != last);

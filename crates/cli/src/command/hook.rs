@@ -1,4 +1,4 @@
-//! `countersign hook`: what agent hosts run before a tool is used.
+//! `countersign hook`: run by agent hosts before a tool is used.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Hook {
     timeout: Option<u64>,
 }
 
-/// A host by its name.
+/// A host, found by its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Known(pub(crate) &'static dyn Host);
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Known {
     }
 }
 
-/// Reads the name of a host.
+/// Parses the name of a host.
 pub(crate) fn known(name: &str) -> Result<Known> {
     let names = || HOSTS.iter().map(|host| host.name()).collect::<Vec<_>>().join(", ");
     host::find(name).map(Known).ok_or_else(|| anyhow!("no such host; there are {}", names()))

@@ -1,4 +1,4 @@
-//! `countersign install` and `uninstall`: a hook into a host's own files, and out of them.
+//! `countersign install` and `uninstall`: add a hook to a host's own files, and remove it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::host::place::{Change, Installed, Scope};
 use crate::{diff, settings};
 
-/// Added to how long a question waits, so that silence is answered before the host gives up.
+/// Added to the timeout of a question, so that silence is answered before the host gives up.
 const MARGIN: u64 = 30;
 
 /// Put the hook into an agent host's settings
@@ -100,7 +100,7 @@ impl Uninstall {
     }
 }
 
-/// How long a host should wait: longer than a question does.
+/// The seconds for which a host should wait: longer than a question does.
 pub(super) fn usual_seconds() -> Result<u64> {
     let layers = settings::layers(&Context::default())?;
     let set = settings::sections_of(layers.clone())?.gate.approval_timeout;
@@ -112,7 +112,7 @@ pub(super) fn usual_seconds() -> Result<u64> {
     Ok(u64::from(set.unwrap_or(usual)) + MARGIN)
 }
 
-/// What becomes of one file.
+/// The change of one file.
 pub(super) struct Step {
     path: PathBuf,
     before: Option<String>,
@@ -120,11 +120,11 @@ pub(super) struct Step {
     executable: bool,
 }
 
-/// How files are changed.
+/// The options of a change.
 pub(super) struct How {
-    /// Whose files they are.
+    /// The title of the output, which names the host.
     pub(super) title: String,
-    /// What is said when there is nothing to change.
+    /// The message when there is nothing to change.
     pub(super) nothing: String,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
@@ -179,7 +179,7 @@ impl Target {
     }
 }
 
-/// Shows what would change, asks, and changes it.
+/// Shows the changes, asks, and makes them.
 pub(super) fn carry_out(steps: &[Step], how: &How) -> Result<Exit> {
     let mut out = io::stdout().lock();
     let steps: Vec<_> = steps.iter().filter(|step| step.before != step.after).collect();
@@ -191,7 +191,7 @@ pub(super) fn carry_out(steps: &[Step], how: &How) -> Result<Exit> {
         writeln!(out, "{}", step.path.display())?;
         let (before, after) = (step.before.as_deref(), step.after.as_deref());
         for line in diff::lines(before.unwrap_or_default(), after.unwrap_or_default()) {
-            // Files of hosts hold tokens, and screens are seen.
+            // Files of hosts contain tokens, and other people may see the screen.
             writeln!(out, "{}", crate::show::one_line(&redact(&line).text))?;
         }
     }
@@ -217,8 +217,8 @@ pub(super) fn carry_out(steps: &[Step], how: &How) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The hook's own program. In a project it is looked for on everybody's path: it lies elsewhere on
-/// every machine.
+/// The program that the hook runs. In a project it is searched for in everybody's `PATH`, because
+/// its path differs from machine to machine.
 pub(super) fn program(scope: Scope) -> Result<String> {
     if scope == Scope::Project {
         return Ok("countersign".to_owned());
@@ -228,13 +228,13 @@ pub(super) fn program(scope: Scope) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The project around.
+/// The current project.
 pub(super) fn project() -> Result<PathBuf> {
     let context = crate::around::Around::default().context()?;
     Ok(PathBuf::from(context.workspace.unwrap_or_default()))
 }
 
-/// What a file says, if it is there.
+/// The text of a file, if it exists.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -248,13 +248,13 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 }
 
 impl Step {
-    /// A file that is made or changed. One that others link to is changed where it is.
+    /// A file to create or change. A symbolic link is resolved, so that its target is changed.
     pub(super) fn new(path: &Path, before: Option<String>, after: Option<String>) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Self { path, before, after, executable: false }
     }
 
-    /// Puts the file in place as a whole, so that nobody ever reads half of it.
+    /// Replaces the file atomically, so that nobody ever reads half of it.
     fn write(&self) -> Result<()> {
         let Some(after) = &self.after else {
             fs::remove_file(&self.path)?;
@@ -279,7 +279,7 @@ impl Step {
         Ok(())
     }
 
-    /// As it was; a new one is for everybody to read, as the hosts make theirs.
+    /// The file's own mode; a new file is readable by everybody, like those that the hosts create.
     fn mode(&self) -> u32 {
         #[cfg(unix)]
         if let Ok(metadata) = fs::metadata(&self.path) {

@@ -1,4 +1,4 @@
-//! `countersign keys`: what agents and programs prove themselves by.
+//! `countersign keys`: the credentials of agents and programs.
 
 use std::io::{self, Write as _};
 
@@ -12,7 +12,7 @@ use crate::listing::{field, items, part, print_json, with_query};
 use crate::show::{Paint, one_line};
 use crate::table::Table;
 
-/// Actions of a hook's key in a minute that change something.
+/// The number of changes that a hook's key may make in a minute.
 const HOOK_WRITES: u32 = 600;
 
 /// Make, rotate and revoke the keys of agents and programs
@@ -203,7 +203,8 @@ impl Rotate {
     }
 }
 
-/// The secret alone on standard output, so that a script can take it; the rest beside it.
+/// Prints the secret alone on standard output, so that a script can take it, and the rest on
+/// standard error.
 fn show(made: &Value, json: bool) -> Result<Exit> {
     if json {
         return print_json(made);

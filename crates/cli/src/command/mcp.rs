@@ -1,4 +1,4 @@
-//! `countersign mcp`: between MCP clients and their servers.
+//! `countersign mcp`: the proxy between MCP clients and their servers.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -81,7 +81,7 @@ struct Serve {
 }
 
 impl Mcp {
-    /// Does what was asked.
+    /// Runs the command.
     ///
     /// # Errors
     /// Bad configuration, or something that cannot be started or written.
@@ -114,7 +114,7 @@ impl Proxy {
             desk::register(&folder);
         }
         let Some(url) = &self.http else {
-            // clap lets these stand beside a command.
+            // clap allows these options together with a command.
             let headers = !self.headers.is_empty() || !self.header_from.is_empty();
             if self.listen.is_some() || self.tls_ca.is_some() || headers {
                 bail!("--listen, --header and --tls-ca are for servers that --http names");
@@ -137,19 +137,19 @@ impl Proxy {
     }
 }
 
-/// What a server elsewhere is called that nobody has named.
+/// The default name of a server that is reached by URL.
 fn host(url: &str) -> String {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str);
     host.unwrap_or("server").to_owned()
 }
 
-/// Programs that only start another.
+/// Programs that only start another one.
 const STARTERS: &[&str] = &[
     "npx", "npm", "exec", "uvx", "uv", "run", "node", "python", "python3", "docker", "bunx", "env",
 ];
 
-/// What a server is called that nobody has named.
+/// The default name of a server that is started by a command.
 fn name(command: &[OsString]) -> String {
     let words = command.iter().filter_map(|word| word.to_str());
     let words = words.filter_map(|word| Path::new(word).file_stem()?.to_str());

@@ -1,4 +1,4 @@
-//! `countersign receipt`: proof of a decision that anybody can check.
+//! `countersign receipt`: the proof of a decision, which anybody can check.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -137,7 +137,7 @@ impl Key {
     }
 }
 
-/// What a receipt that holds says.
+/// The content of a valid receipt, as text.
 fn told(receipt: &approval::Receipt) -> String {
     let (request, decision) = (&receipt.request, &receipt.decision);
     let say = match decision.say {

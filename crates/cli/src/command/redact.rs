@@ -1,4 +1,4 @@
-//! `countersign redact`: secrets and personal data, masked.
+//! `countersign redact`: masks secrets and personal data.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -34,7 +34,7 @@ struct Line {
     text: String,
 }
 
-/// What stands in place of a line that could not be read; the line itself does not.
+/// The answer to a line that could not be parsed. It does not repeat the line.
 #[derive(Serialize)]
 struct Refusal {
     error: String,
@@ -60,7 +60,7 @@ impl Redact {
         } else {
             io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
         }
-        // One stray byte in a log must not keep all of it back: it becomes U+FFFD.
+        // One invalid byte in a log must not withhold all of it: it becomes U+FFFD.
         let text = String::from_utf8_lossy(&bytes);
         io::stdout().lock().write_all(redact(&text).text.as_bytes())?;
         Ok(Exit::Done)

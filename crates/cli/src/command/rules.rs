@@ -96,7 +96,7 @@ fn all(policy: &Policy) -> impl Iterator<Item = &Rule> {
     rule::rules().iter().chain(policy.own_rules())
 }
 
-/// Whether a rule's id is in a family or a family of families.
+/// Reports whether a rule's id is in a family, or in a family below it.
 fn belongs(id: &str, family: &str) -> bool {
     id.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
 }
@@ -146,7 +146,7 @@ fn show(id: &str, policy: &Policy, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What came of running the examples.
+/// The result of running the examples.
 #[derive(Default, Serialize)]
 struct Outcome {
     rules: usize,
@@ -162,7 +162,7 @@ struct Failure {
 
 fn test(policy: &Policy, json: bool) -> Result<Exit> {
     let mut outcome = Outcome::default();
-    // Ours are tested as shipped: a configuration may silence one without breaking it.
+    // Our rules are tested as shipped: a configuration may silence one without breaking it.
     outcome.add(rule::rules(), &Policy::default());
     outcome.add(policy.own_rules(), policy);
     let mut out = io::stdout().lock();

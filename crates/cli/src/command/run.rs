@@ -1,8 +1,8 @@
 //! `countersign run`: judges a command, asks if need be, then runs exactly what was judged.
 //!
-//! The words judged are the words executed: an argument list goes to the kernel as it is, a
-//! script to bash as it is. On Unix the command takes our place, so its exit code, its signals
-//! and its terminal are its own.
+//! The words that are judged are the words that are executed: an argument list goes to the kernel
+//! unchanged, a script goes to bash unchanged. On Unix the command replaces our process, so its
+//! exit code, its signals and its terminal are its own.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -76,7 +76,7 @@ impl Run {
         }
     }
 
-    /// The shell text that means exactly what would be executed.
+    /// Returns shell text that means exactly what would be executed.
     fn judged_text(&self) -> Result<String> {
         if let Some(script) = &self.script {
             return Ok(script.clone());
@@ -100,7 +100,7 @@ impl Run {
     }
 }
 
-/// Whether it may run: `Done` if so, else how to end.
+/// Decides whether the command may run: `Done` if so, otherwise the exit code.
 fn permitted(judgement: &Judgement, command: &str) -> Result<Exit> {
     let mut stderr = io::stderr().lock();
     let paint = Paint::on(&stderr);
@@ -133,13 +133,13 @@ fn permitted(judgement: &Judgement, command: &str) -> Result<Exit> {
     }
 }
 
-/// What the person sees before the question.
+/// The text that the person sees before the question.
 fn question(judgement: &Judgement, command: &str) -> Result<String> {
     let mut text = Vec::new();
     for line in show::visible(command).lines() {
         writeln!(text, "  {line}")?;
     }
-    // The answer is read from the terminal, so that is where this goes, colour or not.
+    // Without colours: this is written to the terminal from which the answer is read.
     show::judgement(&mut text, judgement, Paint::Plain)?;
     Ok(String::from_utf8(text)?)
 }
@@ -147,7 +147,7 @@ fn question(judgement: &Judgement, command: &str) -> Result<String> {
 #[cfg(unix)]
 fn execute(mut command: Command) -> Exit {
     use std::os::unix::process::CommandExt as _;
-    // Returns only if it could not.
+    // Returns only on failure.
     not_started(&command.exec(), &command)
 }
 
@@ -161,8 +161,8 @@ fn execute(mut command: Command) -> Exit {
 
 fn not_started(error: &io::Error, command: &Command) -> Exit {
     let program = command.get_program();
-    // A folder of `PATH` that may not be looked into makes the system say that permission is
-    // denied, whatever else is true.
+    // A folder in `PATH` that may not be searched makes the system report "permission denied" even
+    // if the program exists nowhere.
     let nowhere = error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(program);
     let missing = io::Error::from_raw_os_error(2);
     let error = if nowhere { &missing } else { error };
@@ -171,7 +171,7 @@ fn not_started(error: &io::Error, command: &Command) -> Exit {
     if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::NotRunnable }
 }
 
-/// Whether there is a file of this name, where programs are looked for.
+/// Reports whether a file of this name exists in a folder of `PATH`.
 fn is_anywhere(program: &OsStr) -> bool {
     if Path::new(program).components().count() > 1 {
         return true;

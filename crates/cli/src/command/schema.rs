@@ -1,4 +1,4 @@
-//! `countersign schema`: the JSON Schemas of what goes in and comes out.
+//! `countersign schema`: the JSON Schemas of inputs and outputs.
 
 use std::io::{self, Write as _};
 
@@ -47,7 +47,7 @@ impl Schema {
     }
 }
 
-/// The schema of a configuration file, with the sections that are not the core's.
+/// The schema of a configuration file, including the sections that are not part of the core.
 fn config() -> schema::Schema {
     schema::config(&[
         ("gate", |generator| generator.subschema_for::<countersign_gate::Config>()),

@@ -86,7 +86,7 @@ enum Level {
 }
 
 impl Log {
-    /// Logs to standard error from now on.
+    /// Starts logging to standard error.
     pub(crate) fn start(&self) {
         let level = match self.log_level {
             Level::Error => LevelFilter::ERROR,
@@ -110,7 +110,7 @@ impl Serve {
         self.log.start();
         let invite = self.invite;
         let organisation = self.policy.clone();
-        // Before there are threads: it changes the environment.
+        // Before any thread is started, because it changes the environment.
         let inherited = Inherited::from_environment()?;
         let plan = self.plan(inherited)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -119,9 +119,9 @@ impl Serve {
             if invite {
                 serving.invite_owner().await?;
             }
-            // Before it says that it is there: a signal would end the process as it stands.
+            // Before readiness is reported: an unhandled signal would kill the process.
             let stopped = stopped();
-            // An output that nobody reads does not stop the server.
+            // Output that nobody reads does not stop the server.
             let _ = greet(&serving);
             let certificates = serving.bound.certificates();
             tokio::spawn(reload(Arc::downgrade(&serving.gate), organisation, certificates));
@@ -153,7 +153,7 @@ impl Serve {
     }
 }
 
-/// Says where to look.
+/// Prints the server's address.
 fn greet(serving: &Serving) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "countersign listens on {}", serving.bound.url())?;
@@ -175,8 +175,8 @@ fn greet(serving: &Serving) -> io::Result<()> {
     out.flush()
 }
 
-/// Ends when somebody wants the server to. Listens for that from now on, not from when it is first
-/// waited for: a signal in between would end the process as it stands.
+/// Returns a future that completes when a signal asks the server to stop. Handlers are installed at
+/// once and not at the first poll: a signal in between would kill the process.
 pub(super) fn stopped() -> impl Future<Output = ()> {
     #[cfg(unix)]
     let signals = {
@@ -191,7 +191,7 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
                 _ = terminated.recv() => {}
             },
             (Ok(mut only), Err(_)) | (Err(_), Ok(mut only)) => drop(only.recv().await),
-            // Without handlers the system ends the process.
+            // Without handlers the system kills the process.
             (Err(_), Err(_)) => std::future::pending().await,
         }
         #[cfg(not(unix))]
@@ -201,11 +201,11 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
     }
 }
 
-/// What SIGHUP leaves as it was at the start.
+/// The settings that SIGHUP does not reload.
 const NEEDS_A_RESTART: &str = "`server`, `gate` and `channels` of the configuration, environment \
                                variables, the command line";
 
-/// Reads the rules and the certificate again when asked to. What is wrong changes nothing.
+/// Reloads the rules and the certificate on SIGHUP. A faulty file changes nothing.
 async fn reload(
     gate: std::sync::Weak<Gate>,
     organisation: Option<PathBuf>,

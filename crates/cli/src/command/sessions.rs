@@ -1,4 +1,4 @@
-//! `countersign sessions`: what agents are at, and making them stop.
+//! `countersign sessions`: lists what agents are doing, and stops them.
 
 use std::io::{self, Write as _};
 

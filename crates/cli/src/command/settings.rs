@@ -1,6 +1,6 @@
-//! `countersign settings`: what a person has set at the server.
+//! `countersign settings`: a person's own settings at the server.
 //!
-//! The server's own configuration is another thing: `countersign config`.
+//! The server's configuration is separate: see `countersign config`.
 
 use std::io::{self, Write as _};
 
@@ -112,7 +112,7 @@ enum Confirm {
     Default,
 }
 
-/// What somebody should know who goes without being asked.
+/// The notice for a person who turns autonomous mode on.
 const AUTONOMOUS: &str = "agents now go on without asking you, except where they always must; \
      blocked actions stay blocked, and everything is on record. \
      Off again: countersign settings set autonomous off; stop everything: countersign halt";

@@ -1,4 +1,4 @@
-//! `countersign shell-ask`: what the scripts of `shell-init` run for every line.
+//! `countersign shell-ask`: run by the scripts of `shell-init` for every line.
 
 use std::io::{self, Write as _};
 
@@ -50,7 +50,7 @@ impl ShellAsk {
         if self.typed {
             writeln!(text)?;
         }
-        // The verdict is about agents; a person is told the risk.
+        // The verdict is for agents; a person is told the risk.
         let reason = show::one_line(&judgement.reason);
         writeln!(text, "{}: {reason}", Paint::Plain.risk(judgement.risk.level))?;
         match ask::proceed(&String::from_utf8_lossy(&text)) {
@@ -65,8 +65,8 @@ impl ShellAsk {
     }
 }
 
-/// Whether something would be lost. A person may tell Countersign what they like, install what
-/// they like and run what they like.
+/// Reports whether data would be lost. Other findings do not count: a person may run and install
+/// what they like, and give commands to Countersign.
 fn is_destructive(judgement: &Judgement, from: From) -> bool {
     let from = match from {
         From::Medium => RiskLevel::Medium,

@@ -1,6 +1,6 @@
 //! `countersign shell-init`: asks before a person's own destructive commands.
 //!
-//! For people and not for agents: the shell is theirs, so whatever goes wrong lets the line run.
+//! For people and not for agents: the shell is theirs, so after any error the line runs.
 
 use std::io::{self, Write as _};
 

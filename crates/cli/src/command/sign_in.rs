@@ -1,4 +1,4 @@
-//! `countersign sign-in`: a link becomes a device of yours.
+//! `countersign sign-in`: registers a device of yours by a link.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl SignIn {
             Client::new(address, self.tls_ca.as_deref().map_or(Trust::Usual, Trust::UsualAnd))?;
         let body = json!({"link": link.expose(), "name": self.name});
         let signed_in = block_on(async { Ok(client.post("/api/sign-in", &body).await?) })?;
-        // What is evaluated by a shell must be nothing but a secret.
+        // A shell evaluates this output, so it must be nothing but a secret.
         let secret = Secret::parse(field(&signed_in, "secret"))?;
         let mut out = io::stdout().lock();
         writeln!(out, "{}", exported(client.address()))?;
@@ -56,12 +56,12 @@ impl SignIn {
     }
 }
 
-/// The server as a line for the shell. A domain may hold `$(…)`: nothing of it may be run.
+/// The server as a line for the shell. A domain may contain `$(…)`, none of which may be run.
 fn exported(address: &Address) -> String {
     format!("export {SERVER}={}", quote::join([address.to_string().as_str()]))
 }
 
-/// The server and the secret of a link.
+/// Parses the server and the secret of a link.
 fn parse(link: &str) -> Result<(Address, Secret)> {
     let Ok(url) = Url::parse(link.trim()) else {
         bail!("give the whole link: `https://…/sign-in?link=…`");

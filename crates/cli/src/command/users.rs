@@ -1,4 +1,4 @@
-//! `countersign users`: people, and the workspaces they belong to.
+//! `countersign users`: people, and their workspaces.
 
 use std::io::{self, Write as _};
 
@@ -257,7 +257,7 @@ impl Workspaces {
     }
 }
 
-/// Answers an invitation, and says so.
+/// Answers an invitation, and prints the result.
 fn invitation(server: &Server, id: &str, answer: &str, done: &str) -> Result<Exit> {
     let client = server.open()?;
     block_on(async {

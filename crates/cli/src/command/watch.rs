@@ -1,4 +1,4 @@
-//! `countersign watch`: what waits for you, on one screen, answered by one key.
+//! `countersign watch`: pending questions on one screen, answered with one key.
 
 use std::io::{self, IsTerminal as _};
 use std::panic;
@@ -25,9 +25,9 @@ mod model;
 
 use model::{Input, Key, Model, Request, Say};
 
-/// How often the countdown moves.
+/// The interval at which the countdown is redrawn.
 const TICK: Duration = Duration::from_millis(250);
-/// How often whoever reads keys looks whether it is over.
+/// The interval at which the key reader checks whether it should stop.
 const LISTENS: Duration = Duration::from_millis(100);
 
 /// Answer questions on one screen, as they come
@@ -48,7 +48,7 @@ impl Watch {
         let client = self.server.open()?;
         let paint = Paint::on(&io::stdout());
         block_on(async {
-            // A server that is not there, or says no, is told on the plain screen.
+            // Report a server that cannot be reached or refuses before the screen is taken over.
             client.get("/api/me").await?;
             let screen = Screen::open()?;
             let ended = watch(client, paint, screen).await;
@@ -58,12 +58,12 @@ impl Watch {
     }
 }
 
-/// The terminal, taken over until it is given back.
+/// The terminal in raw mode, until it is restored.
 struct Screen(ratatui::DefaultTerminal);
 
 impl Screen {
     fn open() -> Result<Self> {
-        // Before anything is told about a panic, the terminal must be one again.
+        // Restore the terminal before a panic is reported.
         let tell = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             Self::close();
@@ -110,18 +110,18 @@ async fn watch(client: Client, paint: Paint, mut screen: Screen) -> Result<Exit>
 }
 
 async fn next(input: &mut UnboundedReceiver<Input>) -> Input {
-    // The sender is ours, so there is always more to come.
+    // We hold a sender, so the channel never closes.
     input.recv().await.unwrap_or(Input::Tick)
 }
 
-/// Reads keys on a thread of its own, as long as somebody takes them.
+/// Reads keys on a thread of its own, as long as the channel is open.
 fn read_keys(to: UnboundedSender<Input>) {
     thread::spawn(move || {
         while !to.is_closed() {
             let pressed = match event::poll(LISTENS) {
                 Ok(true) => event::read().ok().and_then(|typed| key(&typed)),
                 Ok(false) => None,
-                // The terminal is gone, and with it whoever sat there.
+                // The terminal is gone.
                 Err(_) => Some(Key::Interrupt),
             };
             if let Some(key) = pressed
@@ -135,7 +135,7 @@ fn read_keys(to: UnboundedSender<Input>) {
 
 fn key(typed: &Typed) -> Option<Key> {
     let Typed::Key(KeyEvent { code, modifiers, kind, .. }) = typed else { return None };
-    // A key that is held down repeats itself; nobody means that.
+    // Ignore repeats of a key that is held down.
     if *kind != KeyEventKind::Press {
         return None;
     }
@@ -155,7 +155,7 @@ fn key(typed: &Typed) -> Option<Key> {
     }
 }
 
-/// Does what the model wants, and tells it how that went.
+/// Carries out a request of the model, and sends the result back.
 async fn ask(client: Client, request: Request, to: UnboundedSender<Input>) {
     let said = match request {
         Request::Quit => return,

@@ -1,4 +1,5 @@
-//! `countersign mcp wrap` and `unwrap`: the proxy into a host's own list of servers, and out of it.
+//! `countersign mcp wrap` and `unwrap`: add the proxy to a host's own list of servers, and remove
+//! it.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

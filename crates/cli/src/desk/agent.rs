@@ -1,24 +1,26 @@
-//! The process of the agent that a hook or proxy speaks for: nothing it starts is a person.
+//! The process of the agent for which a hook or proxy acts: nothing that it starts counts as a
+//! person.
 
 use std::path::Path;
 
 use countersign_gate::process::{Process, Processes, System, agents};
 
-/// Shells that hosts start hooks by.
+/// Shells by which hosts start hooks.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "busybox"];
 
-/// The host's process, where the system tells: who started us, but for the shell in between.
+/// The host's process, if the system reports it: our parent, or its parent where that is a shell in
+/// between.
 pub(super) fn process() -> Option<Process> {
     let system = System;
     let parent = system.parent(std::process::id())?;
     let between = is_shell(parent) && runs_a_command(parent, system);
     let host = if between { system.parent(parent).unwrap_or(parent) } else { parent };
-    // Process 1 is everybody's ancestor: nobody could answer.
+    // Process 1 is the ancestor of every process: if it were the agent, nobody could answer.
     Process::of(if host > 1 { host } else { parent }, &system).filter(|process| process.pid > 1)
 }
 
-/// What the run of an agent is called outside of a session: the same for every hook of one run, and
-/// for no other on any machine.
+/// The name of an agent's run outside of a session: the same for every hook of one run, and unique
+/// across machines.
 pub(super) fn run(label: &str) -> String {
     let process = process().map(|process| format!("{} {}", process.pid, process.started));
     let machine = machine_name().unwrap_or_default();
@@ -26,7 +28,7 @@ pub(super) fn run(label: &str) -> String {
     format!("{label}\n{}\n{machine}", process.unwrap_or_default())
 }
 
-/// What the machine calls itself.
+/// The machine's host name.
 #[cfg(unix)]
 pub(crate) fn machine_name() -> Option<String> {
     let name = rustix::system::uname();
@@ -39,9 +41,9 @@ pub(crate) fn machine_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
 }
 
-/// Tells the server of this data folder which process the agent is, so that it takes nothing that
-/// process starts for a person. Costs a look at the folder once it is done. A folder that cannot be
-/// written to changes no decision: the agent is then known from its first question on.
+/// Tells the server of this data folder which process the agent is, so that nothing which that
+/// process starts counts as a person. Only reads the folder once it is done. If the folder cannot
+/// be written, no decision changes: the agent is then known from its first question on.
 pub(crate) fn register(data: &Path) {
     if let Some(agent) = process() {
         let _ = agents::register(data, agent, &System);
@@ -53,8 +55,8 @@ fn is_shell(pid: u32) -> bool {
     SHELLS.contains(&name.trim_end())
 }
 
-/// Whether a shell was started for one command or script. One that a person types into is no host's:
-/// what started it is their terminal.
+/// Reports whether a shell was started for one command or script. An interactive shell was not
+/// started by a host but by the user's terminal.
 fn runs_a_command(pid: u32, system: System) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let leads = system.marks(pid).is_some_and(|marks| marks.session == pid);
@@ -90,7 +92,7 @@ mod tests {
         }
     }
 
-    /// What a hook spends on it, when it is told to measure: `MEASURE=1`.
+    /// With `MEASURE=1` it also measures the time that a hook spends on it.
     #[test]
     fn registering_again_writes_nothing() {
         let folder = std::env::temp_dir().join(format!("countersign-agent-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What holds when no person can be asked through the server.
+//! Decisions for when no person can be asked through the server.
 //!
 //! ```text
 //! no key, no address, nothing listens, not trusted, broken off, 5xx, too late
@@ -25,38 +25,38 @@ use crate::hook::{Options, Unreachable, is_url};
 use crate::show::one_line;
 use crate::{data, moment, settings};
 
-/// What the server last said about who must agree, in the data folder.
+/// The file in the data folder with the quorum rules that the server last sent.
 const QUORUM: &str = "quorum.json";
-/// How long that holds before it is asked for again.
+/// The time after which they are fetched again.
 const FRESH: std::time::Duration = std::time::Duration::from_hours(1);
 
-/// What became of an action that nobody could be asked about.
+/// The decision about an action about which nobody could be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fallback {
     /// The host asks its own user.
     Ask,
-    /// It is refused; why not even the host may ask.
+    /// It is refused; the reason why not even the host may ask.
     Refuse(String),
 }
 
-/// Whether a host can ask its own user.
+/// The ability of a host to ask its own user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostCan {
     Ask,
     NotAsk,
 }
 
-/// Who could not ask, and by what.
+/// The side that could not ask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stranded<'a> {
     pub(crate) options: &'a Options,
     pub(crate) folder: Option<&'a Path>,
-    /// What the agent's run is called.
+    /// The name of the agent's run.
     pub(crate) asker: &'a str,
 }
 
 impl Stranded<'_> {
-    /// Decides what holds, and keeps the decision until the server has it.
+    /// Decides, and keeps the decision until the server has it.
     pub(crate) fn decide(&self, case: &Case<'_>, host: HostCan, why: &str) -> Fallback {
         let server = server_name(self.options);
         let decided = self.choose(case, host, server.as_deref());
@@ -95,8 +95,7 @@ impl Stranded<'_> {
         }
     }
 
-    /// When others must agree: by the files of this machine, and as a server elsewhere said. What
-    /// another server said is not known of this one.
+    /// The quorum rules: those of this machine's files, and those that a remote server sent.
     fn rows(&self, server: Option<&str>) -> Result<Vec<QuorumRow>> {
         let mut rows = settings::quorum()?;
         if let Some(server) = server.filter(|server| is_url(server)) {
@@ -110,7 +109,7 @@ impl Stranded<'_> {
         Ok(rows)
     }
 
-    /// Whether there is, or was, a server to tell.
+    /// Reports whether there is, or was, a server to deliver the decision to.
     fn is_kept(&self, server: Option<&str>) -> bool {
         let local = |folder: &Path| data::database(folder).is_file();
         server.is_some() || self.folder.is_some_and(local)
@@ -124,18 +123,18 @@ impl Stranded<'_> {
     }
 }
 
-/// What a server has said about who must agree.
+/// The quorum rules that a server has sent.
 #[derive(Debug, Serialize, Deserialize)]
 struct Learned {
     /// The address that it was learned from, as [`Address`] shows it.
     server: String,
-    /// When, in milliseconds.
+    /// The time at which they were fetched, in milliseconds.
     at: i64,
     items: Vec<QuorumRow>,
 }
 
 impl Learned {
-    /// What was learned last; nothing, if no server was ever reached.
+    /// Reads the cached rules; `None` if no server was ever reached.
     fn read(folder: &Path) -> Result<Option<Self>> {
         match fs::read_to_string(folder.join(QUORUM)) {
             Ok(text) => Ok(Some(serde_json::from_str(&text)?)),
@@ -151,11 +150,10 @@ impl Learned {
     }
 }
 
-/// Learns from a server elsewhere who must agree to what, for when it cannot be reached; not more
-/// often than once an hour.
+/// Caches the quorum rules of a remote server, for when it cannot be reached; at most once an hour.
 ///
 /// # Errors
-/// The server does not say, or it cannot be kept.
+/// The server does not send them, or they cannot be stored.
 pub(super) async fn learn(client: &Client, folder: &Path, server: &str) -> Result<()> {
     let is_known = |known: Option<Learned>| known.is_some_and(|known| known.is_fresh(server));
     if !is_url(server) || Learned::read(folder).is_ok_and(is_known) {

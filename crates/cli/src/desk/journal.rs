@@ -1,9 +1,9 @@
-//! The decisions that were made while no server could be reached, kept in the data folder until a
-//! server has them.
+//! The journal of decisions that were made while no server could be reached, kept in the data
+//! folder until they are delivered.
 //!
-//! One file that is only appended to, and emptied once everything in it is on record. The gate's
-//! own redaction has been over every entry before it gets here. Each entry names the one before, so
-//! that one that is missing shows; the server takes each once, however often it is sent.
+//! One file that is only appended to, and truncated once everything in it is on record. Every entry
+//! is redacted by the gate's own redaction before it is written. Each entry names the one before,
+//! so that a missing one is noticed; the server counts each once, however often it is sent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -21,14 +21,15 @@ use serde_json::{Value, json};
 use crate::client::{Client, ClientError, Manner};
 use crate::moment;
 
-/// Where it is, in the data folder.
+/// The name of the file in the data folder.
 const FILE: &str = "offline.jsonl";
-/// A longer journal takes no more: what cannot be kept is not decided without a server.
+/// A larger journal takes no more entries: a decision that cannot be kept is not made without a
+/// server.
 const MOST_BYTES: u64 = 16 << 20;
-/// The most that is sent at once.
+/// The most decisions in one request.
 const MOST_AT_ONCE: usize = 100;
 const MOST_BYTES_AT_ONCE: usize = 256 << 10;
-/// How long one delivery may take.
+/// The timeout of one request.
 const DELIVERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The journal of one data folder.
@@ -37,15 +38,14 @@ pub(crate) struct Journal {
     path: PathBuf,
 }
 
-/// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Name {
-    /// Tells this journal from all others, for the server.
+    /// The id of this journal, by which the server tells it from others.
     journal: String,
 }
 
-/// What is in a journal.
+/// The content of a journal.
 #[derive(Debug, Default)]
 struct Content {
     name: Option<String>,
@@ -54,17 +54,17 @@ struct Content {
 }
 
 impl Journal {
-    /// The journal in this data folder, which may not be there yet.
+    /// Returns the journal of this data folder, which may not exist yet.
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join(FILE) }
     }
 
-    /// Whether there is anything to deliver.
+    /// Reports whether there is nothing to deliver.
     pub(crate) fn is_empty(&self) -> bool {
         std::fs::metadata(&self.path).map_or(true, |about| about.len() == 0)
     }
 
-    /// How many decisions wait to be delivered.
+    /// The number of decisions that are not delivered yet.
     ///
     /// # Errors
     /// It cannot be read.
@@ -76,10 +76,10 @@ impl Journal {
         }
     }
 
-    /// Keeps one decision.
+    /// Appends one decision.
     ///
     /// # Errors
-    /// It cannot be kept.
+    /// It cannot be stored.
     pub(crate) fn keep(
         &self,
         asker: &str,
@@ -111,11 +111,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Hands everything to the server, in order, and empties the journal once the server has it.
+    /// Sends everything to the server, in order, and empties the journal once the server has it.
     /// Does nothing while another process does the same.
     ///
     /// # Errors
-    /// The server does not take it, or the journal cannot be read: it stays as it is.
+    /// The server does not take it, or the journal cannot be read: it is left unchanged.
     pub(crate) async fn deliver(&self, client: &Client) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl Journal {
     }
 }
 
-/// Reads what is whole. A line that a crash has cut off is passed over.
+/// Reads the complete lines. A line that a crash has cut off is skipped.
 fn read(file: &mut File) -> Result<Content> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0))?;
@@ -169,7 +169,7 @@ fn draw() -> Result<String> {
     Ok(format!("{:032x}", u128::from_be_bytes(random(&System)?)))
 }
 
-/// How many of these are sent at once: at least one.
+/// The number of decisions to send in one request: at least one.
 fn chunk(decisions: &[OfflineDecision]) -> usize {
     let mut bytes = 0_usize;
     let fits = |decision: &&OfflineDecision| {

@@ -1,4 +1,4 @@
-//! Finds the server that people are asked through, and what to show it.
+//! Finds the server through which people are asked, and the credentials for it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,15 +14,15 @@ use crate::serving;
 
 /// The variable that holds a key of the agent's side.
 pub(crate) const KEY: &str = "COUNTERSIGN_KEY";
-/// How long a server that was just started may take to listen.
+/// The time that a server which was just started may take to listen.
 const STARTS_WITHIN: Duration = Duration::from_secs(8);
 
 impl Desk {
-    /// Finds the server, by its data folder unless the configuration names it, and starts one
-    /// where that is wanted and takes no longer than this.
+    /// Finds the server, by its data folder unless the configuration names it, and starts one if
+    /// the options say so, within this time.
     ///
     /// # Errors
-    /// There is none, or what names it is wrong.
+    /// There is none, or its address is wrong.
     pub(crate) fn open(
         options: &Options,
         folder: Option<&Path>,
@@ -53,8 +53,8 @@ impl Desk {
     }
 }
 
-/// What names the server, if anything does. The configuration first: a project's settings may set
-/// variables for its host's hooks.
+/// The configured address of the server, if there is one. The configuration comes first, because a
+/// project's settings may set variables for its host's hooks.
 pub(crate) fn server_name(options: &Options) -> Option<String> {
     let named = || std::env::var(client::SERVER).ok().filter(|named| !named.is_empty());
     options.server.clone().or_else(named)
@@ -68,10 +68,10 @@ fn address(options: &Options, folder: Option<&Path>) -> Result<Address> {
     Ok(Address::Socket(folder.join(serving::SOCKET)))
 }
 
-/// The key in the environment, if there is one.
+/// Returns the key in the environment, if there is one.
 ///
 /// # Errors
-/// What is there is not a key.
+/// The value is not a key.
 pub(crate) fn key() -> Result<Option<Secret>> {
     let Some(text) = std::env::var(KEY).ok().filter(|text| !text.trim().is_empty()) else {
         return Ok(None);
@@ -83,7 +83,7 @@ pub(crate) fn key() -> Result<Option<Secret>> {
     Ok(Some(secret))
 }
 
-/// The secret of this machine, where keys are bound to one.
+/// The secret of this machine, if the environment has one; some keys are bound to a machine.
 fn machine() -> Result<Option<Secret>> {
     let name = client::MACHINE;
     let Some(text) = std::env::var(name).ok().filter(|text| !text.trim().is_empty()) else {
@@ -96,7 +96,7 @@ fn machine() -> Result<Option<Secret>> {
     Ok(Some(secret))
 }
 
-/// Starts a server unless one listens.
+/// Starts a server unless one listens already.
 fn start(socket: &Path, within: Duration) -> Result<()> {
     if listens(socket) {
         return Ok(());
@@ -106,7 +106,8 @@ fn start(socket: &Path, within: Duration) -> Result<()> {
     let folder = socket.parent().context("the socket is in no folder")?;
     serve.args(["serve", "--data"]).arg(folder).env_remove(client::DEVICE).env_remove(KEY);
     serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // It outlives the agent, and what is sent to the agent's group is not meant for it.
+    // A process group of its own: it outlives the agent, and signals to the agent's group are not
+    // meant for it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut serve, 0);
     serve.spawn().context("cannot start a server")?;

@@ -1,4 +1,4 @@
-//! What came of asking, and how it is told.
+//! The outcome of a question, and its wording.
 
 use countersign_core::{Action, Verdict};
 use serde_json::Value;
@@ -7,35 +7,35 @@ use super::{Case, waiting};
 use crate::client::{ClientError, Refused};
 use crate::listing::field;
 
-/// What came of asking.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
-    /// What must be asked about is agreed to; by whom, it says itself.
+    /// The question was answered yes; `by` says by whom.
     Agreed(Permitted),
-    /// Nothing had to be asked.
+    /// Nobody had to be asked.
     Permitted(Permitted),
-    /// No, and why.
+    /// It was refused, for this reason.
     Refused(String),
-    /// There was nobody to ask, and why: no server is there, or nobody is there to answer it.
+    /// Nobody could be asked, for this reason: the server cannot be reached, or no person is there.
     Nobody(String),
     /// A server is there, and why it gave no answer. An agent can bring that about: it may stop the
     /// server, or keep it busy.
     NoAnswer(String),
 }
 
-/// What was let through, for whoever can say how it went.
+/// A permitted action, whose result can be reported.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Permitted {
     pub(super) action: String,
     pub(super) session: Option<String>,
-    /// Who or what has agreed, in the server's word.
+    /// The approver, in the server's word.
     by: String,
-    /// The action as a person wants it, where they have changed it: only that may run.
+    /// The action as a person changed it, if they did: only that may run.
     pub(crate) edited: Option<Box<Action>>,
 }
 
 impl Permitted {
-    /// How the yes came about, for the host's user.
+    /// The origin of the approval, in words for the host's user.
     pub(crate) fn told(&self) -> &'static str {
         waiting::told(&self.by)
     }
@@ -44,7 +44,7 @@ impl Permitted {
 pub(super) const OTHER_ACTION: &str =
     "Countersign: a person agreed to another action than this one, so this is refused.";
 
-/// A yes that was used, on exactly the action that was named.
+/// The outcome of an approval that was spent, on exactly the action that was named.
 pub(super) fn agreed(spent: &Value, edited: Option<Action>, session: Option<&str>) -> Outcome {
     if spent.get("edited").is_some_and(|other| !other.is_null()) {
         return Outcome::Refused(OTHER_ACTION.to_owned());
@@ -64,10 +64,10 @@ impl Permitted {
     }
 }
 
-/// The action as a person wants it, where that is another one than was proposed.
+/// The action as a person wants it, if they changed the proposed one.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be parsed.
 pub(super) fn edited(found: &Value, proposal: &Value) -> Result<Option<Action>, serde_json::Error> {
     let replaces = found.get("replaces").is_some_and(|replaced| !replaced.is_null());
     let wanted = found.get("proposed").unwrap_or(&Value::Null);
@@ -77,8 +77,8 @@ pub(super) fn edited(found: &Value, proposal: &Value) -> Result<Option<Action>, 
     serde_json::from_value(wanted.clone()).map(Some)
 }
 
-/// What a server lets through without asking anybody. That is an answer only if it knows why we
-/// ask: it may not know the project's own rules.
+/// The outcome of an action that a server permits without asking anybody. It counts only if the
+/// server knows the reason why we ask: it may not know the project's own rules.
 pub(super) fn unasked(case: &Case<'_>, answer: &Value, permitted: Permitted) -> Outcome {
     if !case.must_ask() {
         return Outcome::Permitted(permitted);

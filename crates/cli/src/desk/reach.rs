@@ -1,5 +1,5 @@
-//! Reaching a server that restarts, is slow or cannot be reached for a moment: a restart is not an
-//! answer.
+//! Retries requests to a server that restarts, is slow or cannot be reached for a moment: a restart
+//! is not an answer.
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +10,27 @@ use tokio::time::sleep;
 use super::waiting::Waiter;
 use crate::client::{Address, Client, ClientError, Manner};
 
-/// How long the first word to a server elsewhere is tried.
+/// The time for which the first request to a remote server is retried.
 const FIRST_WORD: Duration = Duration::from_secs(5);
-/// What is left for saying what holds without the server.
+/// The time reserved for answering without the server.
 const RESERVE: Duration = Duration::from_secs(1);
-/// How much later than it was asked to a server may answer that waits for a person.
+/// The time by which the answer to a long poll may be late.
 const GRACE: Duration = Duration::from_secs(3);
-/// The least time that a request is given.
+/// The shortest timeout of a request.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The first and the longest pause between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long one request may take that waits for nobody.
+/// The timeout of a request that does not wait for a person.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
-/// What is asked, and how long it is worth trying.
+/// The stage of a question, which decides how long a request is retried.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     /// Nobody has been asked yet.
     First,
-    /// A question waits, and its answer is worth the asker's whole time.
+    /// A question is pending: requests are retried as long as the waiter allows.
     Waiting,
 }
 
@@ -38,23 +38,23 @@ pub(super) enum Stage {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) path: &'a str,
-    /// What is said; nothing, where it is only looked.
+    /// The JSON body of a POST request; a GET request has none.
     pub(super) body: Option<&'a Value>,
     /// The most seconds to wait for a person.
     pub(super) wait: Option<u32>,
-    /// Names a request that counts once, however often it is sent.
+    /// The idempotency key: a request counts once, however often it is sent.
     pub(super) once: Option<&'a str>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) body: Value,
-    /// Whether the server could not be reached at first.
+    /// True when the server could not be reached at first.
     pub(super) was_away: bool,
 }
 
-/// Asks until the server answers, it makes no sense any more, or the time is over.
+/// Sends a request until the server answers, a retry makes no sense, or the time is over.
 pub(super) async fn reach<W: Waiter>(
     client: &Client,
     call: Call<'_>,
@@ -72,7 +72,7 @@ pub(super) async fn reach<W: Waiter>(
     }
 }
 
-/// How long a request may take, with what the asker needs for itself left over.
+/// The timeouts of a request, with the time that the asker needs for itself left over.
 fn manner<'a, W: Waiter>(call: &Call<'a>, waiter: &W) -> Manner<'a> {
     let (left, once) = (waiter.left(), call.once);
     let Some(most) = call.wait else {
@@ -81,7 +81,7 @@ fn manner<'a, W: Waiter>(call: &Call<'a>, waiter: &W) -> Manner<'a> {
     };
     let spare = left.saturating_sub(RESERVE).saturating_sub(GRACE).as_secs();
     if spare == 0 {
-        // The last look, until the asker's own clock ends it: a person may still say yes.
+        // The last request runs until the asker's own deadline: a person may still approve.
         let wait = u32::try_from(left.as_secs()).unwrap_or(most).saturating_add(1);
         return Manner { wait: Some(wait), within: left.saturating_add(RESERVE), once };
     }
@@ -90,7 +90,7 @@ fn manner<'a, W: Waiter>(call: &Call<'a>, waiter: &W) -> Manner<'a> {
     Manner { wait: Some(wait), within, once }
 }
 
-/// How often a server was tried.
+/// The retries of one request.
 struct Tries {
     began: Instant,
     most: Duration,
@@ -102,17 +102,17 @@ impl Tries {
     fn begin<W: Waiter>(address: &Address, stage: Stage, waiter: &W) -> Self {
         let most = match (stage, address) {
             (Stage::Waiting, _) => waiter.reconnects_for(),
-            // Where no server runs on this machine, nobody is kept waiting for one.
+            // Nobody waits for a server on this machine that does not run.
             (Stage::First, Address::Socket(_)) => Duration::ZERO,
             (Stage::First, Address::Plain { .. } | Address::Tls { .. }) => FIRST_WORD,
         };
         Self { began: Instant::now(), most, pause: FIRST_PAUSE, failed: false }
     }
 
-    /// Pauses before the next try, where there is one.
+    /// Pauses before the next try, if there is one.
     ///
     /// # Errors
-    /// There is none: why the last one failed.
+    /// There is none: the error of the last try.
     async fn pause_after<W: Waiter>(
         &mut self,
         error: ClientError,
@@ -121,7 +121,8 @@ impl Tries {
         let asked_to_wait = error.refused().and_then(|refused| refused.retry_after);
         let asked_to_wait = asked_to_wait.map(Duration::from_secs);
         let next = asked_to_wait.unwrap_or(self.pause).max(self.pause);
-        // Who is told when to come back may come back then; anybody else only for so long.
+        // A request that was told when to come back may do so; any other is retried only for a
+        // limited time.
         let most = if asked_to_wait.is_some() { waiter.reconnects_for() } else { self.most };
         let left = waiter.left().saturating_sub(RESERVE);
         let is_over = self.began.elapsed().saturating_add(next) > most || next >= left;
@@ -161,8 +162,8 @@ mod tests {
             let Manner { wait, within, .. } = manner(&look, &Left(left));
             let waits = Duration::from_secs(wait.unwrap().into());
             assert!(within >= waits, "{left}: {within:?} for {waits:?}");
-            // Silence is noticed while there is time to say what holds without the server; or the
-            // asker's own clock ends the last look.
+            // A silent server is noticed in time to answer without it; or the asker's own deadline
+            // ends the last request.
             let ends = Duration::from_secs(left);
             assert!(within <= ends.saturating_sub(RESERVE) || within > ends, "{left}: {within:?}");
         }

@@ -1,5 +1,5 @@
-//! Waiting for a person's answer: who waits, how often a server is asked again, and what an action
-//! that a person has changed is told as.
+//! Waiting for a person's answer: the kinds of waiters, the pauses between polls, and the wording
+//! for an action that a person has changed.
 
 use std::time::{Duration, Instant};
 
@@ -16,51 +16,52 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long one that waits as long as it takes tries a server that cannot be reached.
+/// The time for which a waiter without a deadline retries a server that cannot be reached.
 const RECONNECTS_FOR: Duration = Duration::from_mins(5);
 
-/// Waits for an answer.
+/// A side that waits for an answer.
 pub(crate) trait Waiter {
-    /// How long there still is.
+    /// The time that is left.
     fn left(&self) -> Duration;
 
-    /// How long a server is tried that cannot be reached while a question waits.
+    /// The time for which a server is retried that cannot be reached while a question is pending.
     fn reconnects_for(&self) -> Duration {
         self.left()
     }
 
-    /// The question waits under this name.
+    /// Tells the waiter the id of the pending question.
     fn asked(&self, desk: &Desk, approval: &str);
 
-    /// What the server is told about the waiting; nothing, if nobody waits all the time.
+    /// The description of the wait for the server; `null` if nobody waits all the time.
     fn waits(&self) -> Value;
 
-    /// Whether this answers for a host and runs nothing itself.
+    /// Reports whether this waiter answers for a host and runs nothing itself.
     fn relays(&self) -> bool {
         false
     }
 
-    /// What the host calls the call.
+    /// The host's id of the call.
     fn call_id(&self) -> Option<String> {
         None
     }
 
-    /// Whether an action that a person has changed can be run as they want it.
+    /// Reports whether an action that a person has changed can be run as changed.
     fn takes(&self, _edited: &Action) -> bool {
         false
     }
 }
 
-/// Waits as long as it takes, and tells the name of the question once it has one.
+/// Waits without a deadline, and sends the id of the question once there is one.
 pub(crate) struct Patient {
     to: UnboundedSender<String>,
-    /// Whether one request waits at every moment.
+    /// True when a request waits at every moment.
     stays: bool,
     call_id: Option<String>,
 }
 
 impl Patient {
-    /// With where the name is told. One that does not stay comes back later for its answer.
+    /// Returns a waiter and the channel on which the id arrives. A waiter that does not stay comes
+    /// back later for its answer.
     pub(crate) fn new(stays: bool, call_id: Option<String>) -> (Self, UnboundedReceiver<String>) {
         let (to, from) = unbounded_channel();
         (Self { to, stays, call_id }, from)
@@ -77,7 +78,7 @@ impl Waiter for Patient {
     }
 
     fn asked(&self, _: &Desk, approval: &str) {
-        // Whoever is no longer interested takes no question back, either.
+        // A receiver that is gone does not withdraw the question either.
         let _ = self.to.send(approval.to_owned());
     }
 
@@ -90,7 +91,7 @@ impl Waiter for Patient {
     }
 }
 
-/// Keeps a server that does not wait from being asked without a pause.
+/// Adds pauses between polls of a server that does not wait.
 #[derive(Debug)]
 pub(super) struct Pace {
     asked: Instant,
@@ -102,12 +103,12 @@ impl Pace {
         Self { asked: Instant::now(), pause: FIRST_PAUSE }
     }
 
-    /// The server is asked now.
+    /// Notes the time of a poll.
     pub(super) fn asks(&mut self) {
         self.asked = Instant::now();
     }
 
-    /// Pauses before it is asked again, unless it has waited.
+    /// Pauses before the next poll, unless the server has waited.
     pub(super) async fn pause(&mut self, left: Duration) {
         let pause = self.next(self.asked.elapsed());
         tokio::time::sleep(pause.min(left)).await;
@@ -124,7 +125,8 @@ impl Pace {
     }
 }
 
-/// What an agent is told whose action was changed, where only it can propose the changed one.
+/// The message to an agent whose action was changed, where only the agent can propose the changed
+/// one.
 pub(super) fn changed(edited: &Action) -> String {
     let wanted = match edited {
         Action::Shell { command, cwd: None } => format!("run exactly this command: {command}"),
@@ -155,7 +157,7 @@ fn sentence(wanted: &str) -> String {
     format!("{first}{}", letters.as_str())
 }
 
-/// How a yes came about, for the host's user.
+/// The origin of an approval, for the host's user.
 pub(super) fn told(by: &str) -> &'static str {
     match by {
         "person" => "A person said yes through Countersign.",
@@ -197,7 +199,7 @@ mod tests {
     fn a_server_that_does_not_wait_is_asked_less_and_less() {
         let mut pace = Pace::new();
         let pauses: Duration = (0..10).map(|_| pace.next(Duration::from_millis(1))).sum();
-        // Ten times in a quarter of a minute instead of thousands a second.
+        // Ten polls in a quarter of a minute instead of thousands a second.
         assert!(pauses > Duration::from_secs(14), "{pauses:?}");
         assert_eq!(pace.next(Duration::from_secs(25)), Duration::ZERO, "it has waited");
     }

@@ -1,11 +1,11 @@
-//! What an agent made in its session: paths that were not there before an action of the session
-//! was let through that writes them.
+//! The files and folders that an agent made in its session: paths that did not exist before an
+//! action of the session that writes them was permitted.
 //!
 //! Kept in the data folder, one file per session, as fingerprints of paths. The record alone is not
-//! believed: a path is the session's only while everything below it is younger than the record and
-//! has no second name. Times that a file can be given (`touch -d`) are not looked at, only the
-//! moment its inode came to be. What is moved into a place takes that place off the record. What
-//! cannot be found out is not the session's, and is asked about as ever.
+//! trusted: a path belongs to the session only while everything below it is younger than the record
+//! and has a single hard link. Timestamps that can be set (`touch -d`) are ignored; only the
+//! creation time of the inode counts. A path to which something is moved is taken off the record.
+//! Anything that cannot be established does not belong to the session, and is asked about as usual.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,18 +19,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::facts::{self, Moved};
 
-/// Where the records are, in the data folder.
+/// The folder of the records in the data folder.
 const FOLDER: &str = "made";
-/// A longer record is not read, and with it nothing is the session's any more.
+/// A longer record is not read, so that nothing belongs to the session any more.
 const MOST_BYTES: u64 = 1 << 20;
-/// A folder that holds more is not looked through.
+/// A folder with more entries is not searched.
 const MOST_ENTRIES: usize = 5_000;
-/// The clock that files are dated by goes in steps of some milliseconds.
+/// File timestamps advance in steps of some milliseconds.
 const STEP: u128 = 20_000_000;
-/// Records of sessions that were last heard of longer ago than this are dropped.
+/// Records of sessions that were last seen longer ago than this are deleted.
 const KEPT_FOR: std::time::Duration = std::time::Duration::from_hours(30 * 24);
 
-/// What one session made in its workspace.
+/// The paths that one session made in its workspace.
 #[derive(Debug)]
 pub(crate) struct Made {
     file: PathBuf,
@@ -41,18 +41,18 @@ pub(crate) struct Made {
 /// Fingerprints of paths.
 #[derive(Debug, Default)]
 struct Record {
-    /// When the first action of the session was seen, in nanoseconds.
+    /// The time of the session's first action, in nanoseconds.
     began: u128,
-    /// Paths that were not there, and since when they are the session's.
+    /// Paths that did not exist, with the time since which they belong to the session.
     made: BTreeMap<String, u128>,
-    /// Paths into which something was moved that was there before.
+    /// Paths to which something was moved that existed before.
     kept: BTreeSet<String>,
-    /// Folders above those.
+    /// The parent folders of `kept`.
     above: BTreeSet<String>,
 }
 
 impl Made {
-    /// The record of this session, begun now if there is none. None where it cannot be kept.
+    /// Opens the record of this session, or begins one. `None` where it cannot be stored.
     pub(crate) fn open(data: &Path, session: &str, workspace: &str) -> Option<Self> {
         let workspace = PathBuf::from(workspace);
         // Nobody works in the root, and a workspace that is a link has two names.
@@ -74,7 +74,7 @@ impl Made {
         Some(Self { file, workspace, record })
     }
 
-    /// Whether a path is the session's, with everything below it.
+    /// Reports whether a path belongs to the session, with everything below it.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         self.since(path).is_some_and(|since| {
             let mut left = MOST_ENTRIES;
@@ -83,7 +83,8 @@ impl Made {
         })
     }
 
-    /// Since when a path is on record, unless something older was moved to it, into it or above it.
+    /// The time since which a path is on record, unless something older was moved to it, into it or
+    /// above it.
     fn since(&self, path: &Path) -> Option<u128> {
         if self.record.above.contains(&of_path(path)?) {
             return None;
@@ -101,8 +102,8 @@ impl Made {
         since
     }
 
-    /// Notes what an action is about to make that has been let through, or may be by somebody else.
-    /// A record that cannot be written loses what was made, never more.
+    /// Records the paths that a permitted action is about to create; also used for one that the
+    /// host may still permit. If this fails, the record lacks paths but never has extra ones.
     pub(crate) fn note(&mut self, action: &Action, context: &Context, runs: Runs) {
         let written = facts::written(action, context);
         let lines = match facts::moved(action, context) {
@@ -122,14 +123,14 @@ impl Made {
         let _ = self.append(&lines);
     }
 
-    /// The line for what comes into being when this path is written: the topmost folder that is
-    /// not there, or the file.
+    /// The line for the path that is created when this path is written: the topmost folder that
+    /// does not exist, or the file.
     fn line(&self, path: &Path, since: u128) -> Option<String> {
         let mut absent = None;
         for folder in path.ancestors().take_while(|folder| *folder != self.workspace) {
             match fs::symlink_metadata(folder) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => absent = Some(folder),
-                // Through a link it would come to be somewhere else.
+                // Through a link it would be created elsewhere.
                 Ok(about) if about.is_symlink() => return None,
                 Ok(_) => {}
                 Err(_) => return None,
@@ -139,7 +140,7 @@ impl Made {
         Some(format!("made {since} {}\n", of_path(absent)?))
     }
 
-    /// The lines for a path into which something is moved that was there before.
+    /// The lines for a path to which something is moved that existed before.
     fn kept(&self, path: &Path) -> Vec<String> {
         let inside = path.ancestors().take_while(|folder| folder.starts_with(&self.workspace));
         let words = std::iter::once("kept").chain(std::iter::repeat("above"));
@@ -162,17 +163,17 @@ impl Made {
     }
 }
 
-/// Whether an action that is noted runs for all we know.
+/// The certainty that a recorded action runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runs {
-    /// It was let through.
+    /// It was permitted.
     Surely,
-    /// The host asks its own user.
+    /// The host asks its own user, or a person has changed the input.
     Perhaps,
 }
 
 impl Record {
-    /// Reads a record; none if any line of it is not one of ours.
+    /// Parses a record; `None` if any line of it is invalid.
     fn read(text: &str) -> Option<Self> {
         let mut record = Self::default();
         for line in text.lines() {
@@ -201,7 +202,7 @@ impl Record {
     }
 }
 
-/// Begins a record, and drops those of sessions that are long over.
+/// Begins a record, and deletes those of sessions that ended long ago.
 fn begin(folder: &Path, file: &Path) -> Option<Record> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -230,8 +231,9 @@ fn drop_old(folder: &Path) {
     }
 }
 
-/// Whether a file or folder and everything below it came to be after this moment, on one file
-/// system, each file under one name. Links are not followed: deleting one leaves its target alone.
+/// Reports whether a file or folder and everything below it were created after this time, on one
+/// file system, each file with a single hard link. Links are not followed: deleting one leaves its
+/// target alone.
 #[cfg(unix)]
 fn is_younger(path: &Path, since: u128, left: &mut usize) -> bool {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,10 +1,10 @@
-//! Says the answer, once: what was decided, or a no when time runs out, a signal comes or the host
-//! is gone.
+//! Writes the answer exactly once: the decision, or a no at the deadline, on a signal or when the
+//! host is gone.
 //!
-//! Nearly every host takes a hook that is late, killed or silent for a yes. So one thread watches
-//! from the beginning on, and whoever is first speaks. It costs a pair of sockets and no second
-//! thread: signals write into one end, and the watching thread reads the other, until its time is
-//! over.
+//! Nearly every host treats a hook that is late, killed or silent as a yes. So one thread watches
+//! from the start, and the first of the two to finish writes the answer. It costs a pair of sockets
+//! and no second thread: signal handlers write into one end, and the watching thread reads from the
+//! other until the deadline.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,14 +17,14 @@ use crate::client::block_on;
 use crate::desk::Desk;
 use crate::host::{Host, Reply};
 
-/// How often the watching thread looks whether the host is still there.
+/// The interval at which the watching thread checks whether the host still runs.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long taking a question back may take once the no is said.
+/// The timeout for withdrawing a question once the no is written.
 const TAKES_BACK_WITHIN: Duration = Duration::from_secs(1);
-/// Room for a request to the server; what is not used costs nothing.
+/// The thread's stack, large enough for a request to the server; unused pages cost nothing.
 const STACK: usize = 1 << 20;
 
-/// Why the hook ends before there is an answer.
+/// The reason why the hook ends before there is an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Late,
@@ -44,21 +44,21 @@ impl End {
     }
 }
 
-/// Says one answer.
+/// Writes one answer.
 pub(super) struct Mouth {
     host: &'static dyn Host,
     used: AtomicBool,
     standing: Mutex<Standing>,
 }
 
-/// How things stand, for a no that cannot wait.
+/// The state from which a no is composed at any moment.
 #[derive(Default)]
 struct Standing {
-    /// What the host calls the moment, once that is known.
+    /// The host's name of the event, once it is known.
     event: String,
-    /// What to say when time runs out.
+    /// The message at the deadline.
     late: Option<String>,
-    /// The question that waits, and where.
+    /// The pending question, and the client through which it was asked.
     question: Option<(Desk, String)>,
 }
 
@@ -71,32 +71,32 @@ impl Mouth {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The host speaks of this event, so a no must be in its words.
+    /// Sets the event, in whose format a no must be written.
     pub(super) fn about(&self, event: &str) {
         event.clone_into(&mut self.standing().event);
     }
 
-    /// A question waits: it is taken back if the hook ends before it is answered.
+    /// Notes a pending question: it is withdrawn if the hook ends before it is answered.
     pub(super) fn asked(&self, desk: &Desk, approval: &str, late: String) {
         let mut standing = self.standing();
         standing.late = Some(late);
         standing.question = Some((desk.clone(), approval.to_owned()));
     }
 
-    /// The question is answered.
+    /// Notes that the question is answered.
     pub(super) fn answered(&self) {
         self.standing().question = None;
     }
 
-    /// A no because something went wrong, in the words for the event.
+    /// A no because of a failure, in the format of the event.
     pub(super) fn broken(&self, reason: &str) -> Reply {
         self.host.broken(&self.standing().event, reason)
     }
 
-    /// Says what was decided, and gives the code to end with.
+    /// Writes the decision, and returns the exit code.
     pub(super) fn say(&self, reply: &Reply) -> u8 {
         if self.used.swap(true, Ordering::SeqCst) {
-            // The other one is saying no, and ends this process when it has.
+            // The other thread is writing a no, and ends this process afterwards.
             loop {
                 thread::park();
             }
@@ -104,14 +104,14 @@ impl Mouth {
         write(reply)
     }
 
-    /// Says no, takes the question back and ends the process, unless the answer is being said.
+    /// Writes a no, withdraws the question and ends the process, unless an answer is being written.
     fn end(&self, why: End) {
         if self.used.swap(true, Ordering::SeqCst) {
             return;
         }
         let late = self.standing().late.take().filter(|_| why == End::Late);
         let reply = self.broken(late.as_deref().unwrap_or_else(|| why.reason()));
-        // First the no: who ends us may not wait any longer.
+        // The no comes first: the host may not wait any longer.
         let code = write(&reply);
         let question = self.standing().question.take();
         if let Some((desk, approval)) = question {
@@ -126,7 +126,7 @@ impl Mouth {
     }
 }
 
-/// Writes an answer, and gives the code to end with.
+/// Writes an answer, and returns the exit code.
 fn write(reply: &Reply) -> u8 {
     let mut out = io::stdout().lock();
     let written = out.write_all(reply.out.as_bytes()).and_then(|()| out.flush());
@@ -135,16 +135,16 @@ fn write(reply: &Reply) -> u8 {
     if written.is_ok() {
         return reply.code;
     }
-    // An answer nobody got must not look like the one that says nothing: hosts that read no
-    // output take this code and a text on standard error for a no.
+    // An answer that could not be written must not look like an empty one: hosts that read no
+    // output treat this code and a text on standard error as a no.
     let _ = err.write_all(b"Countersign's answer could not be written, so this is refused.\n");
     2
 }
 
-/// Watches the time, signals and the host, from now on.
+/// Starts to watch the deadline, signals and the host.
 ///
 /// # Errors
-/// The system gives no thread, no sockets, or no signals.
+/// The system provides no thread, no sockets or no signal handlers.
 pub(super) fn watch(clock: Clock, mouth: &Arc<Mouth>) -> io::Result<()> {
     let mut ends = Ends::begin()?;
     let mouth = Arc::clone(mouth);
@@ -160,16 +160,16 @@ pub(super) fn watch(clock: Clock, mouth: &Arc<Mouth>) -> io::Result<()> {
     thread::Builder::new().stack_size(STACK).spawn(watch).map(drop)
 }
 
-/// What ends a hook from outside.
+/// The external events that end a hook.
 #[cfg(unix)]
 struct Ends {
     signals: std::os::unix::net::UnixStream,
-    /// Who started us: another one later means that the first is gone.
+    /// Our parent's process id: if it changes, the host is gone.
     parent: u32,
 }
 
-/// Every signal that ends a process unless it is handled, but for those that say that the process
-/// itself is broken. `KILL` cannot be handled.
+/// All signals that end a process unless they are handled, except those that report a fault of the
+/// process itself. `KILL` cannot be handled.
 #[cfg(unix)]
 const SIGNALS: &[i32] = {
     use signal_hook::consts::{
@@ -188,14 +188,14 @@ impl Ends {
         Ok(Self { signals, parent: std::os::unix::process::parent_id() })
     }
 
-    /// Why to end, if there is a reason before the time is over.
+    /// Returns a reason to end, if there is one before the time is over.
     fn wait(&mut self, time: Duration) -> Option<End> {
         use std::io::Read as _;
         let waits = self.signals.set_read_timeout(Some(time.max(Duration::from_millis(1))));
         match waits.and_then(|()| self.signals.read(&mut [0])) {
             Ok(1..) => return Some(End::Signal),
             Err(error) if is_over(&error) => {}
-            // Cannot be; without signals there is still the time.
+            // Cannot happen; without signals there is still the deadline.
             Ok(0) | Err(_) => thread::sleep(time),
         }
         (std::os::unix::process::parent_id() != self.parent).then_some(End::HostGone)

@@ -1,4 +1,4 @@
-//! What the configuration says about hooks. A project's file says nothing.
+//! The hook options of the configuration. A project's file cannot set them.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ pub(crate) struct Options {
     /// The certificate authority of that server, as a PEM file. With it no other one is trusted;
     /// without it those of the system, or of `$SSL_CERT_FILE`, are.
     pub(crate) tls_ca: Option<PathBuf>,
-    /// What holds when no person can be asked through the server: `deny`, or `ask`, where the host
-    /// asks its own user. Unless said, `ask` where nothing listens at the socket, and else `deny`:
-    /// for a server with a URL, and for one that is there and does not answer. The organisation's word can only be made stricter. What several people must agree to is never
-    /// left to the host.
+    /// The behaviour when no person can be asked through the server: `deny`, or `ask`, where the
+    /// host asks its own user. Unless said, `deny` for a server with a URL and `ask` for the
+    /// socket. The organisation's word can only be made stricter. What several people must agree to
+    /// is never left to the host.
     pub(crate) unreachable: Option<Unreachable>,
     /// Starts a server when none runs and a person must be asked.
     pub(crate) start_server: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     pub(crate) policy_max_age: Option<u32>,
 }
 
-/// What holds when no person can be asked through the server. The stricter one is greater.
+/// The behaviour when no person can be asked through the server. The stricter one is greater.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -53,21 +53,21 @@ pub(crate) enum Unreachable {
 }
 
 impl Options {
-    /// What these layers say.
+    /// Reads the options of these layers.
     ///
     /// # Errors
-    /// One of them is wrong.
+    /// One of them is invalid.
     pub(crate) fn read(layers: &[Layer]) -> Result<Self> {
-        // Nothing to read, nothing to parse: this is the path of almost every hook.
+        // Almost every hook takes this path, so it parses nothing.
         if layers.iter().all(|layer| layer.text.is_none()) {
             return Ok(Self::default());
         }
         Ok(settings::hook_of(layers.to_vec())?.unwrap_or_default())
     }
 
-    /// The same, where a user has not loosened what the organisation says about a server that
-    /// cannot be reached. An organisation that names a server by a URL says `deny`, unless it says
-    /// otherwise.
+    /// Returns the options so that a user cannot loosen the organisation's choice for a server that
+    /// cannot be reached. An organisation that names a server by a URL implies `deny`, unless it
+    /// says otherwise.
     pub(crate) fn bounded_by(self, organisation: Option<&Self>, user: Option<&Self>) -> Self {
         let implied = |options: &Self| {
             let by_url = options.server.as_deref().is_some_and(is_url);
@@ -107,7 +107,7 @@ impl Options {
     }
 }
 
-/// Whether a server is named by a URL rather than by the path of its socket.
+/// Reports whether a server is named by a URL rather than by the path of its socket.
 pub(crate) fn is_url(server: &str) -> bool {
     server.contains("://")
 }

@@ -1,9 +1,8 @@
-//! The organisation's policy from its server: fetched, checked by the server's key, kept in the
-//! data folder, and never used when it is too old.
+//! The organisation's policy from its server: fetched, verified with the server's key, cached in
+//! the data folder, and never used when it is too old.
 //!
-//! On when `hook.policy_key` is set. Without a policy that is signed by that key and young enough,
-//! commands end with an error and hooks refuse. Only a hook may look at a policy that has become too
-//! old because the server cannot be reached, to ask or to refuse by it ([`Served::outdated`]).
+//! Used when `hook.policy_key` is set. Without a policy that is signed by that key and young
+//! enough, nothing is judged: hooks refuse, commands end with an error.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -27,17 +26,17 @@ use crate::desk::Desk;
 use crate::hook::Options;
 use crate::settings::{Layer, Owner};
 
-/// Where the policy is kept, in the data folder.
+/// The file of the policy in the data folder.
 const FILE: &str = "organisation-policy.json";
-/// Seconds after which a newer policy is asked for.
+/// Seconds after which a newer policy is fetched.
 const REFRESH: u32 = 300;
 /// Seconds after which a policy is too old.
 const MAX_AGE: u32 = 86_400;
-/// How long the server may take.
+/// The timeout of a request to the server.
 const WITHIN: Duration = Duration::from_secs(3);
-/// How long a server that could not be asked is left alone, while what is kept may be used.
+/// The pause after a failed request, while the cached policy may be used.
 const PAUSE: Duration = Duration::from_secs(30);
-/// How far two clocks may be apart.
+/// The allowed difference between two clocks.
 const SKEW: Duration = Duration::from_mins(5);
 
 /// Layers with the organisation's policy in its place.
@@ -69,8 +68,8 @@ pub(crate) fn with_served(layers: Vec<Layer>) -> Result<Served> {
     Ok(Served { layers: placed(layers, &signed, &options)?, outdated })
 }
 
-/// Puts the policy into the place of the organisation's file, which may then only say where the
-/// server is and what hooks do.
+/// Replaces the organisation's file by the policy. The file may then only name the server and set
+/// the hook options.
 fn placed(layers: Vec<Layer>, signed: &SignedPolicy, options: &Options) -> Result<Vec<Layer>> {
     let from = options.server.as_deref().unwrap_or("the server in the data folder");
     let mut placed = Vec::with_capacity(layers.len() + 1);
@@ -98,7 +97,7 @@ fn placed(layers: Vec<Layer>, signed: &SignedPolicy, options: &Options) -> Resul
     Ok(placed)
 }
 
-/// What the organisation's file on this machine says beside the policy.
+/// The sections of the organisation's local file that are not policy.
 fn local_sections(layer: &Layer) -> Result<Map<String, Value>> {
     let Some(text) = &layer.text else { return Ok(Map::new()) };
     let name = layer.path.display().to_string();
@@ -117,17 +116,17 @@ fn local_sections(layer: &Layer) -> Result<Map<String, Value>> {
     Ok(said)
 }
 
-/// JSON is YAML.
+/// Returns JSON, which is also YAML.
 fn text(fields: &Map<String, Value>) -> Result<String> {
     Ok(serde_json::to_string_pretty(fields)?)
 }
 
-/// The policy as it is kept.
+/// The cached policy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
     signed: SignedPolicy,
-    /// When the server was last asked.
+    /// The time of the last request to the server.
     asked_at: Timestamp,
 }
 
@@ -196,7 +195,7 @@ impl Store<'_> {
                 Ok(answer.context("the server does not answer")??)
             })
         };
-        // A thread of its own: the caller may be inside a runtime.
+        // On a thread of its own, because the caller may be inside a runtime.
         let answer = thread::scope(|scope| scope.spawn(ask).join());
         answer.map_err(|_| anyhow!("asking the server failed inside"))?
     }
@@ -219,7 +218,7 @@ impl Store<'_> {
         Ok(signed)
     }
 
-    /// What is kept, if it is what the server signed.
+    /// The cached policy, if its signature is valid.
     fn kept(&self) -> Option<Kept> {
         let text = fs::read_to_string(self.folder.join(FILE)).ok()?;
         let kept: Kept = serde_json::from_str(&text).ok()?;
@@ -227,8 +226,8 @@ impl Store<'_> {
         Some(kept)
     }
 
-    /// Written under another name first: a hook that reads it meanwhile finds the old one or the
-    /// new one.
+    /// Stores the policy by a rename: a hook that reads it meanwhile finds the old one or the new
+    /// one.
     fn keep(&self, kept: &Kept) -> Result<()> {
         make_private(&self.folder)?;
         let draft = self.folder.join(format!("{FILE}.{}", std::process::id()));
@@ -239,7 +238,7 @@ impl Store<'_> {
     }
 }
 
-/// How old a policy is; nothing, if it is from the future.
+/// The age of a policy; `None` if it is from the future.
 fn age(signed: &SignedPolicy, now: Timestamp) -> Option<Duration> {
     let issued_at = signed.policy.issued_at;
     (issued_at <= now.after(SKEW)).then(|| now.since(issued_at))

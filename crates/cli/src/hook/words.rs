@@ -1,4 +1,4 @@
-//! What agents and their users are told.
+//! The messages to agents and their users.
 
 use countersign_core::Judgement;
 
@@ -6,10 +6,10 @@ use super::options::is_url;
 use crate::desk::{Case, Stranded, server_name};
 use crate::show::one_line;
 
-/// Hosts cut reasons off at ten thousand characters.
+/// Well below the ten thousand characters at which hosts cut reasons off.
 pub(super) const LONGEST_REASON: usize = 2_000;
 
-/// What an agent is told when a person must be asked and none can be.
+/// The message to an agent when a person must be asked and none can be.
 pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: &str) -> String {
     let reason = one_line(&case.judgement.reason);
     let also = if also.is_empty() { String::new() } else { format!("; {also}") };
@@ -28,11 +28,11 @@ pub(super) fn nobody(case: &Case<'_>, stranded: &Stranded<'_>, why: &str, also: 
     ))
 }
 
-/// What everybody is told who acts while everything is halted.
+/// The message while everything is halted.
 pub(crate) const HALTED: &str = "Countersign: everything is halted. A person has thrown the kill switch, and \
                       only a person lets it go on (`countersign halt --resume`).";
 
-/// What an agent is told that must not do something.
+/// The message to an agent whose action is blocked.
 pub(crate) fn refusal(judgement: &Judgement) -> String {
     let reason = one_line(&judgement.reason);
     short(&format!("Countersign never lets this run: {reason}.{}", instead(judgement)))
@@ -43,7 +43,7 @@ fn instead(judgement: &Judgement) -> String {
     found.map(|instead| format!(" Instead: {}", one_line(instead))).unwrap_or_default()
 }
 
-/// A reason that every host shows whole.
+/// Cuts a reason to a length that every host shows whole.
 pub(super) fn short(reason: &str) -> String {
     if reason.chars().count() <= LONGEST_REASON {
         return reason.to_owned();

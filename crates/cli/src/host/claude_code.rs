@@ -1,7 +1,7 @@
 //! Claude Code 2.1: command hooks, by settings files.
 //!
-//! Everything but a no lets the call go on into the host's own permissions, so a crash or a
-//! timeout would be a yes; `onFailure: block` closes that from 2.1.295 on, and our own watchdog
+//! Any answer but a no lets the call continue to the host's own permissions, so a crash or a
+//! timeout would be a yes; `onFailure: block` prevents that from 2.1.295 on, and our own watchdog
 //! before that.
 
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, What, dialect, te
 /// The host.
 pub(crate) struct ClaudeCode;
 
-/// The moment after a settings file has changed, before the change is heeded.
+/// The event after a settings file has changed, before the change takes effect.
 const SETTINGS: &str = "ConfigChange";
 
-/// Moments in which nothing happens that a hook could keep from happening, or that come by again as
-/// a tool: by name, so that a new one is refused until somebody has looked at it.
+/// Events in which nothing happens that a hook could prevent, or that are followed by an event of a
+/// tool. Listed by name, so that a new one is refused until somebody has looked at it.
 const NEUTRAL: &[&str] = &[
     SETTINGS,
     "CwdChanged",
@@ -129,7 +129,7 @@ impl Host for ClaudeCode {
     }
 
     fn broken(&self, event: &str, reason: &str) -> Reply {
-        // Where the event is not known the code alone says no; at a prompt only the object does.
+        // For an unknown event the exit code alone says no; at a prompt only the object does.
         let event = if event.is_empty() { dialect::BEFORE } else { event };
         let reply = self.encode(event, &Said::Deny(reason));
         if event == dialect::PROMPT { reply } else { reply.failing(reason) }

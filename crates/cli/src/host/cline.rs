@@ -1,12 +1,13 @@
 //! Cline: a program named after the event, in a folder of hooks.
 //!
-//! Timeouts, bad JSON and failures are skipped over, so the script itself says no when our binary
-//! does not answer. The command line reads the extension's folders too and runs every program it
-//! finds, so there is one in one place.
+//! Cline ignores timeouts, bad JSON and failures, so the script itself says no when our binary does
+//! not answer. The command line also reads the extension's folders and runs every program it finds,
+//! so only one script is installed, in one folder.
 //!
-//! A no ends the run, and the model never learns why. The command line also takes another input
-//! for a call: a refused shell call becomes one of no commands, with the reason beside it for the
-//! model. That is said only to versions that are known to take it: any other would run the call.
+//! A no ends the run, and the model never learns the reason. The command line also accepts another
+//! input for a call: a refused shell call becomes a call without commands, with the reason beside
+//! it for the model. That is sent only to versions that are known to accept it: any other would run
+//! the call.
 
 use std::time::Duration;
 
@@ -26,21 +27,21 @@ use crate::quote;
 /// The host.
 pub(crate) struct Cline;
 
-/// Where its servers stand, and where the extension keeps that file below VS Code's folder.
+/// The file that names its servers, and the extension's folder for it below VS Code's folder.
 const SETTINGS: &str = "cline_mcp_settings.json";
 const EXTENSION: &str = "globalStorage/saoudrizwan.claude-dev/settings";
 
-/// Moments before a tool is used, in the words of the command line and of the extension.
+/// The events before a tool is used, as the command line and the extension name them.
 const BEFORE: [&str; 2] = ["tool_call", "PreToolUse"];
 
-/// The command line's shell, and what a call of it is known as between reading and answering.
+/// The command line's shell tool, and the event name that marks a call of it until it is answered.
 const SHELL: &str = "run_commands";
 const SHELL_CALL: &str = "tool_call run_commands";
 
-/// The first version that is known to take another input for a call.
+/// The first version that is known to accept another input for a call.
 const TAKES_INPUT: (u32, u32, u32) = (3, 0, 65);
 
-/// Moments in which nothing happens that a hook could keep from happening.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Notification",
     "PostToolUse",
@@ -163,7 +164,8 @@ impl Host for Cline {
     }
 
     fn plan(&self, installed: &Installed<'_>) -> Result<Vec<Change>> {
-        // The command line and the extension both read the first; only the command line the other.
+        // The command line and the extension both read the first; only the command line reads the
+        // other.
         let (folder, other) = match installed.scope {
             Scope::User => {
                 (installed.home("Documents/Cline/Hooks")?, installed.home(".cline/hooks")?)
@@ -210,13 +212,13 @@ impl Host for Cline {
     }
 }
 
-/// What `use_mcp_tool` calls.
+/// The server, the tool and the arguments that `use_mcp_tool` calls.
 fn mcp(input: &Value) -> Option<(&str, &str, Value)> {
     let arguments = input.get("arguments").cloned().unwrap_or_else(|| json!({}));
     Some((text(input, "server_name")?, text(input, "tool_name")?, arguments))
 }
 
-/// A no: the end of the run, or a call of no commands with the reason for the model.
+/// A no: ends the run, or becomes a call without commands, with the reason for the model.
 fn refusal(reason: &str, tells_its_model: bool) -> Value {
     if tells_its_model {
         json!({"cancel": false, "context": reason, "overrideInput": {"commands": []}})
@@ -225,7 +227,7 @@ fn refusal(reason: &str, tells_its_model: bool) -> Value {
     }
 }
 
-/// Whether the program that runs us is a version of the command line that takes another input.
+/// Reports whether we are run by a version of the command line that accepts another input.
 fn tells_its_model() -> bool {
     let mut pid = std::process::id();
     // The script's shell is in between.
@@ -244,7 +246,7 @@ fn tells_its_model() -> bool {
     false
 }
 
-/// Whether a package is such a version, by what it says of itself.
+/// Reports whether a `package.json` describes such a version.
 fn takes_input(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
     let is_cline = text(&package, "name").is_some_and(|name| name.starts_with("@cline/cli-"));
@@ -257,7 +259,7 @@ fn numbers(version: &str) -> Option<(u32, u32, u32)> {
     Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
-/// What a call does.
+/// The actions of a call.
 fn actions(name: &str, input: Option<&Value>) -> Result<Vec<Action>, Unreadable> {
     let nothing = Value::Null;
     let wrong = || Unreadable(format!("`{name}` with an input in a shape that is not known"));
@@ -278,8 +280,8 @@ fn actions(name: &str, input: Option<&Value>) -> Result<Vec<Action>, Unreadable>
     if found.is_empty() { Err(wrong()) } else { Ok(found) }
 }
 
-/// Every command, in any of the shapes that the tool takes: a text, a program with its words, and
-/// lists of both.
+/// All commands, in any of the shapes that the tool accepts: a text, a program with its arguments,
+/// and lists of both.
 fn commands(input: &Value) -> Option<Vec<Action>> {
     let shell = |command: String| Action::Shell { command, cwd: None };
     match input {
@@ -302,7 +304,7 @@ fn commands(input: &Value) -> Option<Vec<Action>> {
     }
 }
 
-/// Every file, in any of the shapes that the tool takes.
+/// All files, in any of the shapes that the tool accepts.
 fn files(input: &Value) -> Option<Vec<Action>> {
     match input {
         Value::String(path) => Some(vec![Action::FileRead { path: path.clone() }]),
@@ -315,7 +317,7 @@ fn files(input: &Value) -> Option<Vec<Action>> {
     }
 }
 
-/// Every page.
+/// All URLs.
 fn pages(input: &Value) -> Option<Vec<Action>> {
     let requests = input.get("requests")?.as_array()?;
     let url = |request: &Value| Some(Action::Navigate { url: text(request, "url")?.to_owned() });
@@ -326,8 +328,8 @@ fn flat(all: Vec<Vec<Action>>) -> Vec<Action> {
     all.into_iter().flatten().collect()
 }
 
-/// Runs the hook beside the shell, so that a signal to the shell reaches the hook, which says no
-/// itself; whatever else keeps the hook from answering is a no as well.
+/// Runs the hook as a background job of the shell, so that a signal to the shell reaches the hook,
+/// which says no itself; any other failure to answer is a no as well.
 fn script(line: &str) -> String {
     let refusal = json!({"cancel": true, "errorMessage": "Countersign did not answer."});
     format!(

@@ -1,7 +1,7 @@
 //! Codex CLI: command hooks in `hooks.json`, and static rules that cannot time out.
 //!
-//! Strict on what a hook may say: an empty output is the only yes, a no needs a reason, and
-//! whatever else comes counts as a failed hook, which lets the call go on.
+//! Codex is strict about a hook's output: an empty output is the only yes, a no needs a reason, and
+//! anything else counts as a failed hook, which lets the call continue.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) mod trust;
 /// The host.
 pub(crate) struct Codex;
 
-/// Moments in which nothing happens that a hook could keep from happening.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Interrupt",
     "PostCompact",
@@ -67,7 +67,7 @@ impl Host for Codex {
 
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         match said {
-            // A bare `allow` is an unknown answer here, and so is `ask`.
+            // A bare `allow` is not a known answer here, and neither is `ask`.
             Said::Neutral | Said::Approved(_) => Reply::empty(),
             Said::Ask(reason) => dialect::reply(event, &Said::Deny(reason)),
             Said::Changed(_) | Said::Deny(_) => dialect::reply(event, said),
@@ -87,7 +87,7 @@ impl Host for Codex {
     }
 
     fn is_stopped_by(&self, reply: &Reply) -> bool {
-        // Exit 2 is not relied on: some wrappers of its shell turn it into 1.
+        // Exit code 2 is not enough: some wrappers of its shell turn it into 1.
         reply.code == 0 && dialect::says_no(reply) && !reply.out.contains("\"\"")
     }
 
@@ -123,7 +123,7 @@ impl Host for Codex {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Some(format!("`{}` cannot be read: {error}", config.display())),
         };
-        // Codex resolves links in a folder that is named by the variable, and in no other.
+        // Codex resolves links in a folder that the variable names, and in no other.
         let resolved = std::env::var_os("CODEX_HOME").and_then(|_| file.canonicalize().ok());
         let file = resolved.as_deref().filter(|_| installed.scope == Scope::User).unwrap_or(file);
         let project = (installed.scope == Scope::Project).then_some(installed.project);
@@ -156,11 +156,11 @@ impl Host for Codex {
     }
 }
 
-/// The hooks as TOML, for the file that only the machine's owner writes.
+/// The hooks as TOML, for the file that only the machine's owner can write.
 fn tables(line: &str, seconds: u64) -> String {
     let mut text = format!("# runs: {line}\n");
     for event in [dialect::BEFORE, dialect::PROMPT] {
-        // JSON's texts are TOML's too.
+        // A JSON string is also a valid TOML string.
         let (command, waits) = (Value::from(line), Value::from(place::WAITS));
         let _ = write!(
             text,

@@ -1,6 +1,7 @@
 //! GitHub Copilot CLI and its cloud agent: files of our own in its folders of hooks.
 //!
-//! A crash denies, but a timeout always goes on, so the watchdog is all there is against it.
+//! A crash denies, but a timeout always lets the call continue, so the watchdog is the only
+//! protection against it.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub(crate) struct Copilot;
 const BEFORE: &str = "preToolUse";
 const PROMPT: &str = "permissionRequest";
 
-/// Moments of the other dialect in which nothing happens that a hook could keep from happening.
+/// Events of the other dialect in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "AgentStop",
     "ErrorOccurred",
@@ -70,14 +71,14 @@ impl Host for Copilot {
     }
 
     fn decode(&self, payload: &Value) -> Result<Told, Unreadable> {
-        // The other dialect, for events that are spelled as elsewhere.
+        // The other dialect, for events that are spelled as in Claude Code.
         if payload.get("hook_event_name").is_some() {
             return dialect::decode(self.name(), TOOLS, NEUTRAL, payload);
         }
         let name = required(payload, "toolName")?;
         let input = object(payload.get("toolArgs"))?;
         let actions = tool::actions(self.name(), TOOLS, name, &input)?;
-        // The payload does not name its event; a prompt says what kind of permission it is.
+        // The payload does not name its event; a prompt names the kind of permission.
         let (event, what) = match text(payload, "permissionKind") {
             Some(_) => (PROMPT, What::Prompts(actions)),
             None => (BEFORE, What::Acts(actions)),
@@ -129,7 +130,7 @@ impl Host for Copilot {
     }
 
     fn asks(&self, _: &str) -> bool {
-        // One release after another let its own question answer itself.
+        // In several releases its own question answered itself.
         false
     }
 

@@ -1,7 +1,7 @@
-//! Cursor, the editor and `cursor-agent`: five moments, each with a shape of its own.
+//! Cursor, the editor and `cursor-agent`: five events, each with a format of its own.
 //!
-//! Without `failClosed` a crash, a timeout or an empty output is a yes; with it, an empty output
-//! is a no, so we always say something. `ask` is heeded for shell and MCP, not for other tools.
+//! Without `failClosed` a crash, a timeout or an empty output is a yes; with it, an empty output is
+//! a no, so we always write an answer. `ask` works for shell and MCP, not for other tools.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ const READ: &str = "beforeReadFile";
 const TOOL: &str = "preToolUse";
 const SUBAGENT: &str = "subagentStart";
 
-/// Moments in which nothing happens that a hook could keep from happening. What a subagent does
-/// comes by here itself.
+/// Events in which nothing happens that a hook could prevent. The actions of a subagent have events
+/// of their own.
 const NEUTRAL: &[&str] = &[
     SUBAGENT,
     "afterAgentResponse",
@@ -102,7 +102,7 @@ impl Host for Cursor {
                 let input = object(payload.get("tool_input"))?;
                 let name = required(payload, "tool_name")?;
                 let actions = tool::actions(self.name(), TOOLS, name, &input)?;
-                // These have a moment of their own, in which a person is asked: once is enough.
+                // These have an event of their own, in which a person is asked: once is enough.
                 if matches!(name, "Shell" | "Read") || name.starts_with("MCP:") {
                     What::Prompts(actions)
                 } else {
@@ -143,7 +143,7 @@ impl Host for Cursor {
     }
 
     fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
-        // Commands and calls of MCP tools have a moment of their own, which takes no input.
+        // Commands and calls of MCP tools have an event of their own, which takes no changed input.
         if text(payload, "hook_event_name") != Some(TOOL) {
             return None;
         }
@@ -165,7 +165,7 @@ impl Host for Cursor {
 
     fn is_stopped_by(&self, reply: &Reply) -> bool {
         let denied = |object: Value| text(&object, "permission") == Some("deny");
-        // With `failClosed`, which is how it is installed.
+        // With `failClosed`, with which we install it.
         reply.code != 0 || reply.object().is_none_or(denied)
     }
 

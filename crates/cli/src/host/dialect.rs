@@ -1,4 +1,5 @@
-//! The shape that Claude Code's hooks made common: several hosts speak it, each a little otherwise.
+//! The format that Claude Code's hooks made common: several hosts use it, each with small
+//! differences.
 
 use countersign_core::Action;
 use serde_json::{Value, json};
@@ -8,16 +9,16 @@ use crate::host::{
     Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, What, object, required, text,
 };
 
-/// The moment before a tool is used.
+/// The event before a tool is used.
 pub(crate) const BEFORE: &str = "PreToolUse";
-/// The moment before the host asks its own user.
+/// The event before the host asks its own user.
 pub(crate) const PROMPT: &str = "PermissionRequest";
 
-/// Reads an event of this shape, with the host's own tools and the events in which nothing is ours
-/// to judge.
+/// Parses an event of this format, with the host's own tools and the events in which nothing is
+/// ours to judge.
 ///
 /// # Errors
-/// It has no event or one that is not known, or a tool lacks what it needs.
+/// The event is missing or not known, or a tool lacks a required field.
 pub(crate) fn decode(
     host: &str,
     tools: Tools,
@@ -51,7 +52,7 @@ fn actions(host: &str, tools: Tools, payload: &Value) -> Result<Vec<Action>, Unr
     }
 }
 
-/// The input of a call as a person wants it.
+/// The input of a call as a person changed it.
 pub(crate) fn changed(
     host: &dyn Host,
     tools: Tools,
@@ -63,7 +64,7 @@ pub(crate) fn changed(
     tool::read_back(host, payload, "tool_input", changed, edited)
 }
 
-/// What is said before a tool is used.
+/// The answer before a tool is used.
 pub(crate) fn before(decision: &str, reason: &str) -> Value {
     json!({"hookSpecificOutput": {
         "hookEventName": BEFORE,
@@ -89,10 +90,10 @@ pub(crate) fn refused_prompt(reason: &str) -> Value {
     }})
 }
 
-/// What hosts are answered that also heed the exit code: an object, and the code for a no.
+/// The answer for hosts that also read the exit code: an object, and the code for a no.
 pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
     match (said, event == PROMPT) {
-        // The host is asking already.
+        // The host already asks.
         (Said::Neutral, _) | (Said::Approved(_) | Said::Ask(_), true) => Reply::empty(),
         (Said::Approved(how), false) => Reply::json(&before("allow", how)),
         (Said::Changed(input), false) => Reply::json(&before_with(input)),
@@ -103,7 +104,7 @@ pub(crate) fn reply(event: &str, said: &Said<'_>) -> Reply {
     }
 }
 
-/// Whether an object of this shape says no.
+/// Reports whether an object of this format says no.
 pub(crate) fn says_no(reply: &Reply) -> bool {
     let Some(object) = reply.object() else { return false };
     let specific = object.get("hookSpecificOutput");
@@ -112,7 +113,7 @@ pub(crate) fn says_no(reply: &Reply) -> bool {
     decision == Some("deny") || prompt == Some("deny") || text(&object, "decision") == Some("block")
 }
 
-/// A call of a shell, as this shape has it.
+/// A call of a shell tool in this format.
 pub(crate) fn canary(tool: &str, command: &str, cwd: &str) -> Value {
     json!({
         "session_id": "canary", "cwd": cwd, "hook_event_name": BEFORE, "tool_name": tool,

@@ -1,4 +1,4 @@
-//! Factory's Droid: Claude's shape with its own tools, in `hooks.json` keyed by event.
+//! Factory's Droid: Claude's format with tools of its own, in `hooks.json` keyed by event.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::host::{Host, Reply, Said, Told, UNCHANGEABLE, Unreadable, dialect};
 /// The host.
 pub(crate) struct Droid;
 
-/// Moments in which nothing happens that a hook could keep from happening.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "Notification",
     "PostToolUse",
@@ -67,7 +67,7 @@ impl Host for Droid {
     fn encode(&self, event: &str, said: &Said<'_>) -> Reply {
         match said {
             Said::Deny(reason) => dialect::reply(event, said).failing(reason),
-            // Nobody says that it takes a changed input: it might run its own.
+            // It is not documented to accept a changed input: it might run its own.
             Said::Changed(_) => self.encode(event, &Said::Deny(UNCHANGEABLE)),
             Said::Neutral | Said::Approved(_) | Said::Ask(_) => dialect::reply(event, said),
         }

@@ -1,9 +1,9 @@
-//! Changes a JSON file that other people write too, and leaves every byte of theirs as it is:
+//! Edits a JSON file that other people write too, and leaves every byte of theirs unchanged:
 //! comments, trailing commas, order, indentation.
 //!
-//! Taking away is the exact opposite of adding. What cannot be read from the values stands in the
-//! spacing: an item that touches the bracket before it was put into a container that was empty
-//! already, any other lone item came with a container of our own.
+//! Removing is the exact inverse of adding. Spacing records what the values cannot: an item that
+//! touches the opening bracket was added to a container that was already there and empty; any other
+//! lone item came with a container of our own.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 /// Deeper than any settings file.
 const DEEPEST: usize = 100;
 
-/// A text and what it means.
+/// A text and its parsed content.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     text: String,
     root: Node,
 }
 
-/// A value, and where it stands.
+/// A value and its span.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) start: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Object(Vec<Member>),
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Plain(Value),
 }
 
-/// A member of an object, and where its key stands.
+/// A member of an object, and the span of its key.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) key: String,
@@ -43,17 +43,17 @@ pub(crate) struct Member {
     pub(crate) value: Node,
 }
 
-/// A way to a value: keys of objects and places in arrays.
+/// A step of a path to a value: a key of an object or an index of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum To<'a> {
-    /// The member of this name; of several, the last, as every reader takes it.
+    /// The member of this name; the last of several, as every JSON parser takes it.
     Key(&'a str),
-    /// The item at this place.
+    /// The item at this index.
     At(usize),
 }
 
 impl Document {
-    /// Reads JSON with comments and trailing commas.
+    /// Parses JSON with comments and trailing commas.
     ///
     /// # Errors
     /// It is not that, or not an object.
@@ -74,25 +74,25 @@ impl Document {
         Ok(Self { text: text.to_owned(), root })
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Everything in it.
+    /// Returns the root node.
     pub(crate) const fn root(&self) -> &Node {
         &self.root
     }
 
-    /// The value at a place.
+    /// Returns the value at a path.
     pub(crate) fn get(&self, path: &[To<'_>]) -> Option<Value> {
         self.root.find(path).map(Node::to_value)
     }
 
-    /// Adds an item to the end of a list, which is made where there is none.
+    /// Adds an item to the end of a list, which is created where there is none.
     ///
     /// # Errors
-    /// Something on the way is not an object, or its end is not a list.
+    /// Something on the path is not an object, or its end is not a list.
     pub(crate) fn push(&self, keys: &[&str], item: &Value) -> Result<Self> {
         let (mut node, mut rest) = (&self.root, keys);
         while let [key, further @ ..] = rest {
@@ -118,11 +118,11 @@ impl Document {
         self.insert(node, Some(first), &value)
     }
 
-    /// Takes an item or a member away, and with it the container that was made for it. Nothing is
-    /// left when that was everything.
+    /// Removes an item or a member, and with it the container that was created for it. Returns
+    /// `None` when nothing else is left.
     ///
     /// # Errors
-    /// What is left cannot be read any more.
+    /// The remaining text cannot be parsed any more.
     pub(crate) fn remove(&self, path: &[To<'_>]) -> Result<Option<Self>> {
         let Some((_, around)) = path.split_last() else { return Ok(None) };
         let Some(container) = self.root.find(around) else { return Ok(Some(self.clone())) };
@@ -139,7 +139,7 @@ impl Document {
         let after_comma = self.comma_after(end);
         let mut text = self.text.clone();
         match (place.checked_sub(1).and_then(|before| items.get(before)), items.get(place + 1)) {
-            // Directly behind the bracket of a container that was there before us.
+            // Directly after the bracket of a container that existed before us.
             (None, None) => text.replace_range(start..end, ""),
             (_, Some(_)) => {
                 text.replace_range(self.before(start)..after_comma.unwrap_or(end), "");
@@ -157,7 +157,7 @@ impl Document {
         Self::read(&text).map(Some)
     }
 
-    /// Puts an item at the end of a container.
+    /// Adds an item at the end of a container.
     fn insert(&self, into: &Node, key: Option<&str>, value: &Value) -> Result<Self> {
         let mut text = self.text.clone();
         let items = into.items();
@@ -171,7 +171,7 @@ impl Document {
         };
         let several_lines = lines(into.start, last_start);
         let indent = self.indent_of(if several_lines { last_start } else { into.start });
-        // Behind a comment only a new line is not part of it.
+        // Only a line break ends a line comment, so the item goes on a new line.
         let gap = if several_lines || lines(last_end, into.end) {
             format!("{}{indent}", self.line_break())
         } else {
@@ -187,7 +187,7 @@ impl Document {
         Self::read(&text)
     }
 
-    /// An item as it is written, in the file's own manner.
+    /// Formats an item in the file's own style.
     fn shown(&self, key: Option<&str>, value: &Value, indent: &str) -> String {
         let shown = pretty(value, &self.unit(), &format!("{}{indent}", self.line_break()));
         match key {
@@ -200,7 +200,7 @@ impl Document {
         if self.text.contains("\r\n") { "\r\n" } else { "\n" }
     }
 
-    /// By how much the file indents.
+    /// The file's unit of indentation.
     fn unit(&self) -> String {
         let lines = self.text.lines().map(|line| line.len() - line.trim_start().len());
         let unit =
@@ -208,26 +208,26 @@ impl Document {
         unit.and_then(|(line, deep)| line.get(..deep)).unwrap_or("  ").to_owned()
     }
 
-    /// What stands before the first character of the line a place is on.
+    /// The indentation of the line that contains a position.
     fn indent_of(&self, at: usize) -> String {
         let before = self.text.get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
         line.chars().take_while(|char| *char == ' ' || *char == '\t').collect()
     }
 
-    /// Where the spacing before a place begins.
+    /// The start of the spacing before a position.
     fn before(&self, at: usize) -> usize {
         self.text.get(..at).map_or(at, |text| text.trim_end_matches(is_space).len())
     }
 
-    /// The place behind the comma that follows, if one does.
+    /// The position after the comma that follows, if there is one.
     fn comma_after(&self, at: usize) -> Option<usize> {
         let mut reader = Reader { text: &self.text, at };
         reader.skip().ok()?;
         (reader.peek() == Some(b',')).then_some(reader.at + 1)
     }
 
-    /// The place behind a comment that stands on the same line.
+    /// The position after a comment on the same line.
     fn after_comment(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -245,7 +245,7 @@ fn is_space(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\r' | '\n')
 }
 
-/// JSON over several lines; what is on the first line is not indented.
+/// Formats JSON over several lines; the first line is not indented.
 fn pretty(value: &Value, unit: &str, line: &str) -> String {
     let inner = format!("{line}{unit}");
     let join = |items: Vec<String>, open: char, close: char| {
@@ -253,7 +253,7 @@ fn pretty(value: &Value, unit: &str, line: &str) -> String {
         format!("{open}{inner}{items}{line}{close}")
     };
     match value {
-        // A short list of words stands on one line, unless it is a list that others may come into.
+        // A short list of words is written on one line, unless others may add to it.
         Value::Array(items) if !(2..=MOST_WORDS).contains(&items.len()) || !is_words(items) => {
             join(items.iter().map(|item| pretty(item, unit, &inner)).collect(), '[', ']')
         }
@@ -277,13 +277,13 @@ fn is_words(items: &[Value]) -> bool {
     items.iter().all(Value::is_string)
 }
 
-/// A whole file of our own.
+/// Formats a whole file of our own.
 pub(crate) fn file(value: &Value) -> String {
     format!("{}\n", pretty(value, "  ", "\n"))
 }
 
 impl Node {
-    /// The member of this name; of several, the last, as every reader takes it.
+    /// Returns the member of this name; the last of several, as every JSON parser takes it.
     pub(crate) fn member(&self, name: &str) -> Option<&Member> {
         match &self.kind {
             Kind::Object(members) => members.iter().rev().find(|member| member.key == name),
@@ -291,7 +291,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match &self.kind {
             Kind::Plain(value) => value.as_str(),
@@ -299,7 +299,7 @@ impl Node {
         }
     }
 
-    /// The texts, if it is a list of nothing else.
+    /// Returns the texts, if it is a list of nothing else.
     pub(crate) fn as_words(&self) -> Option<Vec<&str>> {
         match &self.kind {
             Kind::Array(items) => items.iter().map(Self::as_str).collect(),
@@ -318,7 +318,7 @@ impl Node {
         }
     }
 
-    /// Where an item or member stands, its key included.
+    /// The span of an item or member, its key included.
     fn span(&self, path: &[To<'_>]) -> Option<(usize, usize)> {
         let (last, around) = path.split_last()?;
         match (last, &self.find(around)?.kind) {
@@ -331,7 +331,7 @@ impl Node {
         }
     }
 
-    /// Where each item stands.
+    /// The span of each item.
     fn items(&self) -> Vec<(usize, usize)> {
         match &self.kind {
             Kind::Object(members) => {
@@ -342,7 +342,7 @@ impl Node {
         }
     }
 
-    /// What it means.
+    /// Converts the node to a plain value.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Object(members) => {
@@ -355,7 +355,7 @@ impl Node {
     }
 }
 
-/// Reads from a place on.
+/// A parser at a position.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -370,7 +370,7 @@ impl Reader<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes past spacing and comments.
+    /// Skips spacing and comments.
     fn skip(&mut self) -> Result<()> {
         loop {
             let rest = self.rest();
@@ -435,7 +435,7 @@ impl Reader<'_> {
         Ok(items)
     }
 
-    /// Whether another item comes; goes past the bracket when none does.
+    /// Reports whether another item follows; skips the closing bracket if not.
     fn more(&mut self, close: u8) -> Result<bool> {
         self.skip()?;
         let ends = self.peek() == Some(close);
@@ -473,7 +473,7 @@ mod tests {
 
     const ITEM: &str = r#"{"command": "countersign hook x", "timeout": 3}"#;
 
-    /// Adds an item, and takes it away again.
+    /// Adds an item, and removes it again.
     fn there_and_back(text: &str, keys: &[&str]) -> String {
         let item: Value = serde_json::from_str(ITEM).unwrap();
         let with = Document::read(text).unwrap().push(keys, &item).unwrap();

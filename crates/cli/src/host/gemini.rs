@@ -1,7 +1,7 @@
 //! Gemini CLI: command hooks in `settings.json`, timeouts in milliseconds, and a policy file.
 //!
-//! Whatever is valid JSON decides, whatever the exit code says; nothing at all is a yes. Its `ask`
-//! would take the place of a policy's deny, so we never say it.
+//! Any valid JSON decides, regardless of the exit code; an empty output is a yes. Its `ask` would
+//! override a policy's deny, so we never send it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Gemini;
 
 const BEFORE: &str = "BeforeTool";
 
-/// Moments in which nothing happens that a hook could keep from happening.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "AfterAgent",
     "AfterModel",
@@ -113,7 +113,7 @@ impl Host for Gemini {
     fn changed(&self, payload: &Value, edited: &Action) -> Option<Value> {
         let input = object(payload.get("tool_input")).ok()?;
         let changed = tool::changed(TOOLS, text(payload, "tool_name")?, &input, edited)?;
-        // It is laid over the call's own input, so nothing can be left out.
+        // It is merged over the call's own input, so no field can be removed.
         let kept = input.as_object()?.keys().all(|field| changed.get(field).is_some());
         tool::read_back(self, payload, "tool_input", changed, edited).filter(|_| kept)
     }
@@ -152,7 +152,7 @@ impl Host for Gemini {
         let group = json!({"matcher": ".*", "hooks": [handler]});
         let entries = vec![Entry::new(&["hooks", BEFORE], group)];
         let mut changes = vec![Change::json(folder.join("settings.json"), self.name(), entries)];
-        // Gemini CLI does not heed policies of a workspace.
+        // Gemini CLI ignores the policies of a workspace.
         if installed.scope != Scope::Project {
             changes.push(Change::whole(folder.join("policies/countersign.toml"), policy()));
         }

@@ -1,5 +1,5 @@
-//! Every path that a host's plan names is one that the core guards: a new host whose paths are
-//! not in the core's `guarded/hosts.yaml` fails here.
+//! Checks that the core guards every path that a host's plan names: a new host whose paths are not
+//! in the core's `guarded/hosts.yaml` fails here.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn shell(command: String) -> Verdict {
     verdict(&Action::Shell { command, cwd: None })
 }
 
-/// What changes a path, by shell and by file tools.
+/// Actions that change a path, by shell and by file tools.
 fn changes(path: &str) -> Vec<Action> {
     let quoted = path.replace(' ', "\\ ");
     let commands = [

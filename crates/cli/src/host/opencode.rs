@@ -1,7 +1,7 @@
 //! `OpenCode`: a plugin of our own that starts the hook and throws unless it says yes.
 //!
-//! Plugins run inside the host and have no time limit; whatever they throw stops the tool. So
-//! the plugin is closed by itself: no answer, a strange one or none in time all throw.
+//! Plugins run inside the host without a timeout; any exception stops the tool. So the plugin
+//! itself fails closed: it throws if the answer is missing, unknown or late.
 
 use std::time::Duration;
 

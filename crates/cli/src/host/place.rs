@@ -1,4 +1,4 @@
-//! Where hooks are put, and how they are taken away again.
+//! Installs hooks into files, and removes them again.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::host::edit::{self, Document, To};
 use crate::quote;
 
-/// What a host that has a status line shows while a hook runs: where to answer if it waits.
+/// The status line that a host shows while a hook runs: where to answer if it waits.
 pub(crate) const WAITS: &str =
     "Countersign; if this waits, answer in its console or with `countersign watch`";
 
@@ -28,7 +28,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Its word.
+    /// Its name in options and messages.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -38,38 +38,38 @@ impl Scope {
     }
 }
 
-/// What to install, and where.
+/// The parameters of an installation.
 #[derive(Debug, Clone)]
 pub(crate) struct Installed<'a> {
     pub(crate) scope: Scope,
     pub(crate) home: Option<&'a Path>,
     pub(crate) project: &'a Path,
-    /// What managed places lie under: `/`, except in tests and packages.
+    /// The folder that contains managed files: `/`, except in tests and packages.
     pub(crate) root: &'a Path,
-    /// The binary.
+    /// The path of our binary.
     pub(crate) program: &'a str,
-    /// How long the host is to wait.
+    /// The timeout of the hook in the host.
     pub(crate) seconds: u64,
 }
 
-/// Runs the words that follow, and says no if they fail without having said it: all hosts that run
-/// hooks by a shell read code 2 and a text on standard error as a no.
+/// Runs its arguments, and says no if they fail without having said it: all hosts that run hooks by
+/// a shell read exit code 2 and a text on standard error as a no.
 const OR_NO: &str = r#""$@" || { [ $? = 2 ] || echo "The Countersign hook ended without an answer, so this is refused." >&2; exit 2; }"#;
 
 impl Installed<'_> {
-    /// A folder in the home folder.
+    /// Returns a path in the home folder.
     ///
     /// # Errors
-    /// There is no home folder.
+    /// The home folder is not known.
     pub(crate) fn home(&self, folder: &str) -> Result<PathBuf> {
         let home = self.home.ok_or_else(|| anyhow!("no home folder: set $HOME"))?;
         Ok(home.join(folder))
     }
 
-    /// The folder that a variable names, or one in the home folder.
+    /// Returns the folder that a variable names, or one in the home folder.
     ///
     /// # Errors
-    /// There is no home folder either.
+    /// The variable is not set, and the home folder is not known.
     pub(crate) fn home_or(&self, variable: &str, folder: &str) -> Result<PathBuf> {
         match env::var_os(variable).filter(|value| !value.is_empty()) {
             Some(named) => Ok(PathBuf::from(named)),
@@ -77,7 +77,7 @@ impl Installed<'_> {
         }
     }
 
-    /// A managed place, by operating system; the one for none stands for all others.
+    /// The managed path for this operating system; an entry without a name is for all others.
     pub(crate) fn managed(&self, places: &[(&str, &str)]) -> PathBuf {
         let here = |name: &str| name == env::consts::OS || name.is_empty();
         let place = places.iter().find(|(system, _)| here(system));
@@ -85,27 +85,27 @@ impl Installed<'_> {
         self.root.join(place)
     }
 
-    /// The hook, as a program and its words.
+    /// The hook, as a program and its arguments.
     pub(crate) fn words(&self, host: &str) -> (String, Vec<String>) {
         let words = ["hook", host, "--timeout", &self.seconds.to_string()].map(str::to_owned);
         (self.program.to_owned(), words.to_vec())
     }
 
-    /// The hook as a program and its words, for hosts that take a hook which was killed, or cannot
-    /// be started, for a yes: a shell waits for it, and says no in its place.
+    /// The hook as a program and its arguments, for hosts that treat a hook which was killed or
+    /// cannot be started as a yes: a shell waits for it, and says no in its place.
     pub(crate) fn words_or_no(&self, host: &str) -> (String, Vec<String>) {
         let (program, words) = self.words(host);
         let shell = ["-c", OR_NO, "sh", &program].map(str::to_owned);
         ("/bin/sh".to_owned(), shell.into_iter().chain(words).collect())
     }
 
-    /// The hook, as a line for a shell.
+    /// The hook, as a command line for a shell.
     pub(crate) fn line(&self, host: &str) -> String {
         line(&self.words(host))
     }
 
-    /// The hook with its shell (see [`Self::words_or_no`]), as a line for another shell: quoted so
-    /// that every shell a user may have reads it the same way.
+    /// The hook with its shell (see [`Self::words_or_no`]), as a command line for another shell:
+    /// quoted so that every shell a user may have reads it the same way.
     pub(crate) fn line_or_no(&self, host: &str) -> String {
         line(&self.words_or_no(host))
     }
@@ -115,7 +115,7 @@ fn line((program, words): &(String, Vec<String>)) -> String {
     quote::join(std::iter::once(program).chain(words).map(String::as_str))
 }
 
-/// Something to put into a list of a shared file.
+/// Items to add to a list in a shared file.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     keys: Vec<String>,
@@ -125,20 +125,20 @@ pub(crate) struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryKind {
-    /// A hook, known by the command it runs.
+    /// A hook, recognised by the command that it runs.
     Hook,
-    /// Plain texts that stand together, known by being just those.
+    /// Adjacent texts, recognised by being equal to ours.
     Run,
 }
 
 impl Entry {
-    /// A hook in a list.
+    /// Returns an entry of one hook.
     pub(crate) fn new(keys: &[&str], item: Value) -> Self {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
         Self { keys, items: vec![item], kind: EntryKind::Hook }
     }
 
-    /// Several texts in a list.
+    /// Returns an entry of several texts.
     pub(crate) fn run(keys: &[&str], items: Vec<Value>) -> Self {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
         Self { keys, items, kind: EntryKind::Run }
@@ -159,7 +159,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is there, just like this and once.
+    /// Reports whether the entry is in the document, unchanged and only once.
     fn is_in(&self, document: &Document, host: &str) -> bool {
         let list = self.list(document);
         match self.kind {
@@ -171,7 +171,7 @@ impl Entry {
         }
     }
 
-    /// Where the last thing of ours stands, below the list.
+    /// The path below the list to the last item of ours.
     fn last(&self, document: &Document, host: &str) -> Option<Vec<To<'static>>> {
         let list = self.list(document);
         list.iter().enumerate().rev().find_map(|(at, item)| {
@@ -180,7 +180,7 @@ impl Entry {
                 return is_ours(item, host).then(|| vec![To::At(at)]);
             };
             let mine = handlers.iter().rposition(|handler| is_ours(handler, host))?;
-            // Somebody else's in the same group stays, and the group with it.
+            // Handlers of others in the same group stay, and the group with them.
             if handlers.iter().all(|handler| is_ours(handler, host)) {
                 return Some(vec![To::At(at)]);
             }
@@ -188,8 +188,8 @@ impl Entry {
         })
     }
 
-    /// Takes it away from its end on: in the other order than it was put there, so that the first
-    /// item still shows whether the list was there before.
+    /// Removes the items from the last to the first, so that the first one still shows whether the
+    /// list existed before.
     fn take_away(&self, mut document: Document, host: &str) -> Result<Option<Document>> {
         let run = run_at(&self.list(&document), &self.items);
         let run = run.filter(|_| self.kind == EntryKind::Run);
@@ -208,7 +208,7 @@ impl Entry {
     }
 }
 
-/// Where a run of items begins.
+/// The index at which a run of items begins.
 fn run_at(list: &[Value], run: &[Value]) -> Option<usize> {
     if run.is_empty() {
         return None;
@@ -224,17 +224,17 @@ fn has_ours(item: &Value, host: &str) -> bool {
     }
 }
 
-/// How a hook is started.
+/// The command of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A program and its words.
+    /// A program and its arguments.
     Words(Vec<String>),
-    /// By a shell.
+    /// A command line for a shell.
     Shell(String),
 }
 
 impl Line {
-    /// What a handler runs.
+    /// Returns the command of a handler.
     pub(crate) fn of(handler: &Value) -> Option<Self> {
         let named = ["command", "exec", "bash"].iter().find_map(|name| handler.get(name)?.as_str());
         let program = named?.to_owned();
@@ -247,7 +247,7 @@ impl Line {
         }
     }
 
-    /// Whether it is our hook for this host.
+    /// Reports whether it is our hook for this host.
     pub(crate) fn is_ours(&self, host: &str) -> bool {
         let words: Vec<&str> = match self {
             Self::Words(words) => words.iter().map(String::as_str).collect(),
@@ -268,7 +268,7 @@ fn is_ours(handler: &Value, host: &str) -> bool {
     Line::of(handler).is_some_and(|line| line.is_ours(host))
 }
 
-/// One file that is made or changed.
+/// One file that is created or changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) path: PathBuf,
@@ -279,26 +279,26 @@ pub(crate) struct Change {
 enum What {
     /// Entries in a JSON file that others write too.
     Json { host: &'static str, entries: Vec<Entry>, fresh: Value },
-    /// Lines at the end of a file that others write too, between two marks.
+    /// Lines at the end of a file that others write too, between two marker lines.
     Lines(String),
     /// A file of our own.
     Whole { text: String, executable: bool },
-    /// No file of our own, where an earlier version put one.
+    /// A file of our own that an earlier version created and that is to be removed.
     Gone,
 }
 
 const BEGIN: &str = "# >>> countersign >>>";
 const END: &str = "# <<< countersign <<<";
-/// Said in the first mark when the file did not end with a line break.
+/// Added to the first marker when the file did not end with a line break.
 const JOINED: &str = " (there was no line break before)";
 
 impl Change {
-    /// Hooks in a JSON file.
+    /// Adds hooks to a JSON file.
     pub(crate) fn json(path: PathBuf, host: &'static str, entries: Vec<Entry>) -> Self {
         Self { path, what: What::Json { host, entries, fresh: json!({}) } }
     }
 
-    /// The same with something more.
+    /// Adds another entry.
     pub(crate) fn and(mut self, entry: Entry) -> Self {
         if let What::Json { entries, .. } = &mut self.what {
             entries.push(entry);
@@ -306,7 +306,7 @@ impl Change {
         self
     }
 
-    /// The same, where a file that is made anew must say this.
+    /// Sets the content that a newly created file must have.
     pub(crate) fn fresh(mut self, says: Value) -> Self {
         if let What::Json { fresh, .. } = &mut self.what {
             *fresh = says;
@@ -314,30 +314,30 @@ impl Change {
         self
     }
 
-    /// Lines at the end of a file whose comments begin with `#`.
+    /// Adds lines to the end of a file whose comments begin with `#`.
     pub(crate) fn lines(path: PathBuf, text: String) -> Self {
         Self { path, what: What::Lines(text) }
     }
 
-    /// A file of our own.
+    /// Creates a file of our own.
     pub(crate) fn whole(path: PathBuf, text: String) -> Self {
         Self { path, what: What::Whole { text, executable: false } }
     }
 
-    /// A program of our own.
+    /// Creates a program of our own.
     pub(crate) fn script(path: PathBuf, text: String) -> Self {
         Self { path, what: What::Whole { text, executable: true } }
     }
 
-    /// A place where no file of ours is to be any more.
+    /// Removes a file of our own.
     pub(crate) fn gone(path: PathBuf) -> Self {
         Self { path, what: What::Gone }
     }
 
-    /// What the file says after installing; nothing, where it is to be gone.
+    /// The text of the file after installing; `None` where it is to be removed.
     ///
     /// # Errors
-    /// What is there cannot be read, or is somebody else's.
+    /// The present file cannot be parsed, or somebody else wrote it.
     pub(crate) fn after(&self, now: Option<&str>) -> Result<Option<String>> {
         match &self.what {
             What::Gone => self.removed(now),
@@ -347,15 +347,15 @@ impl Change {
         }
     }
 
-    /// Whether the file is run.
+    /// Reports whether the file is executable.
     pub(crate) const fn is_executable(&self) -> bool {
         matches!(self.what, What::Whole { executable: true, .. })
     }
 
-    /// What the file says once it is installed.
+    /// The text of the file with our entries.
     ///
     /// # Errors
-    /// What is there cannot be read, or is somebody else's.
+    /// The present file cannot be parsed, or somebody else wrote it.
     pub(crate) fn installed(&self, now: Option<&str>) -> Result<String> {
         match &self.what {
             What::Gone => Ok(now.unwrap_or_default().to_owned()),
@@ -393,10 +393,10 @@ impl Change {
         }
     }
 
-    /// What the file says without us; nothing, when it was ours alone.
+    /// The text of the file without our entries; `None` when it was ours alone.
     ///
     /// # Errors
-    /// What is there cannot be read.
+    /// The present file cannot be parsed.
     pub(crate) fn removed(&self, now: Option<&str>) -> Result<Option<String>> {
         let Some(now) = now else { return Ok(None) };
         match &self.what {
@@ -419,7 +419,7 @@ impl Change {
         }
     }
 
-    /// Every hook of ours in the file, as it is started.
+    /// The commands of all hooks of ours in the file.
     pub(crate) fn found(&self, now: &str) -> Vec<Line> {
         match &self.what {
             What::Json { host, entries, .. } => {
@@ -444,7 +444,7 @@ impl Change {
         }
     }
 
-    /// Whether everything that belongs into the file is there.
+    /// Reports whether everything that belongs in the file is there.
     pub(crate) fn is_in(&self, now: Option<&str>) -> bool {
         self.installed(now).is_ok_and(|wanted| now == Some(wanted.as_str()))
     }
@@ -465,7 +465,7 @@ fn take_away(mut document: Document, entries: &[Entry], host: &str) -> Result<Op
     Ok(Some(document))
 }
 
-/// A file with nothing but our entries.
+/// The content of a file with nothing but our entries.
 fn whole(fresh: &Value, entries: &[Entry]) -> Value {
     let mut root = fresh.clone();
     for entry in entries {
@@ -474,7 +474,7 @@ fn whole(fresh: &Value, entries: &[Entry]) -> Value {
     root
 }
 
-/// Puts items at the end of a list, below these keys.
+/// Adds items to the end of a list, below these keys.
 fn put(into: &mut Value, keys: &[String], items: &[Value]) {
     match (keys.split_first(), into) {
         (Some((key, rest)), Value::Object(members)) => {
@@ -498,7 +498,7 @@ fn without_lines(now: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Why a settings file that has just changed leaves an agent unguarded, if it does.
+/// The reason why a settings file that has just changed leaves an agent unguarded, if it does.
 pub(crate) fn switched_off(path: &Path, host: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let document = Document::read(&text).ok()?;
@@ -526,8 +526,8 @@ pub(crate) fn switched_off(path: &Path, host: &str) -> Option<String> {
     gone.then(|| "This change takes Countersign's hook away.".to_owned())
 }
 
-/// What no configuration lifts, as plain words that a host's own rules can name: they hold even
-/// when no hook runs. Far from everything a hook stops, and each is one spelling only.
+/// Commands that no configuration allows, as plain words for a host's own rules: those apply even
+/// when no hook runs. They are far fewer than a hook stops, and each matches one spelling only.
 pub(crate) fn hard_blocks() -> Vec<Vec<String>> {
     let hard = rule::rules().iter().filter(|rule| rule.hard && rule.category != DOUBT);
     let hits = hard.flat_map(|rule| rule.hits.iter());
@@ -570,7 +570,7 @@ mod tests {
         use super::*;
         use crate::host::{HOSTS, find};
 
-        /// What somebody else may have put between two parts of a file.
+        /// Spacing and comments that somebody else may have put between two parts of a file.
         fn gap() -> impl Strategy<Value = String> {
             let gaps = ["", " ", "\n", "\n  ", "\t", " /* c */ ", " // c\n", "\r\n    "];
             proptest::sample::select(gaps.to_vec()).prop_map(str::to_owned)
@@ -643,7 +643,7 @@ mod tests {
                     if !matches!(change.what, What::Json { .. }) {
                         continue;
                     }
-                    // What cannot take a hook is refused and not changed.
+                    // A file that cannot take a hook is refused and not changed.
                     let Ok(with) = change.installed(Some(&text)) else { continue };
                     prop_assert_eq!(&change.installed(Some(&with)).unwrap(), &with);
                     prop_assert!(!change.found(&with).is_empty());

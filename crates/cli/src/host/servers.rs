@@ -1,4 +1,4 @@
-//! Where hosts name their MCP servers, and in which words.
+//! The files and formats in which hosts name their MCP servers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +9,22 @@ pub(crate) struct Servers {
     pub(crate) layout: &'static Layout,
 }
 
-/// How such a file is written.
+/// The format of such a file.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) syntax: Syntax,
-    /// Ways to the objects that hold one server each; `*` stands for any name.
+    /// Paths to the objects that contain one server each; `*` matches any name.
     pub(crate) places: &'static [&'static [&'static str]],
     pub(crate) started: Started,
-    /// The field with the variables of a program.
+    /// The field with the environment variables of a program.
     pub(crate) variables: &'static str,
-    /// Fields with the URL of a server elsewhere, the usual one first.
+    /// Fields with the URL of a remote server, the usual one first.
     pub(crate) urls: &'static [(&'static str, Spoken)],
-    /// The field that says how a server is reached.
+    /// The field with the transport of a server.
     pub(crate) kind: Option<Reached>,
 }
 
-/// What a file is written in.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     /// JSON, with comments.
@@ -33,7 +33,7 @@ pub(crate) enum Syntax {
     Toml,
 }
 
-/// How a program is named.
+/// The way in which a program is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Started {
     /// `command` is a text, `args` a list.
@@ -42,16 +42,16 @@ pub(crate) enum Started {
     List,
 }
 
-/// What a server speaks when nothing but its URL is known.
+/// The transport of a server of which only the URL is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spoken {
     /// Streamable HTTP.
     Http,
-    /// The transport before it, of two connections.
+    /// The older transport with two connections.
     Sse,
 }
 
-/// The words for programs and for servers elsewhere.
+/// The values for programs and for remote servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached {
     pub(crate) field: &'static str,
@@ -61,7 +61,7 @@ pub(crate) struct Reached {
 
 const TYPE: Reached = Reached { field: "type", program: "stdio", http: "http" };
 
-/// `mcpServers`, as most hosts have it.
+/// `mcpServers`, the format of most hosts.
 pub(crate) const USUAL: Layout = Layout {
     syntax: Syntax::Json,
     places: &[&["mcpServers"]],
@@ -71,10 +71,10 @@ pub(crate) const USUAL: Layout = Layout {
     kind: Some(TYPE),
 };
 
-/// `servers`, as VS Code has it.
+/// `servers`, the format of VS Code.
 pub(crate) const VSCODE: Layout = Layout { places: &[&["servers"]], ..USUAL };
 
-/// `mcp`, as `OpenCode` has it.
+/// `mcp`, the format of `OpenCode`.
 pub(crate) const OPENCODE: Layout = Layout {
     places: &[&["mcp"]],
     started: Started::List,
@@ -84,7 +84,7 @@ pub(crate) const OPENCODE: Layout = Layout {
     ..USUAL
 };
 
-/// `mcp_servers` in TOML, as Codex has it.
+/// `mcp_servers` in TOML, the format of Codex.
 pub(crate) const CODEX: Layout = Layout {
     syntax: Syntax::Toml,
     places: &[&["mcp_servers"]],
@@ -98,7 +98,7 @@ impl Servers {
         Self { path, layout }
     }
 
-    /// A file of a host we do not know, by what it holds.
+    /// Guesses the format of an unknown host's file from its content.
     pub(crate) fn guessed(path: &Path, text: &str) -> Self {
         let layout = if path.extension().is_some_and(|ending| ending == "toml") {
             &CODEX

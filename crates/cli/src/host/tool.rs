@@ -1,31 +1,31 @@
-//! The tools that come with a host, by what they do; everything else is a tool we do not know.
+//! The tools that come with a host, by what they do; every other tool is unknown.
 //!
 //! Each host has a table of names. A name that is not in it becomes a tool action, and the core
-//! judges it by its name and its arguments: nothing is allowed for being unknown.
+//! judges it by its name and its arguments: no tool is allowed because it is unknown.
 
 use countersign_core::Action;
 use serde_json::Value;
 
 use crate::host::{Host, Unreadable, What};
 
-/// What a tool does, and where its input says to what.
+/// The effect of a tool, and the fields of its input that name the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Runs a script, in a folder that it may name.
+    /// Runs a script, in a folder that the input may name.
     Shell { command: &'static str, cwd: Option<&'static str> },
     /// Runs a script of PowerShell.
     PowerShell(&'static str),
-    /// Writes a file. The content is the first of these fields that is there.
+    /// Writes a file. The content is the first of these fields that is present.
     Write { path: &'static str, content: &'static [&'static str] },
     /// Deletes a file.
     Delete(&'static str),
     /// Reads a file.
     Read(&'static str),
-    /// Reads files, by a list of names.
+    /// Reads the files of a list.
     ReadAll(&'static [&'static str]),
-    /// Looks through a folder, the working one unless it names another.
+    /// Searches a folder, the working folder unless the input names another.
     Search(&'static str),
-    /// Lists a folder, the working one unless it names another.
+    /// Lists a folder, the working folder unless the input names another.
     List(&'static str),
     /// Opens a page.
     Fetch(&'static str),
@@ -33,18 +33,18 @@ pub(crate) enum Shape {
     FetchAll(&'static str),
     /// Changes files by a patch.
     Patch(&'static str),
-    /// Stays inside the host: plans, lists of things to do, questions to its user, agents whose
-    /// own calls come by here.
+    /// Stays inside the host: plans, to-do lists, questions to its user, agents whose own calls
+    /// have events of their own.
     Inside,
 }
 
 /// The tools of a host.
 pub(crate) type Tools = &'static [(&'static str, Shape)];
 
-/// What a call of a tool would do.
+/// Returns the actions of a call of a tool.
 ///
 /// # Errors
-/// A tool we know lacks what it needs.
+/// A known tool lacks a required field.
 pub(crate) fn actions(
     host: &str,
     tools: Tools,
@@ -58,7 +58,7 @@ pub(crate) fn actions(
     }
 }
 
-/// A call of a tool that only its name and arguments tell about.
+/// A call of a tool of which only the name and arguments are known.
 pub(crate) fn unknown(server: &str, tool: &str, input: &Value) -> Action {
     let arguments = input.as_object().cloned().unwrap_or_default();
     Action::Tool {
@@ -83,7 +83,7 @@ impl Shape {
             let found = input.get(field).and_then(Value::as_str).map(str::to_owned);
             found.ok_or_else(|| Unreadable(format!("`{name}` without `{field}`")))
         };
-        // What is there in a shape that nobody knows must not pass for what is not there.
+        // A field of an unexpected type must not pass for a missing one.
         let may = |field: &str| match input.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -113,7 +113,7 @@ impl Shape {
             Self::FetchAll(text) => {
                 let text = need(text)?;
                 let urls = urls(&text);
-                // What it would open cannot be told: that is an address nobody can read.
+                // The target is unknown, so the text is judged as an address, which is invalid.
                 if urls.is_empty() { vec![Action::Navigate { url: text }] } else { urls }
             }
             Self::Patch(text) => {
@@ -124,7 +124,7 @@ impl Shape {
     }
 }
 
-/// The input of a call that does what a person wants instead, in the fields of its own tool.
+/// The input of a call for the action that a person wants instead, in the fields of its own tool.
 pub(crate) fn changed(tools: Tools, name: &str, input: &Value, edited: &Action) -> Option<Value> {
     match tools.iter().find(|(known, _)| *known == name) {
         Some((_, shape)) => shape.changed(input, edited),
@@ -200,14 +200,14 @@ fn read_all(name: &str, input: &Value, lists: &[&str]) -> Result<Vec<Action>, Un
     if actions.is_empty() { Err(wrong()) } else { Ok(actions) }
 }
 
-/// Every page that a text mentions.
+/// All URLs in a text.
 fn urls(text: &str) -> Vec<Action> {
     let words = text.split(|char: char| char.is_whitespace() || "\"'<>()`,".contains(char));
     let urls = words.filter(|word| word.contains("://"));
     urls.map(|url| Action::Navigate { url: url.to_owned() }).collect()
 }
 
-/// What a patch does, file by file; nothing, when it is not one.
+/// The actions of a patch, file by file; `None` when it is not a patch.
 fn patched(text: &str) -> Option<Vec<Action>> {
     let mut files: Vec<(Step, String, String)> = Vec::new();
     for line in text.lines() {

@@ -1,7 +1,7 @@
-//! Agents in VS Code (hooks are in preview): Claude's shape, VS Code's tools.
+//! Agents in VS Code (hooks are in preview): Claude's format, VS Code's tools.
 //!
-//! Matchers are read and ignored, so every tool comes by. It also runs what Claude Code's
-//! settings files name.
+//! Matchers are parsed and ignored, so every tool runs the hook. VS Code also runs the hooks that
+//! Claude Code's settings files name.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::host::{Host, Reply, Said, Tested, Told, Unreadable, dialect};
 /// The host.
 pub(crate) struct VsCode;
 
-/// Moments in which nothing happens that a hook could keep from happening.
+/// Events in which nothing happens that a hook could prevent.
 const NEUTRAL: &[&str] = &[
     "PostToolUse",
     "PreCompact",

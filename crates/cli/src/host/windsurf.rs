@@ -1,4 +1,5 @@
-//! Windsurf: exit code 2 stops, with the reason on standard error; everything else goes on.
+//! Windsurf: exit code 2 stops the action, with the reason on standard error; any other lets it
+//! continue.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(crate) struct Windsurf;
 const EVENTS: [&str; 4] =
     ["pre_run_command", "pre_write_code", "pre_read_code", "pre_mcp_tool_use"];
 
-/// Moments in which nothing happens that a hook could keep from happening, and what the user says.
+/// Events in which nothing happens that a hook could prevent, and the user's prompts.
 const NEUTRAL: &[&str] = &[
     "post_cascade_response",
     "post_cascade_response_with_transcript",
@@ -40,7 +41,7 @@ impl Host for Windsurf {
     }
 
     fn patience(&self) -> Duration {
-        // Nobody says how long it waits, and nothing can be set.
+        // The timeout is not documented and cannot be set.
         Duration::from_secs(30)
     }
 

@@ -1,25 +1,25 @@
-//! What is tried with a host, and what is made of what was seen.
+//! The checks of a host, and the evaluation of what was observed.
 
 use serde::Serialize;
 
 use super::model::Heard;
 
-/// What a person writes with a no, so that it is known again.
+/// The feedback of a rejection, by which it is recognised.
 pub(super) const FEEDBACK: &str = "not-on-a-tuesday";
-/// What the harmless command prints.
+/// The output of the harmless command.
 pub(super) const HELLO: &str = "countersign-live-hello";
 
-/// One thing that is tried.
+/// One check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Check {
-    /// Something harmless.
+    /// A harmless command.
     Allow,
-    /// A person says yes.
+    /// A person approves.
     Yes,
-    /// A person says no.
+    /// A person rejects.
     No,
-    /// Something that never runs.
+    /// A command that is always blocked.
     Block,
     /// Nobody answers.
     Silence,
@@ -27,13 +27,13 @@ pub(crate) enum Check {
     Term,
     /// The waiting hook gets SIGKILL.
     Kill,
-    /// The hook takes longer than the host waits.
+    /// The hook takes longer than the host's timeout.
     Delay,
-    /// The hook says what is no answer.
+    /// The hook's output is not a valid answer.
     Garbage,
 }
 
-/// Everything, in the order in which it is tried: those that need another hook come last.
+/// All checks in order: those that replace the hook come last.
 pub(super) const CHECKS: [Check; 9] = [
     Check::Allow,
     Check::Yes,
@@ -47,7 +47,7 @@ pub(super) const CHECKS: [Check; 9] = [
 ];
 
 impl Check {
-    /// What is tried, for a person.
+    /// The check's description for people.
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Allow => "what is harmless runs",
@@ -62,12 +62,12 @@ impl Check {
         }
     }
 
-    /// Whether something else runs in place of our hook.
+    /// Reports whether another program runs instead of our hook.
     const fn has_stand_in(self) -> bool {
         matches!(self, Self::Delay | Self::Garbage)
     }
 
-    /// The branch that is pushed, which also names the question.
+    /// The branch that is pushed, by which the question is recognised.
     pub(super) const fn branch(self) -> &'static str {
         match self {
             Self::Allow => "try-allow",
@@ -82,7 +82,7 @@ impl Check {
         }
     }
 
-    /// What the model proposes.
+    /// The command that the model proposes.
     pub(super) fn command(self) -> String {
         match self {
             Self::Allow => format!("echo {HELLO}"),
@@ -98,25 +98,25 @@ impl Check {
     }
 }
 
-/// What was seen while a host did its task.
+/// The observations while a host did its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// How many questions reached the server.
+    /// The number of questions that reached the server.
     pub(super) questions: usize,
-    /// Whether the command had run while its question still waited.
+    /// True when the command had run while its question was pending.
     pub(super) ran_early: bool,
-    /// Whether the command has run at the end.
+    /// True when the command has run at the end.
     pub(super) ran: bool,
-    /// Whether the question still waits after its asker is gone.
+    /// True when the question is still pending after its asker is gone.
     pub(super) still_waits: bool,
     pub(super) heard: Heard,
-    /// How the host ended: by itself, with this code.
+    /// The exit code of the host, if it ended by itself.
     pub(super) ended: Option<i32>,
-    /// The last of what it printed.
+    /// The end of the host's output.
     pub(super) printed: String,
 }
 
-/// What came of it.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Outcome {
@@ -126,19 +126,19 @@ pub(crate) enum Outcome {
     Denied,
     /// It did not run, but the model was not told why.
     DeniedUntold,
-    /// It ran, and must not have.
+    /// It ran although it must not.
     Ran,
-    /// It should have run and did not, or the host could not be driven at all.
+    /// It should have run and did not, or the host could not be run at all.
     Failed,
 }
 
-/// Whether an outcome is as it should be.
+/// The assessment of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mark {
     Good,
-    /// The host does not hold, in a case that our hook does not cause: something else stands in
-    /// for it.
+    /// The host does not stop the action, but our hook is not the cause: another program runs
+    /// instead of it.
     Limit,
     Bad,
 }
@@ -149,20 +149,20 @@ pub(crate) struct Tried {
     pub(super) check: Check,
     pub(super) outcome: Outcome,
     pub(super) mark: Mark,
-    /// What else is worth knowing, in our own words.
+    /// Further remarks, in our own words.
     pub(super) detail: &'static str,
-    /// What the model or the person in front of the host was told.
+    /// The message that the model or the host's user got.
     pub(super) said: String,
 }
 
 impl Tried {
-    /// What could not be tried, and why.
+    /// Returns the result of a check that could not be run, with the reason.
     pub(super) fn failed(check: Check, said: String) -> Self {
         let detail = "it could not be tried";
         Self { check, outcome: Outcome::Failed, mark: Mark::Bad, detail, said }
     }
 
-    /// One line for a person.
+    /// Formats the result as one line for people.
     pub(super) fn line(&self) -> String {
         let outcome = match self.outcome {
             Outcome::Resumed => "yes",
@@ -189,7 +189,7 @@ const SILENT: &str = "the host never asked the model for anything to do";
 const UNFIRED: &str = "the hook did not fire";
 const TWICE: &str = "the same call was asked about more than once";
 
-/// What is made of what was seen.
+/// Evaluates the observations.
 pub(super) fn judge(check: Check, seen: &Seen) -> Tried {
     let (outcome, detail) = if seen.heard.proposed == 0 {
         (Outcome::Failed, SILENT)
@@ -206,7 +206,7 @@ pub(super) fn judge(check: Check, seen: &Seen) -> Tried {
             | Check::Garbage => stopped(check, seen),
         }
     };
-    // A person's no and a block are for the model to read; after an accident a stop is enough.
+    // The model must learn of a rejection and of a block; after a failure it is enough to stop.
     let must_tell = matches!(check, Check::No | Check::Block);
     let mark = match outcome {
         _ if detail == TWICE => Mark::Bad,
@@ -256,7 +256,7 @@ fn stopped(check: Check, seen: &Seen) -> (Outcome, &'static str) {
     (told, detail)
 }
 
-/// Whether a question is put before anything goes wrong.
+/// Reports whether a question is asked before anything goes wrong.
 const fn asks(check: Check) -> bool {
     match check {
         Check::Yes | Check::No | Check::Silence | Check::Term | Check::Kill => true,
@@ -264,20 +264,20 @@ const fn asks(check: Check) -> bool {
     }
 }
 
-/// Whether the model can know that Countersign stopped it, and what the person wrote.
+/// Reports whether the model can know that Countersign stopped it, and what the person wrote.
 fn is_told(check: Check, seen: &Seen) -> bool {
     let mut results = seen.heard.results.iter();
     results.any(|result| match check {
         Check::No => result.contains(FEEDBACK),
         Check::Block | Check::Silence | Check::Term => result.contains("Countersign"),
-        // Words of the host's own: that something came back is all there is.
+        // The text is the host's own: all that can be checked is that there is one.
         Check::Allow | Check::Yes | Check::Kill | Check::Delay | Check::Garbage => {
             !result.trim().is_empty()
         }
     })
 }
 
-/// What the model was told, or what the host printed where it was told nothing.
+/// The message that the model got, or the host's output if it got none.
 fn said(seen: &Seen) -> String {
     let (who, text) = match seen.heard.results.last() {
         Some(result) => ("the model was told", result.as_str()),

@@ -1,8 +1,8 @@
 //! A scripted model: proposes one shell command, then says that it is done.
 //!
-//! Speaks the four dialects that hosts speak to models, on a loopback port of its own. It keeps
-//! what comes back as the result of its command, because that is what a model would read. It
-//! never runs anything: hosts do.
+//! Speaks the four protocols that hosts use with models, on a loopback port of its own. It keeps
+//! the result that comes back for its command, because that is what a model would read. It never
+//! runs anything: hosts do.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -27,11 +27,11 @@ mod gemini;
 mod responses;
 mod schema;
 
-/// What a host sends is mostly its instructions, far below this.
+/// A request consists mostly of the host's instructions, far below this.
 const MOST_BYTES: usize = 32 << 20;
-/// What the model says at the end.
+/// The model's last message.
 const DONE: &str = "Done.";
-/// The tools that run a shell command, as hosts call them.
+/// The tools that run a shell command, as hosts name them.
 const SHELLS: &[&str] = &[
     "Bash",
     "bash",
@@ -47,23 +47,23 @@ const SHELLS: &[&str] = &[
 const DIALECTS: [&dyn Dialect; 4] =
     [&anthropic::Messages, &responses::Responses, &chat::Completions, &gemini::GenerateContent];
 
-/// One way in which hosts speak to models.
+/// A protocol between hosts and models.
 trait Dialect: Sync {
-    /// Whether requests of this path are of this dialect.
+    /// Reports whether requests of this path use this protocol.
     fn knows(&self, path: &str) -> bool;
 
-    /// What a request holds.
+    /// Parses a request.
     fn read(&self, body: &Value) -> Asked;
 
-    /// How an answer is said.
+    /// Formats an answer.
     fn say(&self, path: &str, body: &Value, answer: &Answer) -> Said;
 }
 
-/// What matters of a request, in any dialect.
+/// The relevant content of a request, in any protocol.
 #[derive(Debug, Default, PartialEq)]
 struct Asked {
     tools: Vec<Tool>,
-    /// What came back from tools, oldest first.
+    /// The results of tools, oldest first.
     results: Vec<String>,
 }
 
@@ -71,11 +71,11 @@ struct Asked {
 #[derive(Debug, Clone, PartialEq)]
 struct Tool {
     name: String,
-    /// What it takes, as a JSON schema.
+    /// The JSON schema of its input.
     takes: Value,
 }
 
-/// What the model says.
+/// The model's answer.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Call { tool: String, arguments: Value },
@@ -86,7 +86,7 @@ enum Answer {
 #[derive(Debug, PartialEq)]
 enum Said {
     Whole(Value),
-    /// Events, each with its name where the dialect has names, and a closing line of its own.
+    /// Events, each with its name if the protocol has names, and a closing line.
     Stream {
         events: Vec<(Option<&'static str>, Value)>,
         closing: Option<&'static str>,
@@ -124,21 +124,21 @@ pub(super) struct Model {
     serving: JoinHandle<()>,
 }
 
-/// What the model is to propose, and what it heard.
+/// The command to propose, and the requests so far.
 #[derive(Debug, Default)]
 struct Script {
     command: String,
     heard: Heard,
 }
 
-/// What came back to the model.
+/// The requests that reached the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Heard {
-    /// How often the host asked for anything.
+    /// The number of requests of any kind.
     pub(super) requests: usize,
-    /// How often the command was proposed.
+    /// The number of times the command was proposed.
     pub(super) proposed: usize,
-    /// What the host said became of the command.
+    /// The results of the command that the host reported.
     pub(super) results: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ impl Model {
     /// Listens on a free port of this machine.
     ///
     /// # Errors
-    /// There is none.
+    /// No port is free.
     pub(super) async fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.context("the scripted model cannot listen")?;
@@ -156,17 +156,17 @@ impl Model {
         Ok(Self { port, script, serving })
     }
 
-    /// Where it is.
+    /// The URL of the model.
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Proposes this from now on, and forgets what it heard before.
+    /// Sets the command to propose, and forgets earlier requests.
     pub(super) fn begin(&self, command: &str) {
         *lock(&self.script) = Script { command: command.to_owned(), heard: Heard::default() };
     }
 
-    /// What it heard since.
+    /// Returns the requests since then.
     pub(super) fn heard(&self) -> Heard {
         lock(&self.script).heard.clone()
     }
@@ -191,7 +191,7 @@ async fn serve(listener: TcpListener, script: Arc<Mutex<Script>>) {
         let script = Arc::clone(&script);
         tokio::spawn(async move {
             let service = service_fn(|request| answer(&script, request));
-            // A host that hangs up is none of our concern.
+            // A host that closes the connection does not matter.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -228,7 +228,7 @@ fn reply(script: &mut Script, path: &str, body: &Value) -> Response<Full<Bytes>>
     dialect.say(path, body, &said).into_response()
 }
 
-/// What hosts ask for besides: counts of tokens, lists of models.
+/// Answers the other requests of hosts: token counts, lists of models.
 fn elsewhere(path: &str) -> Response<Full<Bytes>> {
     if path.ends_with("/count_tokens") || path.ends_with(":countTokens") {
         return Said::Whole(json!({"input_tokens": 10, "totalTokens": 10})).into_response();
@@ -242,7 +242,7 @@ fn elsewhere(path: &str) -> Response<Full<Bytes>> {
     response
 }
 
-/// A text that stands as one, as a list of parts, or inside of other things.
+/// The text of a value that is a string, a list of parts or a nested object.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -256,7 +256,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Every item of a list below this name.
+/// The items of a list field.
 fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }

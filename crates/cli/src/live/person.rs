@@ -19,7 +19,7 @@ use crate::serving::{Plan, SOCKET, Serving};
 /// More questions than a trial has.
 const MOST: usize = 50;
 
-/// Somebody at a signed-in device of a server of their own.
+/// A person with a signed-in device, on a server of their own.
 #[derive(Debug)]
 pub(super) struct Person {
     device: Client,
@@ -28,7 +28,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// Starts a server on data in this folder, and signs in.
+    /// Starts a server with its data in this folder, and signs in.
     ///
     /// # Errors
     /// It cannot be started.
@@ -52,10 +52,10 @@ impl Person {
         Ok(Self { device, stop, serving })
     }
 
-    /// The questions that wait and hold this text, by their ids.
+    /// Returns the ids of the pending questions that contain this text.
     ///
     /// # Errors
-    /// The server does not say.
+    /// The server does not answer.
     pub(super) async fn waiting(&self, about: &str) -> Result<Vec<String>> {
         let query = [("state", "pending".to_owned())];
         let found = pages(&self.device, "/api/approvals", &query, MOST).await?;
@@ -66,23 +66,23 @@ impl Person {
     /// Answers a question.
     ///
     /// # Errors
-    /// The server does not take the answer.
+    /// The server does not accept the answer.
     pub(super) async fn answer(&self, question: &str, answer: &Value) -> Result<()> {
         let path = format!("/api/approvals/{}/respond", part(question));
         self.device.post(&path, answer).await?;
         Ok(())
     }
 
-    /// Whether a question still waits.
+    /// Reports whether a question is still pending.
     ///
     /// # Errors
-    /// The server does not say.
+    /// The server does not answer.
     pub(super) async fn waits(&self, question: &str) -> Result<bool> {
         let question = self.device.get(&format!("/api/approvals/{}", part(question))).await?;
         Ok(field(&question, "state") == "pending")
     }
 
-    /// Stops the server, so that nothing is written any more.
+    /// Stops the server, so that it no longer writes.
     pub(super) async fn leave(self) {
         drop(self.stop);
         let _ = self.serving.await;

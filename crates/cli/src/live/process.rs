@@ -1,31 +1,31 @@
-//! Processes of a trial: the waiting hook, and what a host leaves running behind it.
+//! The processes of a trial: the waiting hook, and processes that a host leaves running.
 
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// One process, with the words it was started with.
+/// A process and its arguments.
 struct Running {
     pid: Pid,
     words: Vec<String>,
 }
 
-/// The hooks that run this program now.
+/// The running hooks of this program.
 pub(super) fn hooks(program: &Path) -> Vec<Pid> {
     let program = program.to_string_lossy();
     let is_hook = |words: &[String]| matches!(words, [first, second, ..] if *first == program && second == "hook");
     running().into_iter().filter(|found| is_hook(&found.words)).map(|found| found.pid).collect()
 }
 
-/// Sends a signal to each of these; one that has ended meanwhile is left out.
+/// Sends a signal to each process; one that has ended meanwhile is ignored.
 pub(super) fn signal(pids: &[Pid], signal: Signal) {
     for pid in pids {
         let _ = kill_process(*pid, signal);
     }
 }
 
-/// Ends a host with all it has started: its own group, and what has left that group but still has
-/// the home folder that was made for this trial.
+/// Kills a host with everything that it has started: its process group, and processes that have
+/// left the group but still have the home folder of this trial.
 pub(super) fn end(group: u32, home: &Path) {
     let group = i32::try_from(group).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
@@ -75,7 +75,7 @@ fn running() -> Vec<Running> {
     text.lines().filter_map(line).collect()
 }
 
-/// Elsewhere nobody tells what variables a process has; its group is all there is.
+/// Other systems do not expose a process's environment, so only its group is killed.
 #[cfg(not(target_os = "linux"))]
 fn at_home(_: &Path) -> Vec<Pid> {
     Vec::new()

@@ -1,33 +1,32 @@
-//! How each host is pointed at the scripted model, and run without a person.
+//! The recipes that connect each host to the scripted model and run it without a person.
 //!
-//! Everything a host needs lies in a home folder of its own. What hosts send elsewhere (updates,
-//! statistics, crash reports) is switched off, and their way out leads to a closed port.
+//! All files of a host are in a home folder of its own. Its other traffic (updates, statistics,
+//! crash reports) is switched off, and its proxy settings lead to a closed port.
 
 use serde_json::{Value, json};
 
-/// What the host is asked to do. The model does not read it.
+/// The task for the host. The model does not read it.
 const TASK: &str = "Do what the script says.";
 /// The name of the model, and of its provider.
 const NAME: &str = "scripted";
-/// Stands for a secret: the scripted model takes any.
+/// A placeholder for a secret: the scripted model accepts any.
 const KEY: &str = "scripted-key";
 
-/// How one host is run.
+/// The recipe for running one host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recipe {
     /// Its name among our hosts.
     pub(super) host: &'static str,
-    /// The program.
     pub(super) program: &'static str,
-    /// The words with which it does one task and ends.
+    /// The arguments with which it does one task and ends.
     pub(super) words: &'static [&'static str],
-    /// Variables it needs, for a model at this URL.
+    /// The variables that it needs, for a model at this URL.
     pub(super) variables: fn(&str) -> Vec<(&'static str, String)>,
-    /// Files it needs in its home folder, for a model at this URL.
+    /// The files that it needs in its home folder, for a model at this URL.
     pub(super) files: fn(&str) -> Vec<(&'static str, String)>,
 }
 
-/// Every host that runs without a desktop.
+/// The hosts that run without a desktop.
 pub(super) static RECIPES: [Recipe; 7] = [
     Recipe {
         host: "claude-code",
@@ -108,7 +107,7 @@ pub(super) static RECIPES: [Recipe; 7] = [
     },
 ];
 
-/// How this host is run, if it can be without a desktop.
+/// Finds the recipe of a host, if it can run without a desktop.
 pub(super) fn find(host: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.host == host)
 }

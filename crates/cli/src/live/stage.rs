@@ -1,12 +1,12 @@
-//! A folder that is thrown away: a home for the host, a project with a remote, the hook, and
-//! stand-ins for what must never really run.
+//! A temporary folder: a home for the host, a project with a remote, the hook, and harmless
+//! substitutes for programs that must never really run.
 //!
 //! ```text
 //! home/      the host's own settings, and the hook, put there by `countersign install`
 //! project/   where the agent works
 //! remote.git the remote to which it pushes
 //! bin/       the hook's program
-//! tools/     first on the path: an `mkfs.ext4` that only leaves a mark
+//! tools/     first on the path: an `mkfs.ext4` that only creates a file
 //! ```
 
 use std::fs::{self, DirBuilder, File};
@@ -21,40 +21,40 @@ use countersign_gate::clock::{Clock, System, random};
 use super::recipe::Recipe;
 use crate::host::codex::trust;
 
-/// What stands in for the hook's program.
+/// The program that runs as the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
-    /// Ourselves.
+    /// Our own binary.
     Ours,
-    /// Says nothing for a long time.
+    /// Writes nothing for a long time.
     Hanging,
-    /// Says what is no answer.
+    /// Writes something that is not an answer.
     Garbage,
 }
 
-/// Longer than any host waits that was told to wait [`super::SHORT`] seconds, or cannot be told.
+/// Longer than the timeout of any host that was set to [`super::SHORT`] seconds, or cannot be set.
 const HANGS: &str = "45";
-/// A port at which nothing answers, for what hosts send elsewhere.
+/// A port at which nothing listens, for the other traffic of hosts.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// The folder, gone with this value.
+/// The folder, removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Stage {
     folder: PathBuf,
 }
 
 impl Stage {
-    /// Makes the folder with everything but the host's settings.
+    /// Creates the folder with everything but the host's settings.
     ///
     /// # Errors
-    /// Something of it cannot be made.
+    /// A part of it cannot be created.
     pub(super) fn make() -> Result<Self> {
         let name: [u8; 8] = random(&System as &dyn Clock)?;
         let name = format!("countersign-live-{:016x}", u64::from_le_bytes(name));
         let folder = std::env::temp_dir().join(name);
         let made = DirBuilder::new().mode(0o700).create(&folder);
         made.with_context(|| format!("cannot make `{}`", folder.display()))?;
-        // Whatever fails from here on, the folder goes.
+        // From here on, a failure removes the folder.
         let mut stage = Self { folder };
         stage.folder = stage.folder.canonicalize()?;
         for part in ["home", "project", "bin", "tools", "tmp"] {
@@ -75,22 +75,22 @@ impl Stage {
         self.at("home")
     }
 
-    /// Where a server for this home folder keeps its data.
+    /// The data folder of a server for this home folder.
     pub(super) fn data(&self) -> PathBuf {
         self.home().join(".local/share/countersign")
     }
 
-    /// The hook's program.
+    /// The path of the hook's program.
     pub(super) fn program(&self) -> PathBuf {
         self.at("bin/countersign")
     }
 
-    /// Whether the branch of this name was pushed.
+    /// Reports whether the branch was pushed.
     pub(super) fn is_pushed(&self, branch: &str) -> bool {
         self.at("remote.git/refs/heads").join(branch).exists()
     }
 
-    /// Whether the stand-in for `mkfs.ext4` was run.
+    /// Reports whether the substitute for `mkfs.ext4` was run.
     pub(super) fn is_formatted(&self) -> bool {
         self.at("formatted").exists()
     }
@@ -99,7 +99,7 @@ impl Stage {
         let mark = crate::quote::join([&*self.at("formatted").to_string_lossy()]);
         let script = format!("#!/bin/sh\n: > {mark}\necho formatted\n");
         executable(&self.at("tools/mkfs.ext4"), &script)?;
-        // Some hosts start a shell that sets the path anew.
+        // Some hosts start a shell that resets `PATH`.
         let tools = crate::quote::join([&*self.at("tools").to_string_lossy()]);
         for file in [".profile", ".bash_profile", ".bashrc", ".zshenv"] {
             fs::write(self.home().join(file), format!("export PATH={tools}:\"$PATH\"\n"))?;
@@ -107,7 +107,7 @@ impl Stage {
         Ok(())
     }
 
-    /// A project with one commit, and a remote without any.
+    /// Creates a project with one commit, and an empty remote.
     fn repository(&self) -> Result<()> {
         let (project, remote) = (self.at("project"), self.at("remote.git"));
         fs::write(project.join("README.md"), "A project to try things in.\n")?;
@@ -130,13 +130,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Puts a program in the hook's place.
+    /// Replaces the hook's program.
     ///
     /// # Errors
     /// It cannot be written.
     pub(super) fn put(&self, program: Program) -> Result<()> {
         let path = self.program();
-        // Never written through: what runs there now keeps its file.
+        // A new file, so that a running program keeps its own.
         let _ = fs::remove_file(&path);
         match program {
             Program::Ours => {
@@ -149,7 +149,7 @@ impl Stage {
         }
     }
 
-    /// A program in the project, with the environment of the trial and nothing of the user's.
+    /// A command in the project, with the environment of the trial and none of the user's.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.at("project")).env_clear().stdin(Stdio::null());
@@ -189,7 +189,7 @@ impl Stage {
         self.accept(recipe)
     }
 
-    /// Accepts the hook in place of the host's user, where the host skips it otherwise.
+    /// Accepts the hook in place of the host's user, where the host would otherwise skip it.
     fn accept(&self, recipe: &Recipe) -> Result<()> {
         if recipe.host != "codex" {
             return Ok(());
@@ -201,7 +201,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Starts the host in a process group of its own; what it prints goes to a file.
+    /// Starts the host in a process group of its own, with its output redirected to files.
     ///
     /// # Errors
     /// It cannot be started.
@@ -212,7 +212,7 @@ impl Stage {
         command.spawn().with_context(|| format!("`{}` cannot be started", recipe.program))
     }
 
-    /// The last of what the host printed.
+    /// The last lines of the host's output.
     pub(super) fn printed(&self) -> String {
         let read = |file: &str| fs::read(self.at(file)).unwrap_or_default();
         let (err, out) = (read("err"), read("out"));
@@ -223,7 +223,7 @@ impl Stage {
         lines.get(last..).unwrap_or_default().join(" ")
     }
 
-    /// A text without the name of this folder.
+    /// Replaces the path of this folder in a text by an ellipsis.
     pub(super) fn unnamed(&self, text: &str) -> String {
         text.replace(&*self.folder.to_string_lossy(), "…")
     }

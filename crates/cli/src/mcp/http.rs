@@ -1,5 +1,5 @@
-//! A server that is elsewhere, reached over HTTP. Its client is on our standard input and output,
-//! or comes over HTTP itself (`listen`).
+//! A remote server that is reached over HTTP. Its client uses our standard input and output, or
+//! HTTP itself (`listen`).
 //!
 //! ```text
 //! message ─► queue ─► POST ─┬─ 202
@@ -8,7 +8,8 @@
 //!                     GET  ──── events ─────► the proxy     (old era only)
 //! ```
 //!
-//! What is sent one after the other arrives so; only answers may overtake each other.
+//! Messages leave the queue in order. A notification must be accepted before the next message is
+//! sent; requests run concurrently, so they and their answers may overtake each other.
 
 use std::collections::HashMap;
 use std::io;
@@ -41,18 +42,18 @@ pub(crate) use listen::listen;
 pub(crate) use upstream::Upstream;
 use upstream::{Answer, MOST_BYTES};
 
-/// How long a server may take to say that it got something it need not answer.
+/// The timeout for a server to accept a message that needs no answer.
 const TAKES_WITHIN: Duration = Duration::from_secs(30);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often an answer that broke off is asked for again.
+/// The number of times that a broken stream of an answer is resumed.
 const MOST_RESUMES: usize = 5;
 
-/// Stands between the client on our standard input and output and a server elsewhere.
+/// Runs the proxy between the client on our standard input and output and a remote server.
 ///
 /// # Errors
-/// The configuration is wrong, or definitions cannot be kept.
+/// The configuration is wrong, or definitions cannot be stored.
 pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Result<Exit> {
     let house = Arc::new(House::open(server, folder)?);
     let runtime = house.runtime()?;
@@ -64,7 +65,7 @@ pub(crate) fn relay(server: String, folder: PathBuf, upstream: Upstream) -> Resu
     Ok(Exit::Done)
 }
 
-/// A proxy before a server elsewhere, whose client is told things by `say`.
+/// Returns a proxy for a remote server, whose client gets messages through `say`.
 fn connect(
     house: &Arc<House>,
     upstream: Upstream,
@@ -79,13 +80,13 @@ fn connect(
     (proxy, line)
 }
 
-/// Where messages leave.
+/// The outgoing side of the proxy.
 struct Remote {
     queue: UnboundedSender<Message>,
     say: Box<dyn Say>,
 }
 
-/// Says something to the client.
+/// Sends a message to the client.
 trait Say: Fn(&Message) -> io::Result<()> + Send + Sync {}
 
 impl<T: Fn(&Message) -> io::Result<()> + Send + Sync> Say for T {}
@@ -102,13 +103,13 @@ impl Wire for Remote {
     }
 }
 
-/// A request whose answer comes.
+/// A request that waits for its answer.
 struct UnderWay {
     era: Era,
     task: AbortHandle,
 }
 
-/// The line to the server.
+/// The connection to the server.
 struct Line {
     upstream: Upstream,
     proxy: Weak<Proxy>,
@@ -128,7 +129,7 @@ impl Line {
                     under_way.retain(|_, asked| !asked.task.is_finished());
                     under_way.insert(id, UnderWay { era, task });
                 }
-                // In the new era one who goes away wants no answer any more.
+                // In the new era a request is cancelled by closing its connection.
                 Kind::Notification("notifications/cancelled") if self.hung_up(&message) => {}
                 Kind::Notification(_) | Kind::Response(_) => self.tell(&message).await,
             }
@@ -147,13 +148,13 @@ impl Line {
         }
     }
 
-    /// Nobody waits for an answer any more.
+    /// Aborts all pending requests.
     fn hang_up(&self) {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.drain().for_each(|(_, asked)| asked.task.abort());
     }
 
-    /// Ends what the server knows of us. A session whose end it does not hear ends by itself.
+    /// Ends the session at the server. A session whose end does not arrive expires by itself.
     async fn end(&self) {
         self.hang_up();
         let _ = timeout(ENDS_WITHIN, self.upstream.end()).await;
@@ -163,7 +164,7 @@ impl Line {
         self.proxy.upgrade()
     }
 
-    /// Sends what needs no answer.
+    /// Sends a message that needs no answer.
     async fn tell(self: &Arc<Self>, message: &Message) {
         let told = timeout(TAKES_WITHIN, self.upstream.post(message, None)).await;
         let why = match told {
@@ -181,7 +182,7 @@ impl Line {
         }
     }
 
-    /// Sends a request, and passes its answer on.
+    /// Sends a request, and forwards its answer.
     async fn ask(&self, id: &Id, message: &Message) {
         let schema = self.proxy().and_then(|proxy| proxy.schema(message));
         let why = match self.upstream.post(message, schema.as_ref()).await {
@@ -194,7 +195,7 @@ impl Line {
         }
     }
 
-    /// Passes on everything that comes back. Why there is no answer, if then there is none.
+    /// Forwards everything that comes back. Returns a reason if the answer is missing.
     async fn pass_on(&self, message: &Message, answer: Answer) -> Option<String> {
         let Answer { response, sender } = answer;
         if message.method() == Some("initialize") {
@@ -204,7 +205,7 @@ impl Line {
         if is_stream(&response) && status.is_success() {
             let mut last = self.pass_events(Some(message), response).await;
             for _ in 0..MOST_RESUMES {
-                // Once answered, nothing more is missed.
+                // Once answered, nothing more can be missed.
                 if message.era() == Era::Modern || !self.waits(message) {
                     return None;
                 }
@@ -231,7 +232,7 @@ impl Line {
         Some("its answer cannot be trusted".to_owned())
     }
 
-    /// Hands over what the server said, in answer to a request or by itself.
+    /// Delivers a message of the server, which answers a request or is unsolicited.
     fn deliver(&self, asked: Option<&Message>, text: &str) {
         if let Some(asked) = asked.filter(|asked| asked.method() == Some("initialize"))
             && let Ok(said) = Message::read(text)
@@ -272,7 +273,7 @@ impl Line {
         last
     }
 
-    /// Hears what a server of the old era has to say by itself, as long as it wants to.
+    /// Receives unsolicited messages of a server of the old era, as long as it sends any.
     async fn listen(self: Arc<Self>) {
         let mut last: Option<String> = None;
         loop {
@@ -290,7 +291,7 @@ impl Line {
     }
 }
 
-/// Where a stream broke off, and how long to wait before it is gone on with.
+/// The position at which a stream broke, and the pause before it is resumed.
 struct Last {
     id: Option<String>,
     pause: Duration,
@@ -302,7 +303,7 @@ fn is_stream(response: &Response<Incoming>) -> bool {
     kind.to_ascii_lowercase().starts_with("text/event-stream")
 }
 
-/// Why it cannot be reached, which is not our own server's to mend.
+/// The reason why a server cannot be reached, without advice about our own server.
 fn reason(error: &ClientError) -> String {
     match error {
         ClientError::NoServer { at, why } => format!("nobody is at {at}: {why}"),

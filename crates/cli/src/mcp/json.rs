@@ -1,9 +1,9 @@
-//! JSON as it was written: every field in its place, every number to its last digit.
+//! JSON that preserves its spelling: the order of fields, and every digit of a number.
 //!
-//! What is judged is what is sent on, so a text that two readers could understand differently
-//! (a name that stands twice, half a surrogate) is refused. `serde_json` would sort fields, round
-//! large numbers and keep the last of two names; its switches against that hold for the whole
-//! program, and would change what every digest is made of.
+//! The judged text is the text that is forwarded, so one that two parsers could understand
+//! differently (a duplicate name, half a surrogate pair) is refused. `serde_json` would sort
+//! fields, round large numbers and keep the last of two names; its features against that apply to
+//! the whole program, and would change the input of every digest.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -26,12 +26,12 @@ pub(crate) enum Json {
     Object(Object),
 }
 
-/// Fields in the order they came, each name once.
+/// Fields in their original order, each name once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Object(Vec<(String, Json)>);
 
 impl Json {
-    /// The fields, if these are fields.
+    /// Returns the fields of an object.
     pub(crate) const fn as_object(&self) -> Option<&Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -39,7 +39,7 @@ impl Json {
         }
     }
 
-    /// The fields, if these are fields.
+    /// Returns the fields of an object, to be changed.
     pub(crate) const fn as_object_mut(&mut self) -> Option<&mut Object> {
         match self {
             Self::Object(object) => Some(object),
@@ -47,7 +47,7 @@ impl Json {
         }
     }
 
-    /// The items, if this is a list.
+    /// Returns the items of a list.
     pub(crate) const fn as_array(&self) -> Option<&Vec<Self>> {
         match self {
             Self::Array(items) => Some(items),
@@ -55,7 +55,7 @@ impl Json {
         }
     }
 
-    /// The items, if this is a list.
+    /// Returns the items of a list, to be changed.
     pub(crate) const fn as_array_mut(&mut self) -> Option<&mut Vec<Self>> {
         match self {
             Self::Array(items) => Some(items),
@@ -63,7 +63,7 @@ impl Json {
         }
     }
 
-    /// The text, if this is one.
+    /// Returns the text of a string.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),
@@ -71,13 +71,13 @@ impl Json {
         }
     }
 
-    /// A field of an object.
+    /// Returns a field of an object.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.as_object()?.get(name)
     }
 
-    /// What is judged. A number that would not be spelled the same again is judged as its own
-    /// spelling: rounded, two different calls would look like one.
+    /// Returns the value for judging. A number that `serde_json` would spell differently is judged
+    /// by its spelling: rounded, two different calls would look the same.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -95,7 +95,7 @@ impl Json {
         }
     }
 
-    /// Changes every text there is.
+    /// Changes every string in the value.
     pub(crate) fn each_text(&mut self, change: &impl Fn(&str) -> String) {
         match self {
             Self::String(text) => *text = change(text),
@@ -109,7 +109,7 @@ impl Json {
 }
 
 impl Object {
-    /// The fields in order.
+    /// Returns the fields in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -122,7 +122,7 @@ impl Object {
         self.0.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Sets a field: in its place, or as the last.
+    /// Sets a field: in its position, or as the last one.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Json>) {
         let value = value.into();
         match self.get_mut(name) {
@@ -131,21 +131,21 @@ impl Object {
         }
     }
 
-    /// With a field more, for building.
+    /// Adds a field, for building an object.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Json>) -> Self {
         self.set(name, value);
         self
     }
 
-    /// Takes a field away.
+    /// Removes a field.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Json> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Fields whose names have been looked at: none stands twice.
+    /// Builds an object whose names are checked: none occurs twice.
     fn of(fields: Vec<(String, Json)>) -> Result<Self, String> {
-        // A set only where looking through all of them for each would be slow.
+        // A set only where comparing all pairs would be slow.
         let twice = if fields.len() <= 16 {
             let mut seen = fields.iter().enumerate();
             seen.find(|(at, (name, _))| fields.iter().take(*at).any(|(known, _)| known == name))
@@ -212,7 +212,7 @@ impl From<&Value> for Json {
     }
 }
 
-/// On one line, as it is sent.
+/// Formats on one line, as it is sent.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -271,10 +271,10 @@ fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')
 }
 
-/// Where the first byte is that cannot stand in a text as it is.
+/// The position of the first byte that must be escaped in a string.
 fn special_at(text: &str) -> Option<usize> {
     let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    // All of a step are looked at, whatever the first is: a processor can do that at once.
+    // The whole chunk is checked without a branch, so that the compiler can vectorize it.
     let is_plain = |step: &&[u8; 16]| !step.iter().fold(false, |any, byte| any | is_special(*byte));
     let (steps, _) = text.as_bytes().as_chunks();
     let plain = 16 * steps.iter().take_while(is_plain).count();

@@ -1,30 +1,31 @@
-//! Messages of JSON-RPC as MCP uses them, in both of its eras.
+//! JSON-RPC messages as MCP uses them, in both of its eras.
 //!
-//! Up to 2025-11-25 two sides agree once, by `initialize`, and then both may ask. From 2026-07-28
-//! on every request says for itself what its sender understands, and only clients ask.
+//! Up to 2025-11-25 two sides agree once, by `initialize`, and then both may send requests. From
+//! 2026-07-28 on every request names its sender's version and capabilities, and only clients send
+//! requests.
 
 use super::json::{Json, JsonError, Object, read};
 
-/// Where a modern request says which revision it is written in.
+/// The field in which a modern request names its protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Where a modern request says what its sender can do.
+/// The field in which a modern request names its sender's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Codes of JSON-RPC's own errors.
+/// JSON-RPC error codes.
 pub(crate) mod code {
-    /// What came is no JSON.
+    /// The text is not JSON.
     pub(crate) const UNREADABLE: i64 = -32700;
-    /// What came is no message.
+    /// The JSON is not a message.
     pub(crate) const NO_MESSAGE: i64 = -32600;
-    /// Nobody knows this method.
+    /// The method is not known.
     pub(crate) const NO_METHOD: i64 = -32601;
     /// The parameters are wrong.
     pub(crate) const WRONG_PARAMS: i64 = -32602;
-    /// This revision is not spoken here.
+    /// This protocol version is not supported.
     pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
-    /// Headers say something else than the message.
+    /// A header contradicts the message.
     pub(crate) const HEADER_MISMATCH: i64 = -32_020;
-    /// It was refused, by us. Outside of what JSON-RPC and MCP keep for themselves.
+    /// It was refused by us. Outside of the ranges that JSON-RPC and MCP reserve.
     pub(crate) const REFUSED: i64 = -31_001;
 }
 
@@ -32,22 +33,22 @@ pub(crate) mod code {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message(Object);
 
-/// What names a request: a text or a number.
+/// The id of a request: a text or a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Id(Json);
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
-    /// Wants an answer.
+    /// Expects an answer.
     Request(Id, &'a str),
-    /// Wants none.
+    /// Expects none.
     Notification(&'a str),
-    /// Is one. A failure to read has no name.
+    /// Is an answer. A parse error lacks an id.
     Response(Option<Id>),
 }
 
-/// Which rules a request is written by.
+/// The protocol era of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     /// Sessions, begun by `initialize`.
@@ -56,12 +57,12 @@ pub(crate) enum Era {
     Modern,
 }
 
-/// Why something is no message.
+/// The reason why a text is not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageError {
-    /// No JSON, or none that everybody reads alike.
+    /// It is not JSON, or is ambiguous.
     Unreadable(JsonError),
-    /// JSON, but not of this shape. The request's name, where it has one.
+    /// It is JSON, but not of this shape. The id of the request, if it has one.
     Shape(Option<Id>, &'static str),
 }
 
@@ -77,7 +78,7 @@ impl std::fmt::Display for MessageError {
 impl std::error::Error for MessageError {}
 
 impl MessageError {
-    /// What the sender is told.
+    /// Returns the error response for the sender.
     pub(crate) fn answer(&self) -> Message {
         let (id, code) = match self {
             Self::Unreadable(_) => (None, code::UNREADABLE),
@@ -88,10 +89,10 @@ impl MessageError {
 }
 
 impl Message {
-    /// Reads one message.
+    /// Parses one message.
     ///
     /// # Errors
-    /// It is none; a list of several is none, either.
+    /// It is not a message; a batch of several is not one either.
     pub(crate) fn read(text: &str) -> Result<Self, MessageError> {
         match read(text).map_err(MessageError::Unreadable)? {
             Json::Object(fields) => Self::of(fields),
@@ -128,7 +129,7 @@ impl Message {
         }
     }
 
-    /// What it is.
+    /// Returns the kind of the message.
     pub(crate) fn kind(&self) -> Kind<'_> {
         match (self.method(), self.id()) {
             (Some(method), Some(id)) => Kind::Request(id, method),
@@ -137,42 +138,42 @@ impl Message {
         }
     }
 
-    /// What is asked or told.
+    /// Returns the method.
     pub(crate) fn method(&self) -> Option<&str> {
         self.0.get("method")?.as_str()
     }
 
-    /// What names it.
+    /// Returns the id.
     pub(crate) fn id(&self) -> Option<Id> {
         self.0.get("id").and_then(Id::of)
     }
 
-    /// A parameter.
+    /// Returns a parameter.
     pub(crate) fn param(&self, name: &str) -> Option<&Json> {
         self.0.get("params")?.get(name)
     }
 
-    /// All parameters.
+    /// Returns all parameters.
     pub(crate) fn params(&self) -> Option<&Object> {
         self.0.get("params")?.as_object()
     }
 
-    /// All parameters, to be changed.
+    /// Returns all parameters, to be changed.
     pub(crate) fn params_mut(&mut self) -> Option<&mut Object> {
         self.0.get_mut("params")?.as_object_mut()
     }
 
-    /// What an answer says.
+    /// Returns the result of an answer.
     pub(crate) fn result(&self) -> Option<&Object> {
         self.0.get("result")?.as_object()
     }
 
-    /// What an answer says, to be changed.
+    /// Returns the result of an answer, to be changed.
     pub(crate) fn result_mut(&mut self) -> Option<&mut Object> {
         self.0.get_mut("result")?.as_object_mut()
     }
 
-    /// The code of an answer that says what is wrong.
+    /// Returns the code of an error response.
     pub(crate) fn error_code(&self) -> Option<i64> {
         match self.0.get("error")?.get("code")? {
             Json::Number(spelled) => spelled.parse().ok(),
@@ -184,39 +185,39 @@ impl Message {
         self.param("_meta")?.get(name)
     }
 
-    /// Which rules a request is written by.
+    /// Returns the protocol era of a request.
     pub(crate) fn era(&self) -> Era {
         if self.meta(VERSION).is_some() { Era::Modern } else { Era::Legacy }
     }
 
-    /// The revision that a modern request names.
+    /// Returns the protocol version of a modern request.
     pub(crate) fn version(&self) -> Option<&str> {
         self.meta(VERSION)?.as_str()
     }
 
-    /// What the sender of a modern request can do.
+    /// Returns the capabilities of a modern request's sender.
     pub(crate) fn capabilities(&self) -> Option<&Json> {
         self.meta(CAPABILITIES)
     }
 
-    /// What its progress is told by, where the sender wants to know.
+    /// Returns the progress token, if the sender wants to follow the progress.
     pub(crate) fn progress_token(&self) -> Option<&Json> {
         self.meta("progressToken")
             .filter(|token| matches!(token, Json::String(_) | Json::Number(_)))
     }
 
-    /// What the client's host calls the call, where it says so: hooks are told the same name.
+    /// Returns the host's id of the call, if it sends one: hooks get the same id.
     pub(crate) fn call_id(&self) -> Option<&str> {
         self.meta("claudecode/toolUseId")?.as_str()
     }
 
-    /// A request of our own. What makes a modern request one comes from the request it is for.
+    /// Builds a request of our own, with the `_meta` of the modern request for which it is made.
     pub(crate) fn request(id: &Id, method: &str, params: Object, like: Option<&Self>) -> Self {
         let mut params = params;
         let meta = like.and_then(|like| like.param("_meta")).and_then(Json::as_object);
         if let Some(meta) = meta.filter(|meta| meta.get(VERSION).is_some()) {
             let mut ours = meta.clone();
-            // The other request's, which has its own answer.
+            // The progress token belongs to the other request, which has its own answer.
             ours.remove("progressToken");
             params.set("_meta", ours);
         }
@@ -224,25 +225,25 @@ impl Message {
         Self(fields.with("method", method).with("params", params))
     }
 
-    /// Something told.
+    /// Builds a notification.
     pub(crate) fn notification(method: &str, params: Object) -> Self {
         Self(Object::default().with("jsonrpc", "2.0").with("method", method).with("params", params))
     }
 
-    /// An answer.
+    /// Builds an answer.
     pub(crate) fn success(id: &Id, result: Object) -> Self {
         let fields = Object::default().with("jsonrpc", "2.0").with("id", id.0.clone());
         Self(fields.with("result", result))
     }
 
-    /// An answer that says what is wrong.
+    /// Builds an error response.
     pub(crate) fn failure(id: Option<&Id>, code: i64, why: &str) -> Self {
         let id = id.map_or(Json::Null, |id| id.0.clone());
         let error = Object::default().with("code", code).with("message", why);
         Self(Object::default().with("jsonrpc", "2.0").with("id", id).with("error", error))
     }
 
-    /// The same with something for programs.
+    /// Builds an error response with data for programs.
     pub(crate) fn failure_with(id: &Id, code: i64, why: &str, data: Object) -> Self {
         let mut failure = Self::failure(Some(id), code, why);
         if let Some(error) = failure.0.get_mut("error").and_then(Json::as_object_mut) {
@@ -251,7 +252,8 @@ impl Message {
         failure
     }
 
-    /// What a tool says, as one text. A refusal is such an answer too: the model must see it.
+    /// Builds the result of a tool, as one text. A refusal is such a result too: the model must see
+    /// it.
     pub(crate) fn said(id: &Id, era: Era, text: &str, is_error: bool) -> Self {
         let block = Object::default().with("type", "text").with("text", text);
         let mut result = era.result().with("content", vec![Json::from(block)]);
@@ -263,7 +265,7 @@ impl Message {
 }
 
 impl Era {
-    /// The beginning of a result.
+    /// Returns an empty result.
     pub(crate) fn result(self) -> Object {
         match self {
             Self::Legacy => Object::default(),
@@ -273,17 +275,17 @@ impl Era {
 }
 
 impl Id {
-    /// A name of our own.
+    /// Returns an id of our own.
     pub(crate) fn new(name: String) -> Self {
         Self(Json::String(name))
     }
 
-    /// What this names, if it can be a name.
+    /// Returns the id, if the value can be one.
     pub(crate) fn of(value: &Json) -> Option<Self> {
         matches!(value, Json::String(_) | Json::Number(_)).then(|| Self(value.clone()))
     }
 
-    /// As it stands in messages.
+    /// Returns the id as it is in messages.
     #[cfg(test)]
     pub(crate) const fn json(&self) -> &Json {
         &self.0

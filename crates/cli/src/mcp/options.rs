@@ -1,4 +1,4 @@
-//! What the configuration says about MCP. A project's file says nothing.
+//! The MCP options of the configuration. A project's file cannot set them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) servers: BTreeMap<String, Server>,
 }
 
-/// What holds for one server, besides.
+/// The settings of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "McpServer")]
@@ -39,20 +39,20 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a tool is to be hidden.
+    /// Reports whether a tool is hidden.
     pub(crate) fn hides(&self, server: &str, tool: &str) -> bool {
         let server = self.servers.get(server);
         server.is_some_and(|server| server.hide.iter().any(|pattern| matches(pattern, tool)))
     }
 
-    /// Whether what a server answers is masked.
+    /// Reports whether the answers of a server are masked.
     pub(crate) fn redacts(&self, server: &str) -> bool {
         let own = self.servers.get(server).and_then(|server| server.redact_results);
         own.unwrap_or(self.redact_results)
     }
 }
 
-/// Whether a name is what a pattern describes.
+/// Reports whether a name matches a pattern.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -1,5 +1,5 @@
-//! The definitions of tools that were agreed to: what a server said when it was first seen, or
-//! what a person said yes to since.
+//! The definitions of tools that were accepted: the server's definition when it was first seen, or
+//! one that a person has approved since.
 //!
 //! One file in the data folder, which agents may not change, shared by all proxies of the user.
 
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// In the data folder.
+/// The name of the file in the data folder.
 const FILE: &str = "mcp-pins.json";
-/// Locked by whoever changes it.
+/// Locked while the file is changed.
 const LOCK: &str = "mcp-pins.lock";
 
 /// Digests of definitions, by `server/tool`.
@@ -23,10 +23,10 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-    /// Those in a data folder, which is made if it is not there.
+    /// Opens the pins in a data folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// They cannot be read or could not be written: without them no change would be seen.
+    /// They cannot be read or written: without them no change would be noticed.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         make(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         let mut pins = Self { folder: folder.to_owned(), known: BTreeMap::new() };
@@ -34,12 +34,12 @@ impl Pins {
         Ok(pins)
     }
 
-    /// What was agreed to.
+    /// Returns the digest of the accepted definition.
     pub(crate) fn get(&self, tool: &str) -> Option<&str> {
         self.known.get(tool).map(String::as_str)
     }
 
-    /// Keeps the definitions of tools that are seen for the first time.
+    /// Stores the definitions of tools that are seen for the first time.
     ///
     /// # Errors
     /// They cannot be written.
@@ -54,7 +54,7 @@ impl Pins {
         })
     }
 
-    /// A person has agreed to this definition.
+    /// Stores a definition that a person has approved.
     ///
     /// # Errors
     /// It cannot be written.
@@ -64,7 +64,7 @@ impl Pins {
         })
     }
 
-    /// Changes what is kept, and takes over what others have kept.
+    /// Changes the stored pins, and takes over those that others have stored.
     fn change(&mut self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<()> {
         let lock = File::create(self.folder.join(LOCK)).and_then(|lock| {
             lock.lock()?;
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>> {
     })
 }
 
-/// All of it or nothing.
+/// Writes the file atomically.
 fn write(path: &Path, known: &BTreeMap<String, String>) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = private().create(true).truncate(true).open(&new)?;

@@ -1,4 +1,4 @@
-//! Stands between one client and one server of MCP.
+//! The proxy between one MCP client and one server.
 //!
 //! ```text
 //! client ──request──► judge ─┬─ allow ──────────────────────────► server
@@ -7,12 +7,12 @@
 //!    └───────────────────────── answer ◄─ redacted, tools hidden ◄──┘
 //! ```
 //!
-//! What is not judged is passed on as it came, whatever it is: fields and methods that nobody
-//! here knows are not lost. What is judged is passed on as it was judged, written anew.
+//! A message that is not judged is forwarded unchanged, so that unknown fields and methods are not
+//! lost. A judged message is forwarded exactly as it was judged, serialized again.
 //!
-//! INVARIANT: a call is sent on by [`Proxy::forward`] alone, and a judged one only out of
-//! [`Proxy::decide`] or of `held`, which takes it from the held calls first: once, and never after
-//! it was cancelled.
+//! INVARIANT: a call is forwarded by [`Proxy::forward`] alone, and a judged one only from
+//! [`Proxy::decide`] or from `held`, which first removes it from the held calls: once, and never
+//! after it was cancelled.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write as _};
@@ -45,90 +45,90 @@ mod tests;
 use held::Held;
 use person::{Busy, Permit};
 
-/// Continuations of calls that were agreed to; more than these are asked about again.
+/// The most approved calls whose continuation is remembered; further ones are asked about again.
 const MOST_CONTINUATIONS: usize = 256;
 
-/// What a client asks for that is judged first.
+/// The methods of a client that are judged first.
 const JUDGED: &[&str] =
     &["tools/call", "resources/read", "resources/subscribe", "prompts/get", "tasks/update"];
 
-/// Who a message is for.
+/// The receiver of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     Client,
     Server,
 }
 
-/// Carries messages to both sides.
+/// Sends messages to both sides.
 pub(crate) trait Wire: Send + Sync {
-    /// Sends one.
+    /// Sends one message.
     ///
     /// # Errors
-    /// Nobody is there any more.
+    /// The receiver is gone.
     fn send(&self, to: Side, message: &Message) -> io::Result<()>;
 }
 
-/// What all proxies of one server share.
+/// The state that all proxies of one server share.
 #[derive(Debug)]
 pub(crate) struct House {
-    /// What the server is called.
+    /// The name of the server.
     pub(crate) server: String,
-    /// The data folder.
     pub(crate) folder: PathBuf,
     standing: Standing,
     pins: Mutex<Pins>,
     tools: Mutex<Tools>,
-    /// Held by the one call that has the tools listed, while others wait for what it learns.
+    /// Locked by the one call that lists the tools, while others wait for its result.
     listing: tokio::sync::Mutex<()>,
-    /// Where questions wait; made when the first is asked.
+    /// The runtime in which questions wait; created with the first one.
     runtime: OnceLock<Runtime>,
 }
 
-/// One client before one server.
+/// The proxy of one client for one server.
 pub(crate) struct Proxy {
     house: Arc<House>,
     wire: Box<dyn Wire>,
-    /// Requests of the client that the server has.
+    /// Requests of the client that were forwarded to the server.
     sent: Mutex<HashMap<Id, Sent>>,
     /// Requests that wait for a person.
     held: Mutex<HashMap<(Side, Id), Held>>,
     busy: Busy,
     /// Requests of our own.
     ours: Mutex<Ours>,
-    /// What a client of the old era said it can do.
+    /// The capabilities that a client of the old era declared.
     capabilities: Mutex<Option<Json>>,
-    /// Whether the server tells its client when tools change, and by what they were last shown.
+    /// True when the server notifies its client of changed tools; below, the terms of the last
+    /// list.
     tells_changes: AtomicBool,
     shown_by: Mutex<Option<Arc<Terms>>>,
-    /// States of calls that were agreed to and that the server wants to go on with.
+    /// States of approved calls that the server wants to continue.
     continued: Mutex<VecDeque<(String, String)>>,
 }
 
-/// A request that the server has.
+/// A request that was forwarded to the server.
 #[derive(Debug)]
 struct Sent {
     method: String,
     era: Era,
-    /// Whether a list begins here.
+    /// True when this is the first page of a list.
     first_page: bool,
-    /// What to tell the gate when it is answered.
+    /// The permit by which the result is reported to the gate.
     permit: Option<Permit>,
-    /// What the call is, where somebody agreed to it or nobody had to.
+    /// The digest of the call, if it was approved or needed no approval.
     digest: Option<String>,
 }
 
 #[derive(Default)]
 struct Ours {
     last: u64,
-    /// By whom they were put to: another side cannot answer them.
+    /// Keyed by the side that was asked: the other side cannot answer.
     waiting: HashMap<(Side, Id), oneshot::Sender<Message>>,
 }
 
 impl House {
-    /// What is known about a server before it says anything.
+    /// Opens the state of a server that has not been contacted yet.
     ///
     /// # Errors
-    /// The configuration is wrong, or definitions cannot be kept.
+    /// The configuration is wrong, or definitions cannot be stored.
     pub(crate) fn open(server: String, folder: PathBuf) -> Result<Self> {
         let (standing, pins) = (Standing::here()?, Pins::open(&folder)?);
         Ok(Self {
@@ -143,13 +143,13 @@ impl House {
     }
 }
 
-/// What became of judging.
+/// The result of judging.
 enum Decision {
-    /// It may go on.
+    /// It may be forwarded.
     Go(Option<String>),
-    /// It may not, and why.
+    /// It is refused, for this reason.
     No(String),
-    /// Somebody must be asked first: a name server, the tool's own server or a person.
+    /// Something must be asked first: a name server, the tool's own server or a person.
     Later(Action),
 }
 
@@ -169,7 +169,7 @@ impl Proxy {
         })
     }
 
-    /// The client said something.
+    /// Handles a message of the client.
     pub(crate) fn from_client(self: &Arc<Self>, text: &str) {
         let message = match Message::read(text) {
             Ok(message) => message,
@@ -190,7 +190,7 @@ impl Proxy {
                     self.cancelled(&message);
                 }
             }
-            // Nobody could be told what came of it, and a server that is not strict would do it.
+            // Nobody could be told the result, and a lenient server would execute it.
             Kind::Notification(method) if JUDGED.contains(&method) => {
                 self.complain(&format!("`{method}` without an id is not passed on"));
             }
@@ -199,7 +199,7 @@ impl Proxy {
         }
     }
 
-    /// The server said something.
+    /// Handles a message of the server.
     pub(crate) fn from_server(self: &Arc<Self>, text: &str) {
         let message = match Message::read(text) {
             Ok(message) => message,
@@ -209,7 +209,7 @@ impl Proxy {
             Kind::Response(Some(id)) => {
                 if !self.answered_us(Side::Server, &id, &message) {
                     let sent = lock(&self.sent).remove(&id);
-                    // Late or unasked answers are nobody's.
+                    // Drop late and unrequested answers.
                     if let Some(sent) = sent {
                         self.answered(&id, sent, message);
                     }
@@ -229,17 +229,17 @@ impl Proxy {
         }
     }
 
-    /// The client said something that cannot even be read.
+    /// Handles a client message that cannot be decoded.
     pub(crate) fn client_broke(&self, why: &str) {
         self.to_client(&Message::failure(None, code::UNREADABLE, &format!("Countersign: {why}")));
     }
 
-    /// The server said something that cannot even be read.
+    /// Handles a server message that cannot be decoded.
     pub(crate) fn server_broke(&self, why: &str) {
         self.complain(why);
     }
 
-    /// The server will not answer this request, and why.
+    /// Fails a request that the server will not answer, for this reason.
     pub(crate) fn lost(&self, id: &Id, why: &str) {
         if lock(&self.sent).remove(id).is_some() {
             let why = format!("Countersign: no answer from the server: {why}");
@@ -248,19 +248,19 @@ impl Proxy {
         lock(&self.ours).waiting.remove(&(Side::Server, id.clone()));
     }
 
-    /// Whether the server still owes an answer to this request.
+    /// Reports whether the server still has to answer this request.
     pub(crate) fn waits_for(&self, id: &Id) -> bool {
         let ours = (Side::Server, id.clone());
         lock(&self.sent).contains_key(id) || lock(&self.ours).waiting.contains_key(&ours)
     }
 
-    /// What the server says the arguments of a call look like.
+    /// Returns the schema of a call's arguments, as the server declares it.
     pub(crate) fn schema(&self, message: &Message) -> Option<Value> {
         let tool = message.param("name").filter(|_| message.method() == Some("tools/call"))?;
         lock(&self.house.tools).schema(tool.as_str()?).cloned()
     }
 
-    /// The server is gone: whoever waits for it waits no longer.
+    /// Fails all pending requests, because the server is gone.
     pub(crate) fn server_is_gone(&self) {
         for (id, _) in lock(&self.sent).drain() {
             let gone = "Countersign: the server has ended without an answer";
@@ -269,20 +269,20 @@ impl Proxy {
         lock(&self.ours).waiting.clear();
     }
 
-    /// The client is gone: nobody waits for an answer any more.
+    /// Cancels all held calls, because the client is gone.
     pub(crate) fn client_is_gone(&self) {
         lock(&self.held).values().for_each(Held::cancel);
     }
 
-    /// The client no longer waits for the answer to one request. What the server has already may go
-    /// on; what is still held here does not, and its question is withdrawn.
+    /// Handles a client that no longer waits for one request. If the server already has it, it
+    /// continues; if it is still held here, it is cancelled and its question withdrawn.
     pub(crate) fn nobody_waits_for(&self, id: &Id) {
         if let Some(held) = lock(&self.held).get(&(Side::Server, id.clone())) {
             held.cancel();
         }
     }
 
-    /// Whether nothing is under way any more.
+    /// Reports whether no request is pending.
     pub(crate) fn is_idle(&self) -> bool {
         lock(&self.sent).is_empty() && lock(&self.held).is_empty() && self.busy.is_idle()
     }
@@ -298,7 +298,7 @@ impl Proxy {
             "tools/call" => subject::call(&message, server, &lock(&self.house.tools)),
             "resources/read" | "resources/subscribe" => subject::resource(&message, server),
             "prompts/get" => subject::prompt(&message, server),
-            // It answers what a running task asked, and may make it go on.
+            // It answers a question of a running task, which may continue it.
             "tasks/update" => Ok(subject::request(&message, server, "update_task")),
             "initialize" => {
                 let said = message.param("capabilities").cloned();
@@ -321,7 +321,7 @@ impl Proxy {
         }
     }
 
-    /// What can be said at once.
+    /// Decides as far as possible without asking anybody.
     fn decide(&self, action: Action, message: &Message) -> Decision {
         let terms = match self.terms() {
             Ok(terms) => terms,
@@ -354,7 +354,7 @@ impl Proxy {
         }
     }
 
-    /// By what is judged now.
+    /// Returns the terms in force now.
     fn terms(&self) -> Result<Arc<Terms>, String> {
         if hook::is_halted_in(&self.house.folder) {
             return Err(hook::HALTED.to_owned());
@@ -365,7 +365,7 @@ impl Proxy {
         Ok(terms)
     }
 
-    /// Other terms show other tools, so the client should look again.
+    /// Tells the client to list the tools again, because other terms show other tools.
     fn tell_change(&self, terms: &Arc<Terms>) {
         let mut shown_by = lock(&self.shown_by);
         let is_other = shown_by.as_ref().is_some_and(|last| !Arc::ptr_eq(last, terms));
@@ -379,7 +379,7 @@ impl Proxy {
         }
     }
 
-    /// What is true around an action, with the definition that was agreed to.
+    /// Returns the context of an action, with the accepted definition of its tool.
     fn context(&self, action: &Action) -> countersign_core::Context {
         let mut context = self.house.standing.around.clone();
         if let Action::Tool { server, tool, .. } = action {
@@ -390,8 +390,8 @@ impl Proxy {
         context
     }
 
-    /// Whether a server goes on with a call that was let through before: it has asked its client
-    /// something in between, and this is the same call with the answers.
+    /// Reports whether a call continues one that was permitted before: the server has asked its
+    /// client something in between, and this is the same call with the answers.
     fn continues(&self, message: &Message, digest: &str) -> bool {
         let Some(state) = message.param("requestState").and_then(Json::as_str) else {
             return false;
@@ -401,7 +401,7 @@ impl Proxy {
         at.and_then(|at| continued.remove(at)).is_some()
     }
 
-    /// Sends a request on to the server.
+    /// Forwards a request to the server.
     fn forward(&self, id: Id, message: &Message, permit: Option<Permit>, digest: Option<String>) {
         let sent = Sent {
             method: message.method().unwrap_or_default().to_owned(),
@@ -414,7 +414,7 @@ impl Proxy {
         self.to_server(message);
     }
 
-    /// Says no as the tool itself would: the model must see why.
+    /// Refuses as a result of the tool itself, so that the model sees the reason.
     fn refuse(&self, id: &Id, message: &Message, why: &str) {
         self.to_client(&match message.method() {
             Some("tools/call") => Message::said(id, message.era(), why, true),
@@ -422,7 +422,7 @@ impl Proxy {
         });
     }
 
-    /// Whether what is cancelled was still here: then there is nothing to cancel elsewhere.
+    /// Reports whether the cancelled request was still held: then the other side need not be told.
     fn cancel_held(&self, to: Side, message: &Message) -> bool {
         let Some(id) = message.param("requestId").and_then(Id::of) else { return false };
         lock(&self.held).get(&(to, id)).map(Held::cancel).is_some()
@@ -435,7 +435,7 @@ impl Proxy {
         self.to_server(message);
     }
 
-    /// Asks the other side something ourselves.
+    /// Sends a request of our own to one side.
     async fn ask(
         &self,
         to: Side,
@@ -446,7 +446,7 @@ impl Proxy {
         let (id, answer) = {
             let mut ours = lock(&self.ours);
             ours.last = ours.last.wrapping_add(1);
-            // Neither side would choose this name by chance.
+            // Neither side would choose this id by chance.
             let id = Id::new(format!("countersign/{}/{}", std::process::id(), ours.last));
             let (answered, answer) = oneshot::channel();
             ours.waiting.insert((to, id.clone()), answered);
@@ -459,24 +459,24 @@ impl Proxy {
         answer.await.ok()
     }
 
-    /// Whether this answers a request of our own.
+    /// Reports whether this answers a request of our own.
     fn answered_us(&self, by: Side, id: &Id, message: &Message) -> bool {
         let waiting = lock(&self.ours).waiting.remove(&(by, id.clone()));
-        // Whoever asked may have stopped waiting.
+        // The asker may have stopped waiting.
         waiting.is_some_and(|answered| {
             let _ = answered.send(message.clone());
             true
         })
     }
 
-    /// For whoever looks at what the client keeps of its servers' complaints.
+    /// Writes to standard error, which clients keep as the log of a server.
     pub(crate) fn complain(&self, what: &str) {
         let (server, what) = (one_line(&self.house.server), one_line(what));
         let _ = writeln!(io::stderr(), "countersign mcp {server}: {what}");
     }
 
     fn to_client(&self, message: &Message) {
-        // A client that is gone is seen by whoever reads from it.
+        // The reader of the client's input notices that it is gone.
         let _ = self.wire.send(Side::Client, message);
     }
 
@@ -491,7 +491,8 @@ impl Proxy {
     }
 }
 
-/// What a poisoned lock guards is still whole: nothing here panics between two changes.
+/// Locks and ignores poisoning: the state is still consistent, because nothing here panics between
+/// two changes.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

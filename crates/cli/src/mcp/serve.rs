@@ -1,6 +1,6 @@
-//! A server of our own, by which an agent asks before it acts.
+//! An MCP server of our own, with which an agent asks before it acts.
 //!
-//! No tool here answers a question that was put to a person: an agent can ask, and wait.
+//! No tool here answers a question for a person: an agent can only ask, and wait.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,20 +22,20 @@ mod tool;
 
 use asking::Asking;
 
-/// Revisions of the older era, the newest last.
+/// Protocol versions of the old era, the newest last.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const MODERN: &str = "2026-07-28";
-/// What is offered does not change while we run.
+/// The cache lifetime of our lists, which do not change while we run.
 const LASTS: i64 = 3_600_000;
 const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 const INSTRUCTIONS: &str = "Countersign judges what you are about to do, and asks a person where \
                             that is needed. Ask before anything that cannot be undone; a no is \
                             an answer, not an obstacle.";
 
-/// Serves the client on our standard input and output, to its end.
+/// Serves the client on our standard input and output until it closes its end.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system provides no thread.
 pub(crate) fn serve(folder: PathBuf) -> Result<Exit> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = Arc::new(Server { folder, runtime, calls: Mutex::default() });
@@ -48,7 +48,6 @@ pub(crate) fn serve(folder: PathBuf) -> Result<Exit> {
 }
 
 struct Server {
-    /// The data folder.
     folder: PathBuf,
     runtime: Runtime,
     /// Calls that are not answered yet.
@@ -79,14 +78,14 @@ impl Server {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever asked is gone, and so is their interest in an answer.
+    /// Cancels all calls, because the client is gone.
     fn end(&self) {
         let calls: Vec<_> = self.calls().drain().map(|(_, call)| call).collect();
         for call in &calls {
             call.notify_one();
         }
         let withdrawn = async {
-            // Each holds on to its own as long as it has something to take back.
+            // Each call keeps its handle as long as it has a question to withdraw.
             while calls.iter().any(|call| Arc::strong_count(call) > 1) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -109,7 +108,7 @@ impl Server {
             let twice = "Countersign: another request has this id and is not answered yet";
             return say(&Message::failure(Some(&id), code::NO_MESSAGE, twice));
         }
-        // Only we put calls there, one after the other.
+        // Only this thread inserts calls, one after the other.
         self.calls().insert(id.clone(), Arc::clone(&call));
         let arguments = message.param("arguments").cloned().unwrap_or(Json::Null);
         let (era, token) = (message.era(), message.progress_token().cloned());
@@ -129,7 +128,7 @@ impl Server {
                     }
                 }
             };
-            // A call that was taken back is answered no more.
+            // A cancelled call is not answered.
             if this.calls().remove(&id).is_some() {
                 let said = said.unwrap_or_else(|_| tool::Said::failed());
                 say(&Message::success(&id, said.result(era)));
@@ -147,11 +146,11 @@ fn show_progress(token: Option<&Json>, steps: i64) {
 }
 
 fn say(message: &Message) {
-    // A client that is gone is seen by whoever reads from it.
+    // The reader of the client's input notices that it is gone.
     let _ = stdio::say(message);
 }
 
-/// What every request but a call is answered with.
+/// The answer to every request but a call.
 fn answered(id: &Id, method: &str, message: &Message) -> Message {
     if method == "initialize" {
         return Message::success(id, initialized(message));
@@ -173,7 +172,7 @@ fn answered(id: &Id, method: &str, message: &Message) -> Message {
     }
 }
 
-/// Why a request of the newer era cannot be answered.
+/// The error for a request of the new era that cannot be answered.
 fn unsupported(id: &Id, message: &Message) -> Option<Message> {
     if message.era() == Era::Legacy {
         return None;

@@ -1,4 +1,4 @@
-//! A server that is a program: a message a line, in on its standard input, out on its output.
+//! A server that is a program: one message per line, on its standard input and output.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
@@ -16,22 +16,23 @@ use crate::client::DEVICE;
 use crate::desk::KEY;
 use crate::exit::Exit;
 
-/// The longest message. Pictures come as text.
+/// The longest message. Images are sent as text.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long a server may take to end by itself.
+/// The time for a server to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// How long it may take when told to. Clients give us two seconds for all of it.
+/// The time for it to end after SIGTERM. Clients give us two seconds for all of it.
 const ENDS_WHEN_TOLD: Duration = Duration::from_secs(1);
-/// As shells say it of a program that was told to end.
+/// The exit code that shells report after SIGTERM.
 #[cfg(unix)]
 const ENDED_BY_SIGNAL: i32 = 143;
-/// How long the last answers may take, and the gate to hear what became of the calls.
+/// The time for the last answers, and for reporting the results of calls to the gate.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
-/// Starts a server, and stands between it and the client on our own standard input and output.
+/// Starts a server, and runs the proxy between it and the client on our own standard input and
+/// output.
 ///
 /// # Errors
-/// The server cannot be started, the configuration is wrong, or definitions cannot be kept.
+/// The server cannot be started, the configuration is wrong, or definitions cannot be stored.
 pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Result<Exit> {
     let Some((program, words)) = command.split_first() else { bail!("name the server's command") };
     let house = Arc::new(House::open(server, folder)?);
@@ -39,7 +40,7 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
         .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // By these somebody could propose and answer in another's name.
+        // With these secrets a server could propose and answer in another's name.
         .env_remove(DEVICE)
         .env_remove(KEY)
         .spawn()
@@ -69,12 +70,12 @@ pub(crate) fn relay(server: String, folder: PathBuf, command: &[OsString]) -> Re
     Ok(Exit::Done)
 }
 
-/// Reads lines from our standard input, to its end.
+/// Reads lines from our standard input until its end.
 pub(super) fn read_lines(each: impl FnMut(Result<String, &'static str>)) {
     each_line(io::stdin().lock(), each);
 }
 
-/// Reads what the client says on our standard input, to its end.
+/// Reads the client's messages from our standard input until its end.
 pub(super) fn read_client(proxy: &Arc<Proxy>) {
     read_lines(|line| match line {
         Ok(line) => proxy.from_client(&line),
@@ -82,14 +83,14 @@ pub(super) fn read_client(proxy: &Arc<Proxy>) {
     });
 }
 
-/// Says something to the client on our standard output.
+/// Sends a message to the client on our standard output.
 pub(super) fn say(message: &Message) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(format!("{message}\n").as_bytes())?;
     out.flush()
 }
 
-/// Both ends of a program.
+/// The pipes to the client and to the server's program.
 struct Pipes {
     server: Arc<Mutex<Option<ChildStdin>>>,
 }
@@ -108,7 +109,7 @@ impl Wire for Pipes {
     }
 }
 
-/// Reads lines to the end, and gives each, or what is wrong with it.
+/// Reads lines until the end, and passes each on, or the error in it.
 fn each_line(mut input: impl BufRead, mut each: impl FnMut(Result<String, &'static str>)) {
     let mut bytes = Vec::new();
     loop {
@@ -148,7 +149,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// Waits until everything is answered and the gate knows what became of it.
+/// Waits until everything is answered and reported to the gate, for at most two seconds.
 pub(super) fn settle(proxy: &Proxy) {
     let until = Instant::now() + TOLD_WITHIN;
     while !proxy.is_idle() && Instant::now() < until {
@@ -156,7 +157,7 @@ pub(super) fn settle(proxy: &Proxy) {
     }
 }
 
-/// How the server ended, if it has within its time.
+/// The exit code of the server, if it ends within this time.
 fn ended(child: &Mutex<Child>, within: Duration) -> Option<u8> {
     let until = Instant::now() + within;
     loop {
@@ -171,14 +172,14 @@ fn ended(child: &Mutex<Child>, within: Duration) -> Option<u8> {
     }
 }
 
-/// Ends the server, whose input is closed: by itself, when told to, or by force.
+/// Ends the server, whose input is closed: by itself, by SIGTERM, or by SIGKILL.
 fn end(child: &Mutex<Child>) {
     if ended(child, ENDS_WITHIN).is_some() {
         return;
     }
     terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
     if ended(child, ENDS_WHEN_TOLD).is_none() {
-        // Nothing more can be done about one that cannot be ended.
+        // If this fails too, nothing more can be done.
         let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
     }
 }
@@ -192,8 +193,8 @@ fn terminate(child: &Child) {
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}
 
-/// Whoever ends us means the server, which would be nobody's otherwise; and nobody waits for what
-/// we hold any more.
+/// Ends the server on a signal to us, because otherwise it would be orphaned; and cancels the held
+/// calls, for which nobody waits any more.
 #[cfg(unix)]
 fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -210,7 +211,7 @@ fn end_with_us(house: &House, proxy: &Arc<Proxy>, child: &Arc<Mutex<Child>>) -> 
             _ = hung_up.recv() => {}
         }
         proxy.client_is_gone();
-        // A thread of its own: what is held needs this one to be withdrawn.
+        // On a thread of its own: withdrawing the held questions needs this one.
         thread::spawn(move || {
             terminate(&child.lock().unwrap_or_else(PoisonError::into_inner));
             settle(&proxy);

@@ -1,4 +1,4 @@
-//! What a message asks for, as an action that can be judged.
+//! Converts a message to an action that can be judged.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use super::json::{Json, Object};
 use super::message::Message;
 use super::tools::Tools;
 
-/// More names than this in one call are not asked for: it must be looked at by a person.
+/// Further names in one call are not resolved: a person must look at it.
 const MOST_DOMAINS: usize = 16;
-/// What arguments are called that name a machine.
+/// Parts of argument names whose values name a machine.
 const MACHINES: &[&str] = &["host", "domain", "server", "address", "endpoint", "url", "uri"];
-/// An address that nobody could find out, which is a question by itself.
+/// An address that could not be resolved, which leads to a question.
 const UNKNOWN: &str = "?";
 
-/// What is wrong with a request's parameters.
+/// The error in a request's parameters.
 pub(crate) type Wrong = &'static str;
 
-/// A call of a tool.
+/// Converts a call of a tool.
 ///
 /// # Errors
-/// It names no tool, or gives no arguments that could be judged.
+/// It does not name a tool, or its arguments cannot be judged.
 pub(crate) fn call(message: &Message, server: &str, tools: &Tools) -> Result<Action, Wrong> {
     let tool = message.param("name").and_then(Json::as_str).ok_or("`name` must be a text")?;
     Ok(tools.call(server, tool, arguments(message.param("arguments"))?))
 }
 
-/// Reading or following a resource. Files and pages are what they always are; other names are
-/// the server's own.
+/// Converts reading or subscribing to a resource. Files and pages become ordinary actions; other
+/// names belong to the server.
 ///
 /// # Errors
-/// It names none.
+/// It does not name one.
 pub(crate) fn resource(message: &Message, server: &str) -> Result<Action, Wrong> {
     let uri = message.param("uri").and_then(Json::as_str).ok_or("`uri` must be a text")?;
     let (scheme, rest) = uri.split_once(':').unwrap_or(("", uri));
@@ -46,7 +46,7 @@ pub(crate) fn resource(message: &Message, server: &str) -> Result<Action, Wrong>
             return Ok(Action::FileRead { path: path.unwrap_or_else(|| uri.to_owned()) });
         }
         "http" | "https" | "ws" | "wss" | "ftp" => ("url", uri),
-        // Some servers take plain paths, or paths under a name of their own.
+        // Some servers accept plain paths, or paths under a scheme of their own.
         "" => ("path", uri),
         _ => match rest.strip_prefix("//").unwrap_or(rest) {
             path if path.starts_with('/') => ("path", path),
@@ -56,7 +56,7 @@ pub(crate) fn resource(message: &Message, server: &str) -> Result<Action, Wrong>
     Ok(named(server, "read_resource", [argument]))
 }
 
-/// Getting a prompt.
+/// Converts getting a prompt.
 ///
 /// # Errors
 /// Its arguments cannot be judged.
@@ -67,7 +67,7 @@ pub(crate) fn prompt(message: &Message, server: &str) -> Result<Action, Wrong> {
     Ok(tool(server, "get_prompt", arguments))
 }
 
-/// Any other request that does something, by its name.
+/// Converts any other request that has an effect, by its name.
 pub(crate) fn request(message: &Message, server: &str, name: &str) -> Action {
     let params = message.params().cloned().unwrap_or_default();
     let mut params = params;
@@ -76,8 +76,8 @@ pub(crate) fn request(message: &Message, server: &str, name: &str) -> Action {
     tool(server, name, arguments.collect())
 }
 
-/// What a server wants a person to open or to fill in. It is its client that shows it, in its
-/// own name, so what is asked for must be fit to be given to a stranger.
+/// Converts a server's request that a person open a page or fill in a form. The client shows it in
+/// its own name, so the requested data must be fit to be given to a stranger.
 pub(crate) fn elicitation(params: &Object) -> Vec<Action> {
     let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
     if let Some(url) = text(params.get("url")) {
@@ -120,7 +120,7 @@ fn tool(server: &str, name: &str, arguments: BTreeMap<String, Value>) -> Action 
     Tools::default().call(server, name, arguments)
 }
 
-/// The names of machines in what an action is given.
+/// The machine names in the arguments of an action.
 pub(crate) fn domains(action: &Action) -> Vec<String> {
     let mut found = Vec::new();
     if let Action::Tool { arguments, .. } = action {
@@ -142,8 +142,8 @@ pub(crate) fn domains(action: &Action) -> Vec<String> {
     found
 }
 
-/// A URL's, or what an argument is that names a machine. Other texts are nobody's to ask for:
-/// `main.rs` could be a machine, too.
+/// The domain of a URL, or of an argument that names a machine. Other texts are not resolved:
+/// `main.rs` could be a domain, too.
 fn domain(name: &str, text: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     let is_machine = MACHINES.iter().any(|machine| name.contains(machine));
@@ -154,7 +154,7 @@ fn domain(name: &str, text: &str) -> Option<String> {
     }
 }
 
-/// Asks where these machines are. Blocks.
+/// Resolves the addresses of these machines. Blocks.
 pub(crate) fn resolve(domains: &[String], context: &mut Context) {
     for (at, domain) in domains.iter().enumerate() {
         let addresses = if at < MOST_DOMAINS {
@@ -167,7 +167,7 @@ pub(crate) fn resolve(domains: &[String], context: &mut Context) {
     }
 }
 
-/// Nobody said in time where they are.
+/// Notes that the addresses were not resolved in time.
 pub(crate) fn unresolved(domains: &[String], context: &mut Context) {
     let unknown = |domain: &String| (domain.clone(), vec![UNKNOWN.to_owned()]);
     context.addresses.extend(domains.iter().map(unknown));

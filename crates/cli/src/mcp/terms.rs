@@ -1,4 +1,4 @@
-//! By what calls are judged: the configuration as it is now, not as it was when the proxy began.
+//! The configuration by which calls are judged: as it is now, not as it was when the proxy started.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use super::Options;
 use crate::settings::{self, Layer};
 use crate::{around::Around, hook};
 
-/// How long a look at the files holds.
+/// The time for which a check of the files is valid.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the configuration says.
+/// The content of the configuration.
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub(crate) policy: Policy,
@@ -21,10 +21,10 @@ pub(crate) struct Terms {
     pub(crate) mcp: Options,
 }
 
-/// The configuration, looked at again and again.
+/// The configuration, reloaded when its files change.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    /// Where the agent is.
+    /// The context of the agent.
     pub(crate) around: Context,
     now: Mutex<Now>,
 }
@@ -37,10 +37,10 @@ struct Now {
 }
 
 impl Standing {
-    /// The configuration in force here.
+    /// Loads the configuration in force here.
     ///
     /// # Errors
-    /// It is wrong, or nobody knows where here is.
+    /// It is invalid, or the working folder is not known.
     pub(crate) fn here() -> Result<Self> {
         let around = Around::at(None, None).context()?;
         let layers = settings::layers(&around)?;
@@ -49,17 +49,17 @@ impl Standing {
         Ok(Self { around, now: Mutex::new(now) })
     }
 
-    /// From now on these hold, whatever files say.
+    /// Sets terms that apply regardless of the files.
     #[cfg(test)]
     pub(crate) fn fix(&self, terms: Terms) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         now.terms = Ok(Arc::new(terms));
     }
 
-    /// What holds at this moment.
+    /// Returns the terms in force now.
     ///
     /// # Errors
-    /// A file was changed and is wrong now: nothing may run by what it said before.
+    /// A file was changed and is invalid now: nothing may run by its earlier content.
     pub(crate) fn terms(&self) -> Result<Arc<Terms>, String> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.looked.elapsed() >= FRESH {

@@ -1,4 +1,4 @@
-//! What a server says its tools are, and what its client is shown of that.
+//! The tools that a server declares, and the list that its client is shown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use super::json::{Json, Object};
 use super::terms::Terms;
 use crate::case;
 
-/// Said to the model, in the description of a tool that may ask.
+/// Added to the description of a tool that may ask, for the model.
 const MARK: &str = "(Countersign may ask a person before this runs; then the call waits.)";
 
 /// The tools of one server.
@@ -19,7 +19,7 @@ pub(crate) struct Tools {
     known: HashMap<String, Definition>,
 }
 
-/// What a server says a tool is.
+/// The definition of a tool, as its server declares it.
 #[derive(Debug, Clone, PartialEq)]
 struct Definition {
     description: Option<String>,
@@ -28,22 +28,22 @@ struct Definition {
 }
 
 impl Tools {
-    /// Whether anything is known about a tool.
+    /// Reports whether a tool is known.
     pub(crate) fn knows(&self, tool: &str) -> bool {
         self.known.contains_key(tool)
     }
 
-    /// What the arguments of a tool look like.
+    /// The schema of a tool's arguments.
     pub(crate) fn schema(&self, tool: &str) -> Option<&Value> {
         self.known.get(tool)?.schema.as_ref()
     }
 
-    /// The server says that they are no longer what they were.
+    /// Forgets all tools, because the server says that they have changed.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// A call of a tool, as it is judged.
+    /// A call of a tool as an action.
     pub(crate) fn call(
         &self,
         server: &str,
@@ -58,7 +58,7 @@ impl Tools {
         Action::Tool { server, tool, description, arguments, annotations, schema }
     }
 
-    /// Learns what stands in a list, and gives the digest of each definition by `server/tool`.
+    /// Stores the definitions of a list, and returns the digest of each by `server/tool`.
     pub(crate) fn learn(&mut self, server: &str, list: &[Json]) -> Vec<(String, String)> {
         let mut seen = Vec::new();
         for tool in list {
@@ -70,8 +70,8 @@ impl Tools {
         seen
     }
 
-    /// What the client is shown: nothing that could never run, and a word about what may ask.
-    /// Whether anything was changed.
+    /// Prepares the list for the client: hides tools that could never run, and marks those that may
+    /// ask. Reports whether anything was changed.
     pub(crate) fn show(
         &self,
         server: &str,
@@ -126,7 +126,7 @@ impl Definition {
     }
 }
 
-/// A description that is none is still what the server says.
+/// The text of a description. One that is not a string is kept as JSON, because the server sent it.
 fn text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -142,7 +142,7 @@ fn mark(tool: &mut Json) {
     fields.set("description", marked);
 }
 
-/// What a list that depends on who asks must say about itself.
+/// Marks the result as private for caches, because it depends on the client.
 pub(crate) fn make_private(result: &mut Object) {
     if result.get("cacheScope").is_some() {
         result.set("cacheScope", "private");

@@ -1,17 +1,17 @@
-//! Puts the proxy in front of the MCP servers that a host's file names, and takes it away again.
+//! Puts the proxy in front of the MCP servers that a host's file names, and removes it again.
 //!
 //! ```text
 //! "command": "npx", "args": ["-y", "x"]
 //! "command": "countersign", "args": ["mcp", "proxy", "--name", "x", "--", "npx", "-y", "x"]
 //! ```
 //!
-//! Words are exchanged where they stand and nothing else is touched, so that taking the proxy away
-//! gives back every byte. What the values cannot tell is in the spelling: `--name=x` instead of
-//! `--name x` says that the entry did not have the usual fields (no `args`, or its URL in the
-//! second of the fields the host knows).
+//! Words are replaced in place and nothing else is touched, so that removing the proxy restores
+//! every byte. The spelling records what the values cannot: `--name=x` instead of `--name x` says
+//! that the entry did not have the usual fields (no `args`, or its URL in the second of the fields
+//! that the host knows).
 //!
-//! No secret gets onto a command line: the values of headers become variables of the entry, as
-//! they stand in the file.
+//! No secret gets onto a command line: the values of headers become environment variables of the
+//! entry, spelled as in the file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -28,59 +28,59 @@ pub(crate) mod toml;
 
 use entry::Entry;
 
-/// What is to be put in front of which servers.
+/// The options of a change.
 #[derive(Debug, Clone)]
 pub(crate) struct How<'a> {
-    /// The binary.
+    /// The path of our binary.
     pub(crate) program: &'a str,
-    /// Only these; all, if empty.
+    /// The servers to change; all if empty.
     pub(crate) only: &'a [String],
 }
 
-/// What became of a server.
+/// The result for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Became {
     /// It was changed.
     Changed,
-    /// It is as it should be.
+    /// It needs no change.
     Same,
-    /// It was left alone, and why.
+    /// It was left unchanged, for this reason.
     Left(String),
 }
 
-/// What became of a file.
+/// The result for a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
     pub(crate) text: String,
     pub(crate) servers: Vec<(String, Became)>,
 }
 
-/// What is written elsewhere: a part of the text, and what takes its place.
+/// A replacement: a range of the text, and its new content.
 pub(super) type Edit = (Range<usize>, String);
 
-/// What an entry becomes, or why it stays.
+/// The edits of an entry, or the result for an entry that stays.
 pub(super) type Edits = Result<Vec<Edit>, Became>;
 
 /// Puts the proxy in front of every server, or of those that are named.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be parsed.
 pub(crate) fn wrap(text: &str, layout: &Layout, how: &How<'_>) -> Result<Outcome> {
     change(text, layout, how, Way::In)
 }
 
-/// Takes the proxy away from every server, or from those that are named.
+/// Removes the proxy from every server, or from those that are named.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be parsed.
 pub(crate) fn unwrap(text: &str, layout: &Layout, how: &How<'_>) -> Result<Outcome> {
     change(text, layout, how, Way::Out)
 }
 
-/// The servers that the proxy could stand in front of and does not.
+/// Returns the servers that could have the proxy in front of them and do not.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be parsed.
 pub(crate) fn unguarded(text: &str, layout: &Layout) -> Result<Vec<String>> {
     let open = |(name, node): (String, Option<Node>)| {
         let entry = Entry::new(text, layout, &name, node.as_ref()?)?;
@@ -89,7 +89,7 @@ pub(crate) fn unguarded(text: &str, layout: &Layout) -> Result<Vec<String>> {
     Ok(servers(text, layout)?.into_iter().filter_map(open).collect())
 }
 
-/// Whether the proxy comes or goes.
+/// The direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     In,
@@ -120,12 +120,12 @@ fn change(text: &str, layout: &Layout, how: &How<'_>, way: Way) -> Result<Outcom
         }
     }
     let text = rewritten(text, all);
-    // What we made must be readable, or it is not made.
+    // The new text must be valid, or it is not written.
     servers(&text, layout).context("the change would leave a file that cannot be read")?;
     Ok(Outcome { text, servers: became })
 }
 
-/// Every server a file names, and what stands there.
+/// Every server that a file names, with its entry.
 fn servers(text: &str, layout: &Layout) -> Result<Vec<(String, Option<Node>)>> {
     match layout.syntax {
         Syntax::Toml => {
@@ -161,7 +161,7 @@ fn below(node: &Node, place: &[&str], found: &mut Vec<(String, Option<Node>)>) {
     }
 }
 
-/// A text with some parts written otherwise.
+/// Applies replacements to a text.
 fn rewritten(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
     let mut text = text.to_owned();
@@ -173,12 +173,12 @@ fn rewritten(text: &str, mut edits: Vec<Edit>) -> String {
     text
 }
 
-/// A text as both JSON and TOML write it.
+/// Quotes a text so that it is valid as JSON and as TOML.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Whether words start us between a client and a server, or as a server of our own.
+/// Reports whether these words start our proxy, or a server of our own.
 fn is_ours(words: &[&str]) -> bool {
     let stem = words.first().and_then(|program| Path::new(program).file_stem());
     stem.is_some_and(|stem| stem == "countersign") && words.get(1) == Some(&"mcp")

@@ -16,7 +16,7 @@ use pollster::block_on;
 
 use crate::sandbox::Sandbox;
 
-/// What a gate left behind.
+/// The data folder that a gate has filled.
 pub(crate) struct Left {
     pub(crate) sandbox: Sandbox,
     approved: ApprovalId,
@@ -61,7 +61,7 @@ impl Left {
         Self { sandbox, approved, waiting, owner, gate }
     }
 
-    /// Something that leaves a record.
+    /// Submits an action, which leaves a record.
     pub(crate) fn do_something(&self) {
         let workspace = self.owner.user().workspaces.keys().next().unwrap();
         let agent = self.owner.assistant(workspace).unwrap();
@@ -73,7 +73,7 @@ impl Left {
     }
 }
 
-/// Others cannot look into it.
+/// Makes a folder private.
 fn close(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
@@ -118,7 +118,7 @@ fn an_export_has_one_line_for_each_record_and_an_erased_one_says_so() {
     let own = lines(&left.sandbox.run(&["audit", "export", "--user", &user]).out);
     assert!(!own.is_empty() && own.iter().all(|record| record["user"] == user.as_str()));
 
-    // Nobody can be asked, and nothing is erased without a yes.
+    // Nobody can be asked, and nothing is erased without an answer.
     let ended = left.sandbox.run(&["audit", "erase", "--user", "usr_x"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let ended = left.sandbox.run(&["audit", "erase", "--user", &user, "--yes"]);

@@ -37,7 +37,7 @@ fn a_backup_is_proved_whole_and_restored_with_its_key_alone() {
         left.sandbox.run(&["backup", text(&home.join("b")), "--key", text(&home.join("b/k"))]);
     assert_eq!(inside.code, Some(2), "{inside:?}");
 
-    // The server goes on; what is restored ends where the copy did.
+    // The server continues; the restored record ends where the copy did.
     let ended = restore(&left, &copy, &key, &new);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
     let verified = left.sandbox.run(&["audit", "verify", "--data", text(&new), "--expect", &end]);
@@ -45,7 +45,7 @@ fn a_backup_is_proved_whole_and_restored_with_its_key_alone() {
     assert_eq!(fs::read_to_string(new.join("files/ses_x/fil_x")).unwrap(), "bytes");
     let shown = left.sandbox.run(&["audit", "export", "--data", text(&new)]);
     assert!(shown.out.contains("action_planned"), "{shown:?}");
-    // A folder that is in use is not restored into.
+    // A folder that is in use is not a target for a restore.
     assert_eq!(restore(&left, &copy, &key, &new).code, Some(2));
 }
 
@@ -68,7 +68,7 @@ fn a_backup_that_was_changed_or_comes_with_another_key_is_not_restored() {
     let ended = restore(&left, &copy, &key, &home.join("new"));
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(!home.join("new/gate.db").exists(), "nothing was restored");
-    // Not even with a digest that fits.
+    // Not even with a matching digest.
     let about = fs::read_to_string(copy.join("backup.json")).unwrap();
     let digest = hash_of(&copy.join("gate.db"));
     let mut about: serde_json::Value = serde_json::from_str(&about).unwrap();

@@ -1,4 +1,4 @@
-//! Configuration: where it is found, and that a bad one closes the gate.
+//! Configuration: where it is found, and that an invalid one refuses everything.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn a_file_named_by_the_environment_must_be_there() {
     assert_eq!(check("mine.yaml").code, Some(0));
     sandbox.write("mine.yaml", BAD);
     assert_eq!(check("mine.yaml").code, Some(2));
-    // Set but empty is not set.
+    // A variable that is set but empty counts as not set.
     assert_eq!(check("").code, Some(0));
 }
 

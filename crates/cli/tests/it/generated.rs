@@ -71,7 +71,7 @@ fn manual_pages_go_to_standard_output_or_into_a_folder() {
     }
 }
 
-/// What remains is said in the same words wherever it is said.
+/// The remaining limit is described in the same words everywhere.
 #[test]
 fn the_limit_of_the_local_socket_is_told_in_the_same_words() {
     let read = |name: &str| {
@@ -91,7 +91,7 @@ fn the_limit_of_the_local_socket_is_told_in_the_same_words() {
     assert_eq!(told("SECURITY.md"), told("docs/guide/hosts.md"));
 }
 
-/// Every line of a page that is a command of ours: code spans, and lines of code blocks.
+/// Every command of ours in a page: code spans, and lines of code blocks.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut in_block) = (Vec::new(), false);
     for line in page.lines() {
@@ -107,7 +107,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// A command without what is quoted in it.
+/// A command without its quoted parts.
 fn unquoted(command: &str) -> String {
     let without = |text: &str, quote: char| -> String {
         text.split(quote).step_by(2).collect::<Vec<_>>().join(" x ")

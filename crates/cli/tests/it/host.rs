@@ -1,8 +1,8 @@
-//! Hooks as their hosts meet them: recorded payloads with golden answers, everything that can go
-//! wrong, and what `install` leaves behind.
+//! Hooks as their hosts run them: recorded payloads with golden answers, everything that can go
+//! wrong, and the files that `install` writes.
 //!
-//! `tests/host/<host>/<case>.json` is what a host says, composed from its contract; `<case>.answer`
-//! beside it is what it is answered. `BLESS=1` writes the answers.
+//! `tests/host/<host>/<case>.json` is a host's payload, composed from its contract; `<case>.answer`
+//! beside it is our answer. `BLESS=1` writes the answers.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -41,7 +41,7 @@ fn recorded(host: &str, case: &str) -> String {
     fs::read_to_string(folder().join(host).join(format!("{case}.json"))).unwrap()
 }
 
-/// Whether the host stops the action, by its own rules: table 0.1 of the contracts.
+/// Reports whether the host stops the action, by its own rules: table 0.1 of the contracts.
 pub(crate) fn stops(host: &str, ended: &Ended) -> bool {
     let said: Value = serde_json::from_str(&ended.out).unwrap_or_default();
     let specific = &said["hookSpecificOutput"];
@@ -68,12 +68,12 @@ pub(crate) fn hook(sandbox: &Sandbox, host: &str, input: &str) -> Ended {
     sandbox.run_with(&["hook", host], input)
 }
 
-/// A home that is nowhere. Long paths are cut in answers, so where a home's name has another length
-/// an answer reads differently; this one has the same name on every machine.
+/// A home folder that does not exist. Long paths are cut in answers, so an answer depends on the
+/// length of the home folder's path; this one is the same on every machine.
 const NOWHERE: &str = "/nonexistent/user";
 
-/// A payload from that home. A host that does not say where it is starts its hooks in the project,
-/// so there the project is a real one.
+/// A payload from that home folder. A host that does not send its working folder starts its hooks
+/// in the project, so there the project is a real one.
 fn nowhere(payload: &str, project: &str) -> String {
     if payload.contains("/home/user/project\"") {
         return payload.replace("/home/user", NOWHERE);
@@ -101,7 +101,8 @@ fn every_recorded_payload_gets_its_golden_answer() {
             let case = path.file_stem().unwrap().to_str().unwrap();
             let mut command = program(binary(), Path::new(NOWHERE));
             command.args(["hook", host]).current_dir(sandbox.project());
-            // As root the hook could make that home, and another user could not read it later.
+            // As root the hook could create that home folder, and another user could not read it
+            // later.
             command.env("COUNTERSIGN_DATA", sandbox.data());
             let ended = end(&mut command, &nowhere(&recorded(host, case), here));
             let shown = format!("exit {}\n{}{}", ended.code.unwrap(), ended.out, ended.err);
@@ -198,7 +199,7 @@ fn with_everything_on_record_no_server_means_no() {
     }
 }
 
-/// A hook whose input never ends.
+/// Starts a hook whose input never ends.
 fn silent(sandbox: &Sandbox, host: &str) -> (Child, std::process::ChildStdin) {
     let mut command = sandbox.command(binary());
     command.args(["hook", host, "--timeout", "1"]);
@@ -233,7 +234,7 @@ fn a_server_that_never_answers_means_what_the_setting_says_in_time() {
     for (host, ended) in hung(&sandbox, "2") {
         assert!(stops(host, &ended), "{host}: {ended:?}");
     }
-    // Who can ask its user may, where there is time; for all others it stays a no.
+    // A host that can ask its user may do so, if there is time; for all others it stays a no.
     sandbox.configure("hook: {unreachable: ask}\n");
     let mut asked = 0;
     for (host, ended) in hung(&sandbox, "8") {
@@ -249,7 +250,7 @@ fn a_server_that_never_answers_means_what_the_setting_says_in_time() {
     }
 }
 
-/// What hooks say whose server takes connections and never answers.
+/// The answers of hooks whose server accepts connections and never answers.
 #[cfg(unix)]
 fn hung(sandbox: &Sandbox, seconds: &str) -> Vec<(&'static str, Ended)> {
     let path = std::env::temp_dir().join(format!("cs-hung-{}", std::process::id()));
@@ -287,7 +288,7 @@ fn the_secret_of_a_device_is_not_even_looked_at() {
         for case in [allow, confirm] {
             let plain = hook(&sandbox, host, &payload(host, case, &sandbox));
             let mut command = sandbox.command(binary());
-            // A wrong one is an error wherever it is read.
+            // An invalid secret is an error wherever it is read.
             command.args(["hook", host]).env("COUNTERSIGN_DEVICE", "not a secret");
             let with = end(&mut command, &payload(host, case, &sandbox));
             assert_eq!(format!("{with:?}"), format!("{plain:?}"), "{host}");
@@ -295,7 +296,7 @@ fn the_secret_of_a_device_is_not_even_looked_at() {
     }
 }
 
-/// Everything below a folder, by path and content.
+/// Every file below a folder, with its content.
 fn files(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().map_while(Result::ok) {
@@ -415,7 +416,7 @@ fn doctor_shows_that_every_hook_fires_and_says_so_when_one_does_not() {
         }
         assert!(!found["hosts"][0]["not_guarded"].as_array().unwrap().is_empty());
     }
-    // A binary that is gone, and one that says yes to everything.
+    // A binary that is gone, and one that always says yes.
     let path = sandbox.home().join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace(binary(), "/nowhere/countersign")).unwrap();
@@ -467,7 +468,7 @@ fn a_hook_that_codex_skips_does_not_guard_and_it_is_said_what_to_press() {
     accept_in_codex(&sandbox);
     let (code, out) = looked();
     assert_eq!(code, Some(0), "{out}");
-    // Another timeout is another hook.
+    // A changed timeout makes it another hook.
     assert_eq!(sandbox.run(&["install", "codex", "--yes", "--timeout", "77"]).code, Some(0));
     let (code, out) = looked();
     assert_eq!(code, Some(1), "{out}");

@@ -1,5 +1,5 @@
-//! Hooks that are ended, cut off or kept busy by others: whatever happens, no host takes it for a
-//! yes. And which events of which host are judged.
+//! Hooks that are killed, cut off or kept busy: in no case does a host read a yes. Also tests which
+//! events of each host are judged.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SIGNALS: &[Signal] =
     &[Signal::TERM, Signal::INT, Signal::HUP, Signal::PIPE, Signal::QUIT, Signal::USR1];
 
-/// A server's socket, removed with this value.
+/// A server's socket, removed when this value is dropped.
 struct Socket(PathBuf);
 
 impl Socket {
@@ -57,7 +57,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// A hook that has been told to do something and waits for its server.
+/// Starts a hook with an event, which then waits for its server.
 fn asking(sandbox: &Sandbox, host: &str, case: &str, server: &Socket, timeout: &str) -> Child {
     let mut command = sandbox.command(binary());
     command.args(["hook", host, "--timeout", timeout]).env("COUNTERSIGN_SERVER", &server.0);
@@ -99,7 +99,7 @@ fn a_signal_to_a_waiting_hook_is_a_no_in_every_hosts_words() {
     }
 }
 
-/// Whether a process handles a signal, as Linux tells.
+/// Reports whether a process handles a signal, as Linux reports it.
 #[cfg(target_os = "linux")]
 fn handles(child: &Child, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -149,7 +149,7 @@ fn a_hook_whose_host_is_gone_ends() {
     let sandbox = Sandbox::new("host-gone");
     let (socket, listener) = Socket::new("gone");
     let input = sandbox.write("input.json", &payload("codex", "bash-confirm", &sandbox));
-    // The shell starts the hook and is gone.
+    // The shell starts the hook, and is then killed.
     let mut host = sandbox.command("sh");
     let script = "\"$0\" hook codex --timeout 60 < \"$1\" > /dev/null & echo $!; read stop";
     host.args(["-c", script, binary()]).arg(input).env("COUNTERSIGN_SERVER", &socket.0);
@@ -159,13 +159,13 @@ fn a_hook_whose_host_is_gone_ends() {
     let (mut asked, _) = listener.accept().unwrap();
     host.kill().unwrap();
     host.wait().unwrap();
-    // Its connection ends with it.
+    // The hook's connection ends with the hook.
     let mut said = Vec::new();
     asked.set_read_timeout(Some(PATIENCE)).unwrap();
     asked.read_to_end(&mut said).unwrap();
 }
 
-/// A server that says at once that nobody has answered yet, however long it is asked to wait.
+/// A server that returns "pending" at once, however long it is asked to wait.
 fn hasty(listener: UnixListener) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
@@ -213,12 +213,12 @@ fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
     let child = asking(&sandbox, "codex", "bash-confirm", &socket, "5");
     let ended = ended(child);
     assert!(stops("codex", &ended), "{ended:?}");
-    // A session, a proposal, a few looks and a withdrawal in four seconds.
+    // A session, a proposal, a few polls and a withdrawal in four seconds.
     let connections = count.load(Ordering::SeqCst);
     assert!((3..20).contains(&connections), "{connections}");
 }
 
-/// The events that the contracts of the hosts name, and one that nobody has.
+/// The events that the hosts' contracts name, and one that no host has.
 const EVENTS: &[(&str, &[&str])] = &[
     (
         "claude-code",
@@ -419,7 +419,7 @@ const EVENTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a host says at an event, about something that must be stopped or must not.
+/// A host's payload for an event, with an action that must be stopped or must not.
 fn event(host: &str, event: &str, harm: bool, sandbox: &Sandbox) -> Value {
     let cwd = sandbox.project();
     let command = if harm { "rm -rf /" } else { "ls" };
@@ -463,7 +463,7 @@ fn every_event_of_every_host_is_judged_neutral_by_name_or_refused() {
             let stopped = [true, false].map(|harm| {
                 let said = event(host, name, harm, &sandbox).to_string();
                 let ended = hook(&sandbox, host, &said);
-                // A no to the host's own prompt has words of its own.
+                // A no to the host's own prompt has a format of its own.
                 stops(host, &ended) || ended.out.contains("\"behavior\":\"deny\"")
             });
             let word = match stopped {

@@ -1,4 +1,4 @@
-//! `doctor --live`: what it says where it cannot run, and one real host where there is one.
+//! `doctor --live`: its message where it cannot run, and one real host where there is one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ fn a_host_that_is_not_there_or_needs_a_desktop_is_named() {
         ("cursor", "Cursor needs a desktop and cannot be run live"),
     ] {
         let mut command = sandbox.command(binary());
-        // Only what the trial itself needs.
+        // Only the programs that the trial itself needs.
         command.args(["doctor", host, "--live"]).env("PATH", "/usr/bin:/bin");
         let ended = end(&mut command, "");
         if host == "claude-code" && Path::new("/usr/bin/claude").exists() {
@@ -52,7 +52,7 @@ fn claude_code_holds_to_every_answer_of_the_hook() {
     let checks = report["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 9, "{report:#}");
     for tried in checks {
-        // Its own hooks may print nonsense; ours does not.
+        // The host may accept the invalid output of another program; our own hook never writes any.
         let limit = tried["check"] == "garbage" && tried["mark"] == "limit";
         assert!(tried["mark"] == "good" || limit, "{tried:#}");
     }

@@ -1,5 +1,5 @@
-//! What an agent made in its session, as the hook knows it: a real repository, real files, and the
-//! ways to make an older file look like one of the session's.
+//! Files that an agent made in its session, as the hook knows them: a real repository, real files,
+//! and the ways to make an older file look like one of the session's.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,7 +16,7 @@ struct Work {
 }
 
 impl Work {
-    /// None where there is no git, or files do not tell when they came to be.
+    /// `None` where git is missing, or the file system lacks creation times.
     fn new(name: &str) -> Option<Self> {
         let work = Self { sandbox: Sandbox::new(name) };
         let project = work.sandbox.project();
@@ -39,7 +39,7 @@ impl Work {
         Some(work)
     }
 
-    /// Makes files until one is younger than these by more than a step of any clock.
+    /// Creates files until one is younger than these by more than a step of any clock.
     fn age(&self) {
         let born = |path: &str| {
             let path = self.sandbox.write(path, "x");
@@ -63,7 +63,7 @@ impl Work {
         hook(&self.sandbox, "claude-code", &event.to_string()).out
     }
 
-    /// Whether a command of this session is asked about or refused.
+    /// Reports whether a command of this session is asked about or refused.
     fn asks(&self, session: &str, command: &str) -> bool {
         let said = self.call(session, "Bash", &json!({"command": command}));
         let said: Value = serde_json::from_str(&said).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Work {
         matches!(decision, "ask" | "deny")
     }
 
-    /// Lets a command through and does what it would do.
+    /// Lets a command through and then has its effect.
     fn does(&self, session: &str, command: &str, doing: impl FnOnce(&Self)) {
         self.asks(session, command);
         doing(self);
@@ -108,7 +108,7 @@ fn what_was_there_before_is() {
     for command in ["rm old.txt", "rm kept.txt", "rm -rf .", "rm *", "rm \"$UNKNOWN\""] {
         assert!(work.asks("one", command), "{command}");
     }
-    // Written again, by whatever way, it is still the user's.
+    // Written again in any way, it is still the user's.
     work.makes("one", "old.txt");
     fs::remove_file(work.path("old.txt")).unwrap();
     work.sandbox.write("old.txt", "another inode\n");
@@ -154,7 +154,7 @@ fn an_older_file_in_a_new_folder_keeps_the_folder() {
     let Some(work) = Work::new("made-inside") else { return };
     work.does("one", "mkdir box", |work| fs::create_dir(work.path("box")).unwrap());
     assert!(!work.asks("one", "rm -r box"));
-    // Behind our back.
+    // By a move that the hook did not see.
     fs::rename(work.path("old.txt"), work.path("box/old.txt")).unwrap();
     assert!(work.asks("one", "rm -r box"));
     fs::rename(work.path("box/old.txt"), work.path("old.txt")).unwrap();

@@ -1,4 +1,5 @@
-//! The binary from the outside: what it prints, how it exits, what it runs and what it does not.
+//! Tests of the binary from the outside: its output, its exit codes, what it runs and what it does
+//! not.
 
 // As modules marked `test`, so that the lints treat their helpers like tests.
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `run`: what is judged is what runs, and nothing runs without a yes.
+//! `run`: the judged command is the one that runs, and nothing runs without approval.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -136,7 +136,7 @@ fn a_command_that_is_killed_is_seen_to_be_killed() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Once it echoes, the command has taken our place.
+    // Once it echoes, the command has replaced our process.
     child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     kill(&child, "KILL");
@@ -150,7 +150,7 @@ fn without_a_terminal_nothing_is_confirmed() {
     if !asks(&sandbox) {
         return;
     }
-    // A session of its own has no terminal, whatever the tests were started from.
+    // A session of its own lacks a terminal, even if the tests were started from one.
     let mut command = sandbox.command("setsid");
     command.args(["--wait", binary(), "run", "--", "rm", "-r", "photos"]);
     let ended = end(&mut command, "y\ny\n");
@@ -202,8 +202,8 @@ fn what_is_blocked_is_not_asked_about() {
     assert!(ended.err.contains("blocked, so not run"), "{ended:?}");
 }
 
-/// Makes deleting a folder something to ask about, whatever the profile says; tells whether that
-/// worked and there is a way to make a terminal.
+/// Configures a question before a folder is deleted, regardless of the profile; reports whether
+/// that worked and a terminal can be created.
 fn asks(sandbox: &Sandbox) -> bool {
     sandbox.configure("safety:\n  custom_patterns: ['^rm -r photos']\n");
     let asks = sandbox.run(&["check", "shell", "rm -r photos"]).code == Some(3);
@@ -219,7 +219,7 @@ fn answer(sandbox: &Sandbox, typed: &str) -> Ended {
     talk(sandbox, "countersign run -- rm -r photos", typed)
 }
 
-/// Runs a command on a terminal of its own and types this once the question is there.
+/// Runs a command on a terminal of its own and types this once the question is shown.
 fn talk(sandbox: &Sandbox, command: &str, typed: &str) -> Ended {
     let mut child = sandbox
         .command("script")

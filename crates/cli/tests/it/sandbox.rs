@@ -1,4 +1,4 @@
-//! A home folder with a project in it, made for one test and gone after it.
+//! A home folder with a project in it, created for one test and removed after it.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,12 +8,12 @@ use std::process::{Command, Output, Stdio};
 pub(crate) use crate::start::binary;
 use crate::start::{program, scratch};
 
-/// `home/user` and `home/user/project`, and nothing of the real user's.
+/// `home/user` and `home/user/project`, without anything of the real user's.
 pub(crate) struct Sandbox {
     folder: PathBuf,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -38,7 +38,7 @@ impl Sandbox {
         self.home().join("project")
     }
 
-    /// Where a server for this home keeps its data.
+    /// The data folder of a server for this home folder.
     pub(crate) fn data(&self) -> PathBuf {
         self.home().join(".local/share/countersign")
     }
@@ -56,7 +56,7 @@ impl Sandbox {
         self.write("../.config/countersign/config.yaml", text);
     }
 
-    /// A program in the project, with the sandbox's environment and no other.
+    /// A command in the project, with the sandbox's environment and no other.
     pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = program(name, &self.home());
         command.current_dir(self.project());

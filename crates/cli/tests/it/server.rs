@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Ended, Sandbox, binary, end};
 
-/// A server that runs until the test is over.
+/// A server that runs until the end of the test.
 struct Running {
     sandbox: Sandbox,
     server: Child,
@@ -18,7 +18,7 @@ struct Running {
     link: String,
     /// The secret of the owner's device, once they have signed in.
     device: std::sync::OnceLock<String>,
-    /// Kept open, so that the server can go on printing.
+    /// Kept open, so that the server can continue to print.
     _out: BufReader<std::process::ChildStdout>,
 }
 
@@ -40,7 +40,7 @@ impl Running {
         Self { sandbox, server, url, link, device: std::sync::OnceLock::new(), _out: out }
     }
 
-    /// The owner, over the socket, with their device once they have one.
+    /// Runs a command as the owner, over the socket, with their device once they have one.
     fn run(&self, args: &[&str]) -> Ended {
         end(&mut self.command(args), "")
     }
@@ -52,7 +52,7 @@ impl Running {
         command
     }
 
-    /// Whoever is at the socket, with no device to prove themselves by.
+    /// Runs a command over the socket without a device.
     fn plain(&self, args: &[&str]) -> Ended {
         end(self.command(args).env_remove("COUNTERSIGN_DEVICE"), "")
     }
@@ -71,7 +71,8 @@ impl Running {
         serde_json::from_str(&ended.out).unwrap()
     }
 
-    /// Makes a key that works here, and gives its secret. Somebody is there to be asked.
+    /// Creates a key that works here, and returns its secret. The owner is signed in, so somebody
+    /// can be asked.
     fn key(&self) -> String {
         self.sign_in();
         let made = self.run(&["keys", "create", "agent", "--scope", "*", "--any-device"]);
@@ -79,7 +80,7 @@ impl Running {
         made.out.trim().to_owned()
     }
 
-    /// An agent proposes a command; what the server says.
+    /// Proposes a command as an agent, and returns the server's answer.
     fn propose(&self, key: &str, command: &str) -> Value {
         let body = json!({"action": {"kind": "shell", "command": command},
             "context": {"cwd": "/work", "workspace": "/work", "home": "/home/user"}});
@@ -403,7 +404,7 @@ fn over_the_socket_alone_a_yes_holds_only_until_the_owner_has_a_device() {
     let key = made.out.trim().to_owned();
     let mut watch = running.command(&["approvals", "watch", "--json"]);
     let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Somebody is there to be asked once the watch has connected.
+    // Somebody can be asked once the watch has connected.
     let mut before = Value::Null;
     for _ in 0..500 {
         before = running.propose(&key, "git push --force origin main");

@@ -10,7 +10,7 @@ use crate::sandbox::Sandbox;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A shell on a terminal of its own, and somebody who types.
+/// A shell on a terminal of its own, with simulated typing.
 struct Terminal {
     child: Child,
     typed: ChildStdin,
@@ -19,7 +19,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a shell, where it is there.
+    /// Starts a shell, if it is installed.
     fn open(sandbox: &Sandbox, shell: &str, words: &str) -> Option<Self> {
         for program in ["script", shell] {
             if Command::new(program).arg("--version").output().is_err() {
@@ -50,7 +50,7 @@ impl Terminal {
         self.typed.flush().unwrap();
     }
 
-    /// Reads until this is shown, and forgets everything up to there.
+    /// Reads until this text is shown, and discards everything up to it.
     fn wait_for(&mut self, text: &str) {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
@@ -73,13 +73,13 @@ impl Drop for Terminal {
     }
 }
 
-/// What every shell must do, once it has read the script.
+/// Tests the behaviour that every shell must have once it has read the script.
 fn asks_first(shell: &str, words: &str, start: &str, enter: &str) {
     let sandbox = Sandbox::new(&format!("shell-{shell}"));
     let precious = sandbox.write("precious/data.txt", "x");
     let Some(mut terminal) = Terminal::open(&sandbox, shell, words) else { return };
     terminal.type_in(&format!("{start}{enter}"));
-    // Spelled so that the line itself does not look like its own output.
+    // Spelled so that the echoed line does not contain its own output.
     terminal.type_in(&format!("echo read'y'1{enter}"));
     terminal.wait_for("ready1");
     terminal.type_in(&format!("rm -rf precious; echo aft'e'r{enter}"));
@@ -87,7 +87,7 @@ fn asks_first(shell: &str, words: &str, start: &str, enter: &str) {
     assert!(precious.exists(), "{shell}");
     terminal.type_in("n\n");
     std::thread::sleep(Duration::from_millis(300));
-    // zsh and fish leave the line to be changed; bash starts anew. Either way it is cleared.
+    // zsh and fish leave the line for editing; bash starts a new one. Either way it is cleared.
     terminal.type_in("\u{15}");
     terminal.type_in(&format!("echo stil'l'-here{enter}"));
     terminal.wait_for("still-here");

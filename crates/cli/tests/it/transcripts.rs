@@ -7,8 +7,8 @@
 //! ? 3                                   its exit code, when that is not 0
 //! ```
 //!
-//! `BLESS=1` writes what really happens back into the file. A file without any output has not
-//! been blessed yet and is skipped, which is said.
+//! `BLESS=1` writes the real output back into the file. A file without any output has not been
+//! blessed yet and is skipped with a message.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,8 +16,7 @@ use std::fs;
 use crate::sandbox::{Sandbox, end};
 use crate::start::package;
 
-/// What `check` and `explain` take as their surroundings, so that a transcript reads the same on
-/// every machine.
+/// The context that `check` and `explain` get, so that a transcript is the same on every machine.
 const PRELUDE: &str = r#"exec 2>&1
 countersign() {
   case $1 in
@@ -63,14 +62,14 @@ fn transcripts_are_what_really_happens() {
     assert!(wrong.is_empty(), "BLESS=1 rewrites these:\n{}", wrong.join("\n"));
 }
 
-/// Whether anything but commands and empty lines follows the first command.
+/// Reports whether anything but commands and empty lines follows the first command.
 fn is_blessed(text: &str) -> bool {
     text.lines()
         .skip_while(|line| !line.starts_with("$ "))
         .any(|line| !line.is_empty() && !line.starts_with("$ ") && !line.starts_with("> "))
 }
 
-/// The same text with every command's real output.
+/// Returns the same text with every command's real output.
 fn replay(text: &str, name: &str) -> String {
     let sandbox = Sandbox::new(&format!("transcript-{name}"));
     let mut real = String::new();

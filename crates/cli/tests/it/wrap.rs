@@ -1,7 +1,8 @@
 //! `countersign mcp wrap` and `unwrap` on the files of every host.
 //!
 //! `tests/wrap/<case>.<ending>` is a host's file, composed from its documentation; `.wrapped`
-//! beside it is what it becomes, and `.said` what is left alone and why. `BLESS=1` writes both.
+//! beside it is the result, and `.said` the servers that are left unchanged, with the reasons.
+//! `BLESS=1` writes both.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, binary};
 use crate::start::package;
 
-/// A file, its host, where it lies below the home folder, and for whom.
+/// A file, its host, its path below the home folder, and the option for its scope.
 const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("claude-code.json", "claude-code", ".claude.json", &[]),
     ("claude-code-project.json", "claude-code", "project/.mcp.json", &["--project"]),

@@ -1,4 +1,4 @@
-//! The agent of the play: proposes over HTTP with its key, waits, and does as it is told.
+//! The scripted agent: proposes actions over HTTP with its key, waits, and follows the answers.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -17,11 +17,11 @@ use crate::show::{Paint, one_line};
 /// Seconds to wait for an answer in one request.
 const WAIT: u32 = 30;
 
-/// The agent, and what became of its actions.
+/// The agent, with the outcome of its actions.
 #[derive(Debug)]
 pub(super) struct Agent {
     key: Client,
-    /// Throws the kill switch.
+    /// Used for the kill switch.
     owner: Client,
     person: Option<Person>,
     pace: Pace,
@@ -29,7 +29,7 @@ pub(super) struct Agent {
     pub(super) tally: Tally,
 }
 
-/// How many actions ended how.
+/// The number of actions by outcome.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) actions: usize,
@@ -50,7 +50,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What the gate said at first.
+/// The gate's first answer.
 enum Said {
     /// It may run.
     Permitted { action: String, warned: Option<String> },
@@ -69,12 +69,12 @@ impl Agent {
         pace: Pace,
     ) -> Result<Self> {
         let body = json!({"consent": true, "plan": {"task": "Mend the rounding of prices"}});
-        // A person lets it work; its key could not say so.
+        // A person consents to the session; the agent's key could not.
         let session = field(&owner.post("/api/sessions", &body).await?, "session_id").to_owned();
         Ok(Self { key, owner, person, pace, session, tally: Tally::default() })
     }
 
-    /// Plays everything, in order.
+    /// Plays all steps in order.
     pub(super) async fn play(&mut self, steps: Vec<Step>) -> Result<()> {
         for step in steps {
             self.pace.pause(500).await;
@@ -112,7 +112,7 @@ impl Agent {
         writeln!(io::stdout(), "{number:>2}. {story}: {}", scene.shown)
     }
 
-    /// Proposes several; waits for the answers to those that ask.
+    /// Proposes several actions, and waits for the answers to those that need one.
     async fn together(&mut self, scenes: Vec<Scene>) -> Result<()> {
         let mut waiting = Vec::new();
         for scene in scenes {
@@ -134,7 +134,7 @@ impl Agent {
                 }
                 Said::Waiting { approval, reason } => {
                     self.tally.asked = self.tally.asked.saturating_add(1);
-                    // Whoever answers at this terminal reads the card instead.
+                    // A person who answers at this terminal reads the card instead.
                     if self.person.is_some() {
                         outcome("asks", &format!(": {reason}"))?;
                     }
@@ -172,7 +172,7 @@ impl Agent {
         }
     }
 
-    /// Waits for the answer, and runs the action if that is a yes.
+    /// Waits for the answer, and spends the approval if there is one.
     async fn settle(&mut self, scene: &Scene, approval: &str) -> Result<()> {
         let path = format!("/api/approvals/{}", part(approval));
         let settled = loop {

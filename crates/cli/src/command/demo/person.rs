@@ -1,4 +1,4 @@
-//! The person of the play: answers over HTTP, at a device of their own.
+//! The scripted person: answers over HTTP, from a device of their own.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::script::Reaction;
 use crate::client::Client;
 use crate::listing::{field, part};
 
-/// Somebody who reads a question, thinks, and answers.
+/// A scripted person who reads a question, thinks, and answers.
 #[derive(Debug, Clone)]
 pub(super) struct Person {
     device: Client,
@@ -40,7 +40,7 @@ impl Person {
         }
     }
 
-    /// Several at once: each by the token that came with its own question.
+    /// Answers several at once, each with the token that came with its own question.
     async fn answer_all(&self, asked: &[(String, Reaction)]) -> Result<()> {
         let mut answers = Vec::new();
         for (id, reaction) in asked {

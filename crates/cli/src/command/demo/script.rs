@@ -1,19 +1,19 @@
-//! What the demo's agent proposes, and what its person says: thirty actions, in order.
+//! The script of the demo: thirty actions in order, and the person's answers.
 
 use serde_json::{Value, json};
 
-/// One thing the agent proposes.
+/// One action that the agent proposes.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// What the agent is up to, in one line.
+    /// The agent's intention, in one line.
     pub(super) story: &'static str,
-    /// The action, as a person would write it down.
+    /// The action as a person would write it.
     pub(super) shown: &'static str,
     pub(super) action: Value,
     pub(super) reaction: Reaction,
 }
 
-/// What the person says, if the agent has to ask.
+/// The person's answer, if the agent has to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
     Yes,
@@ -26,19 +26,19 @@ pub(super) enum Reaction {
 #[derive(Debug)]
 pub(super) enum Step {
     One(Scene),
-    /// Several that are asked about together, and answered together.
+    /// Several actions that are asked about and answered together.
     Group(&'static str, Vec<Scene>),
-    /// The person stops everything.
+    /// The person halts everything.
     Halt,
-    /// The person lets things go on.
+    /// The person resumes.
     Resume,
 }
 
-/// Where the agent works. It is nowhere: nothing of all this is run.
+/// The folder in which the agent works. It does not exist: nothing is run.
 pub(super) const PROJECT: &str = "/home/dev/shop";
 pub(super) const HOME: &str = "/home/dev";
 
-/// A skill whose question waits only so long, declared for this play alone.
+/// The configuration: a skill with a short timeout, declared for this demo alone.
 pub(super) fn configuration(fast: bool) -> String {
     let timeout = if fast { 1 } else { 5 };
     format!(
@@ -67,7 +67,7 @@ fn sql(story: &'static str, source: &'static str, reaction: Reaction) -> Step {
     one(story, source, json!({"kind": "code", "language": "sql", "source": source}), reaction)
 }
 
-/// What an agent does all day: nobody is asked.
+/// An agent's everyday work: nobody is asked.
 fn work() -> Vec<Step> {
     use Reaction::Yes;
     vec![
@@ -104,7 +104,7 @@ fn work() -> Vec<Step> {
     ]
 }
 
-/// What cannot be taken back: a person is asked.
+/// Actions that cannot be undone: a person is asked.
 fn risky() -> Vec<Step> {
     use Reaction::{No, Yes};
     vec![
@@ -128,7 +128,7 @@ fn risky() -> Vec<Step> {
     ]
 }
 
-/// Three at once: one card each, one answer for all of them together.
+/// Three mails at once: one card each, answered together.
 fn mails() -> Vec<Step> {
     let mail = |shown, to: &str, reaction| {
         let params = json!({"to": to, "subject": "Your refund"});
@@ -153,7 +153,7 @@ fn alone() -> Vec<Step> {
     vec![one("asks when nobody is there", "demo.newsletter", action, Reaction::Silence)]
 }
 
-/// What never runs, whoever would say yes.
+/// Actions that are always blocked, even if a person would approve them.
 fn catastrophic() -> Vec<Step> {
     use Reaction::Yes;
     vec![

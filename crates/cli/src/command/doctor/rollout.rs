@@ -1,7 +1,7 @@
-//! Whether this machine and the server that its hooks use go together, shown by using it as they
-//! do: with their address, their certificates and their key.
+//! Checks that this machine can use the server of its hooks, by using it as they do: with their
+//! address, their certificates and their key.
 //!
-//! What was found is told to the server, which keeps what each machine last proved.
+//! The result is sent to the server, which keeps the last proof of each machine.
 
 use std::io;
 use std::path::Path;
@@ -22,24 +22,23 @@ use crate::{moment, settings};
 
 /// A clock that is further off makes questions expire and certificates fail.
 const MOST_SKEW_MS: i64 = 60_000;
-/// Nothing here waits for a person.
+/// The timeout of a request; none of them waits for a person.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was found out about this machine and its server.
+/// The findings about this machine and its server.
 #[derive(Debug, Serialize)]
 pub(super) struct Rollout {
-    /// Where hooks look for the server.
+    /// The address at which hooks look for the server.
     pub(super) server: String,
     pub(super) checks: Vec<Check>,
-    /// What holds when the server cannot be reached.
+    /// The behaviour when the server cannot be reached.
     pub(super) unreachable: Unreachable,
-    /// Decisions that were made without the server and that it does not have.
+    /// Decisions that were made without the server and are not delivered yet.
     pub(super) undelivered: usize,
-    /// Whether the server has kept what was found here.
+    /// True when the server has kept these findings.
     pub(super) reported: bool,
 }
 
-/// One thing that was tried.
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -48,7 +47,7 @@ pub(super) struct Check {
 }
 
 impl Rollout {
-    /// Tries the server that hooks are told to use.
+    /// Tries the server that hooks are configured to use.
     pub(super) fn prove(
         server: String,
         options: &Options,
@@ -77,12 +76,12 @@ impl Rollout {
         rollout
     }
 
-    /// Whether everything holds.
+    /// Reports whether every check passed and no decision is undelivered.
     pub(super) fn is_whole(&self) -> bool {
         self.checks.iter().all(|check| check.ok) && self.undelivered == 0
     }
 
-    /// Writes what was found, for people.
+    /// Writes the findings for people.
     pub(super) fn write(&self, out: &mut impl io::Write) -> Result<()> {
         writeln!(out, "hooks ask: {}", one_line(&self.server))?;
         for Check { name, ok, detail } in &self.checks {
@@ -129,7 +128,8 @@ impl Rollout {
         }
     }
 
-    /// Looks at the server as anybody can, and gives how far this clock is ahead of its.
+    /// Checks the server's public health page, and returns how far this clock is ahead of the
+    /// server's.
     async fn look(&mut self, client: &Client) -> Option<i64> {
         let before = moment::now().0;
         let health = match client.get("/api/health").await {
@@ -218,7 +218,7 @@ impl Rollout {
     }
 }
 
-/// How many decisions wait to be delivered. One that cannot be read counts as one.
+/// The number of undelivered decisions. A journal that cannot be read counts as one.
 fn undelivered(folder: Option<&Path>) -> usize {
     folder.map_or(0, |folder| Journal::in_folder(folder).count().unwrap_or(1))
 }

@@ -1,4 +1,4 @@
-//! Starts hooks as their hosts do, and reads what they say.
+//! Starts hooks as their hosts do, and reads their answers.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::host::Reply;
 use crate::host::place::Line;
 use crate::show::one_line;
 
-/// Longer than a hook takes that does not ask.
+/// Longer than a hook takes when it does not ask.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts a hook as its host does.
@@ -33,7 +33,7 @@ pub(super) fn start(line: &Line, payload: &Value, project: &Path) -> Result<Repl
     run(&mut command, Some(payload), project).map_err(|why| format!("`{}`: {why}", one_line(&name)))
 }
 
-/// Runs a command to its end, or ends it.
+/// Runs a command to its end, or kills it at the timeout.
 pub(super) fn run(
     command: &mut Command,
     payload: Option<&Value>,
@@ -44,7 +44,7 @@ pub(super) fn run(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(missing)?;
     if let (Some(mut stdin), Some(payload)) = (child.stdin.take(), payload) {
-        // Smaller than any pipe: this does not wait.
+        // Smaller than any pipe buffer, so this does not block.
         let _ = stdin.write_all(payload.to_string().as_bytes());
     }
     let until = Instant::now() + PATIENCE;

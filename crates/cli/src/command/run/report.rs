@@ -1,7 +1,8 @@
-//! `run --json`: what became of a command, for programs.
+//! `run --json`: the outcome of a command, for programs.
 //!
-//! Standard output holds one JSON object and nothing else; what the command prints goes to standard
-//! error. The exit code is ours alone, so that a command cannot pass its own code off as a refusal.
+//! Standard output contains one JSON object and nothing else; the command's own output goes to
+//! standard error. The exit code is ours alone, so that a command cannot pass its own code off as a
+//! refusal.
 
 use std::io::{self, Write as _};
 use std::process::{Command, ExitStatus, Stdio};
@@ -12,17 +13,17 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug, Serialize)]
 pub(super) struct Report<'a> {
     outcome: Outcome,
-    /// What the command ended with, where it ran and no signal ended it.
+    /// The command's exit code, if it ran and was not killed by a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that killed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    /// Why it did not run, where that is not the judgement.
+    /// The reason why it did not run, unless that is the judgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,13 +42,13 @@ enum Outcome {
 }
 
 impl<'a> Report<'a> {
-    /// Of a command that was not run.
+    /// Returns the report of a command that was not run.
     pub(super) fn refused(exit: Exit, judgement: &'a Judgement) -> Self {
         let outcome = if exit == Exit::Block { Outcome::Blocked } else { Outcome::NotConfirmed };
         Self { judgement: Some(judgement), ..Self::of(outcome) }
     }
 
-    /// Of a command that could not be judged.
+    /// Returns the report of a command that could not be judged.
     pub(super) fn not_judged(error: &anyhow::Error) -> Self {
         Self { error: Some(format!("{error:#}")), ..Self::of(Outcome::NotJudged) }
     }
@@ -56,7 +57,7 @@ impl<'a> Report<'a> {
         Self { outcome, exit_code: None, signal: None, error: None, judgement: None }
     }
 
-    /// Prints it.
+    /// Prints the report.
     ///
     /// # Errors
     /// Standard output cannot be written to.
@@ -68,7 +69,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Runs a command to its end and prints what became of it.
+/// Runs a command to its end and prints its outcome.
 ///
 /// # Errors
 /// Standard output cannot be written to.

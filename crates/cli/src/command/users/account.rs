@@ -1,4 +1,4 @@
-//! Changes of one account: invited again, another role, disabled, enabled, removed, erased.
+//! Changes to one account: invites again, changes the role, disables, enables, removes, erases.
 
 use std::io::{self, Write as _};
 
@@ -183,7 +183,7 @@ impl Erase {
     }
 }
 
-/// A change that is made to people one by one.
+/// A change that is made to several people one by one.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Disable,

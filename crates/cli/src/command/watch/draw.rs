@@ -1,4 +1,4 @@
-//! Draws what the model says. Nothing is told by colour alone.
+//! Draws the model. Nothing is conveyed by colour alone.
 
 use countersign_core::RiskLevel;
 use countersign_gate::clock::Timestamp;
@@ -13,7 +13,7 @@ use crate::card::Card;
 use crate::moment;
 use crate::show::{Paint, cut, one_line};
 
-/// From this width on, the card stands beside the list.
+/// The width from which the card is drawn beside the list.
 const BESIDE: u16 = 90;
 const MOST_LISTED: u16 = 6;
 const HELP: &str = "\
@@ -59,7 +59,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, now: Timestamp, paint: 
     }
 }
 
-/// What must not be overlooked.
+/// The alarm line, if there is one.
 fn banner(model: &Model) -> Option<String> {
     match &model.link {
         Link::Offline(why) => Some(format!("OFFLINE, trying again: {why}")),
@@ -98,7 +98,7 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, now: Timestamp, pen: P
         let mark = if at == model.selected { "> " } else { "  " };
         let left = left(card, now);
         let risk = format!("{:<8} ", card.risk_level.as_str());
-        // The mark, the risk and the time that is left.
+        // The columns of the cursor, the risk and the remaining time.
         let room = usize::from(area.width).saturating_sub(2 + 9 + 7).max(4);
         let what = cut(&one_line(&card.description), room.saturating_sub(2)).into_owned();
         let line = Line::from(vec![
@@ -151,7 +151,7 @@ fn draw_card(
     frame.render_widget(card.block(block), area);
 }
 
-/// How many rows a text takes at least, when long lines go on in the next one.
+/// The least number of rows that a text takes when long lines are wrapped.
 fn rows(text: &Text<'_>, width: u16) -> usize {
     let width = usize::from(width).max(1);
     text.lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum()
@@ -187,7 +187,7 @@ fn help(frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(HELP).block(block), area);
 }
 
-/// How things are written: in colour, or not.
+/// The styles, with or without colour.
 #[derive(Debug, Clone, Copy)]
 struct Pen(Paint);
 

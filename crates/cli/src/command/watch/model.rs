@@ -1,4 +1,4 @@
-//! What is on the screen of `countersign watch`: keys and events in, requests out.
+//! The state of the screen of `countersign watch`: keys and events in, requests out.
 //!
 //! Pure: no clock, no terminal, no server.
 //!
@@ -9,9 +9,9 @@
 //!    └──a, s──► Request::Answer(yes)      not within 400 ms after the card changed
 //! ```
 //!
-//! A yes is meant for the card its person has read. When the card under the cursor changes by
-//! itself (the one before was answered elsewhere, or its time was up), a key that was already on
-//! its way must not answer the next one.
+//! An approval is meant for the card that the person has read. When the card under the cursor
+//! changes by itself (the one before was answered elsewhere, or its time was up), a key that was
+//! already pressed must not answer the next one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::client::Event;
 use crate::listing::field;
 use crate::show::one_line;
 
-/// Nobody has read a card in less.
+/// Nobody reads a card in less time.
 const QUICKEST: Duration = Duration::from_millis(400);
-/// How long a note stays.
+/// The time for which a note is shown.
 const NOTED: Duration = Duration::from_secs(8);
 const MOST_TYPED: usize = 500;
 
-/// What somebody pressed.
+/// A pressed key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Char(char),
@@ -44,29 +44,28 @@ pub(super) enum Key {
     Interrupt,
 }
 
-/// What comes in.
+/// An input of the model.
 #[derive(Debug)]
 pub(super) enum Input {
     Key(Key),
-    /// The connection stands.
+    /// The connection is open.
     Connected,
-    /// It is gone; it is tried again.
+    /// The connection is lost; it is tried again.
     Lost(String),
     Event(Event),
-    /// What waits, as the server says on request.
+    /// The pending questions, as the server lists them.
     Waiting(Vec<Card>),
-    /// Whether everything is halted.
+    /// True when everything is halted.
     Halted(bool),
-    /// What became of a request about a question, or about everything.
+    /// The result of a request about one question, or about everything.
     Replied {
         id: Option<String>,
         said: Result<String, String>,
     },
-    /// Time has passed.
     Tick,
 }
 
-/// What is to be done.
+/// A request that the model makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
     Answer {
@@ -74,12 +73,11 @@ pub(super) enum Request {
         say: Say,
     },
     Halt,
-    /// Ask what waits, and whether everything is halted.
+    /// Fetch the pending questions, and whether everything is halted.
     Look,
     Quit,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Say {
     Once,
@@ -87,23 +85,23 @@ pub(super) enum Say {
     No { feedback: String },
 }
 
-/// What the keys mean at the moment.
+/// The meaning of the keys at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     Looking,
-    /// Why not, for the agent: to one question, whatever is under the cursor meanwhile.
+    /// The reason for a rejection, for the agent. Belongs to one question even if the cursor moves.
     Feedback {
         id: String,
         text: String,
     },
-    /// `yes` halts everything.
+    /// Typing `yes` halts everything.
     Halting {
         text: String,
     },
     Help,
 }
 
-/// Whether the server is there.
+/// The state of the connection to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     Connecting,
@@ -111,11 +109,11 @@ pub(super) enum Link {
     Offline(String),
 }
 
-/// Everything on the screen.
+/// The whole state of the screen.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) server: String,
-    /// Oldest first: the newest comes last, and moves nothing.
+    /// Oldest first, so that a new card comes last and moves no other.
     pub(super) cards: Vec<Card>,
     pub(super) selected: usize,
     pub(super) scroll: u16,
@@ -128,7 +126,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Nothing is known yet.
+    /// Returns the state before anything is known.
     pub(super) fn new(server: String, now: Timestamp) -> Self {
         Self {
             server,
@@ -144,17 +142,17 @@ impl Model {
         }
     }
 
-    /// The card under the cursor.
+    /// Returns the card under the cursor.
     pub(super) fn current(&self) -> Option<&Card> {
         self.cards.get(self.selected)
     }
 
-    /// What to tell besides, for a while.
+    /// Returns the note that is shown for a while.
     pub(super) fn note(&self) -> Option<&str> {
         self.note.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// Takes something in, and says what is to be done about it.
+    /// Processes an input, and returns the requests that follow from it.
     pub(super) fn take(&mut self, input: Input, now: Timestamp) -> Vec<Request> {
         let before = self.current().map(|card| card.approval_id.clone());
         let requests = match input {
@@ -250,7 +248,7 @@ impl Model {
         }
     }
 
-    /// The question under the cursor, if whoever sits there can have read it.
+    /// The question under the cursor, if the user can have read it.
     fn ready(&mut self, now: Timestamp) -> Option<String> {
         let id = self.current()?.approval_id.clone();
         if self.answering.contains(&id) {
@@ -264,7 +262,7 @@ impl Model {
     }
 
     fn answer(&mut self, id: String, say: Say) -> Vec<Request> {
-        // Settled while the feedback was typed.
+        // It was settled while the feedback was typed.
         if !self.cards.iter().any(|card| card.approval_id == id) {
             return Vec::new();
         }
@@ -325,7 +323,7 @@ impl Model {
             return false;
         };
         self.cards.remove(at);
-        // What the cursor is on stays under it.
+        // Keep the cursor on the same card.
         if at < self.selected {
             self.selected = self.selected.saturating_sub(1);
         }
@@ -346,12 +344,12 @@ impl Model {
         }
     }
 
-    /// Lets go of what is over: a note that was read, questions whose time is up.
+    /// Removes outdated notes and expired questions.
     fn pass(&mut self, now: Timestamp) {
         if self.note.as_ref().is_some_and(|(_, since)| now.since(*since) >= NOTED) {
             self.note = None;
         }
-        // Whether it really is over is the server's to say; it can no longer be answered in time.
+        // The server decides whether it has expired; but it can no longer be answered in time.
         let over = |card: &Card| card.expires_at().is_some_and(|at| at <= now);
         let over: Vec<_> = self
             .cards
@@ -374,7 +372,7 @@ impl Model {
     }
 }
 
-/// What became of a line after a key.
+/// The result of one key in a text field.
 enum Typed {
     More(String),
     Sent(String),
@@ -454,7 +452,7 @@ mod tests {
             at(900),
         );
         assert_eq!((model.cards.len(), model.selected), (2, 0));
-        // Told twice, as after a reconnect.
+        // Received twice, as after a reconnect.
         model.take(Input::Event(Event { name: "approval_required".to_owned(), data }), at(901));
         assert_eq!(model.cards.len(), 2);
         assert_eq!(press(&mut model, 'a', 902), answer("one", Say::Once));
@@ -520,7 +518,7 @@ mod tests {
         assert_eq!(model.note(), Some("one: approved"));
         model.take(Input::Tick, at(20_000));
         assert_eq!(model.note(), None);
-        // The cursor stayed on its card: nothing had to be read anew.
+        // The cursor stayed on its card, so it can be answered at once.
         assert_eq!(press(&mut model, 'a', 20_001), answer("two", Say::Once));
     }
 

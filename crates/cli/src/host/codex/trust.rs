@@ -1,7 +1,8 @@
-//! Whether Codex runs a hook: it skips every hook that its user has not accepted in `/hooks`.
+//! Predicts whether Codex runs a hook: it skips every hook that its user has not accepted in
+//! `/hooks`.
 //!
-//! What was accepted stands in the user's `config.toml`, under a key made of the hook's file, its
-//! event and its place there, as a hash of what the hook says:
+//! Accepted hooks are recorded in the user's `config.toml`, under a key made of the hook's file,
+//! its event and its position there, as a hash of the hook's definition:
 //!
 //! ```toml
 //! [hooks.state."/home/u/.codex/hooks.json:pre_tool_use:0:0"]
@@ -21,37 +22,37 @@ use crate::host::edit::{Document, To};
 use crate::host::place::Line;
 use crate::mcp::wrap::toml;
 
-/// What the user of Codex must do before a hook of theirs runs.
+/// The steps that the user of Codex must take before a hook runs.
 pub(crate) const ACCEPT: &str = "Codex skips a new or changed hook, and runs everything, until you accept it: start `codex`, \
      type /hooks, and press t on each hook of Countersign";
 
-/// The events we are installed for, as Codex calls them in its keys.
+/// The events for which we are installed, as Codex names them in its keys.
 const EVENTS: [(&str, &str); 2] =
     [(dialect::BEFORE, "pre_tool_use"), (dialect::PROMPT, "permission_request")];
-/// How long Codex waits when a hook does not say.
+/// The timeout of Codex when a hook sets none.
 const USUAL_SECONDS: u64 = 600;
 
-/// Where a hook stands, and where what was accepted does.
+/// The files of a hook and of its acceptance.
 pub(crate) struct Place<'a> {
     /// The file with the hook.
     pub(crate) file: &'a Path,
-    /// The project whose file it is, where it is one of a project.
+    /// The project to which the file belongs, if it belongs to one.
     pub(crate) project: Option<&'a Path>,
     /// The user's `config.toml`.
     pub(crate) config: &'a Path,
 }
 
-/// One hook of ours, as Codex knows it.
+/// One hook of ours, as Codex identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hook {
     event: &'static str,
-    /// Under which what was accepted is kept.
+    /// The key under which its acceptance is recorded.
     pub(crate) key: String,
-    /// What has to be accepted.
+    /// The hash that has to be accepted.
     pub(crate) hash: String,
 }
 
-/// Why Codex does not run what this file says, if it does not.
+/// The reason why Codex does not run the hooks of this file, if there is one.
 pub(crate) fn problem(place: &Place<'_>, text: &str, settings: &str) -> Option<String> {
     let values = match toml::values(settings) {
         Ok(values) => values,
@@ -92,7 +93,7 @@ pub(crate) fn problem(place: &Place<'_>, text: &str, settings: &str) -> Option<S
     })
 }
 
-/// Every hook of ours in the file, with what has to be accepted.
+/// Returns every hook of ours in the file, with the hash that has to be accepted.
 pub(crate) fn hooks(file: &Path, text: &str) -> Vec<Hook> {
     let Ok(document) = Document::read(text) else { return Vec::new() };
     let mut found = Vec::new();
@@ -113,7 +114,7 @@ pub(crate) fn hooks(file: &Path, text: &str) -> Vec<Hook> {
     found
 }
 
-/// What Codex takes for the identity of a hook.
+/// Computes the hash by which Codex identifies a hook.
 fn hash(label: &str, matcher: Option<&Value>, handler: &Value) -> String {
     let seconds = handler.get("timeout").and_then(Value::as_u64).unwrap_or(USUAL_SECONDS);
     let asynchronous = handler.get("async").and_then(Value::as_bool).unwrap_or_default();
@@ -128,7 +129,7 @@ fn hash(label: &str, matcher: Option<&Value>, handler: &Value) -> String {
         put(&mut whole, "matcher", matcher.clone());
     }
     put(&mut whole, "hooks", Value::Array(vec![said]));
-    // Members of a JSON value are kept sorted, and written without spaces.
+    // serde_json keeps the members of an object sorted, and writes them without spaces.
     let digest = Sha256::digest(whole.to_string().as_bytes());
     digest.iter().fold("sha256:".to_owned(), |hex, byte| hex + &format!("{byte:02x}"))
 }
@@ -139,7 +140,7 @@ fn put(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// What accepting every hook of a file adds to `config.toml`, for a Codex that nobody else uses.
+/// The lines of `config.toml` that accept every hook of a file, for a Codex that nobody else uses.
 #[cfg(unix)]
 pub(crate) fn danger_accepted(file: &Path, text: &str) -> String {
     let states = hooks(file, text).into_iter().map(|hook| {
@@ -174,7 +175,7 @@ mod tests {
         problem(&place, &text(), settings)
     }
 
-    /// What `codex app-server` 0.166.0 answers to `hooks/list` for this very file.
+    /// The answer of `codex app-server` 0.166.0 to `hooks/list` for exactly this file.
     #[test]
     fn the_hash_is_the_one_codex_computes() {
         let hooks = hooks(Path::new(FILE), &text());

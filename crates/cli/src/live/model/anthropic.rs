@@ -53,7 +53,7 @@ impl Dialect for Messages {
     }
 }
 
-/// The whole answer, and why it ends there.
+/// The whole answer, and its stop reason.
 fn block(answer: &Answer) -> (Value, &'static str) {
     match answer {
         Answer::Call { tool, arguments } => (
@@ -64,7 +64,7 @@ fn block(answer: &Answer) -> (Value, &'static str) {
     }
 }
 
-/// The same as a beginning, and what follows.
+/// The answer as a first event and the event that follows.
 fn pieces(answer: &Answer) -> (Value, Value) {
     match answer {
         Answer::Call { tool, arguments } => (

@@ -1,4 +1,4 @@
-//! `OpenAI`'s Chat Completions, as many other providers speak it too.
+//! `OpenAI`'s Chat Completions, which many other providers use too.
 
 use serde_json::{Value, json};
 
@@ -44,13 +44,13 @@ impl Dialect for Completions {
     }
 }
 
-/// What is said, and why it ends there.
-/// Whether a message is the result of a call. Some hosts put words of a hook into messages of
-/// their own, which follow it.
+/// Reports whether a message is the result of a call. Some hosts put a hook's text into separate
+/// messages that follow it.
 fn answers_a_call(message: &Value) -> bool {
     named(message, "role") == "tool"
 }
 
+/// The message of an answer, and its finish reason.
 fn message(answer: &Answer) -> (Value, &'static str) {
     match answer {
         Answer::Call { tool, arguments } => {

@@ -44,7 +44,7 @@ impl Dialect for GenerateContent {
     }
 }
 
-/// The JSON that a host wants instead of prose, where it does.
+/// The JSON that a host requests instead of prose, if it does.
 fn wanted(body: &Value) -> Option<String> {
     let config = body.get("generationConfig")?;
     let shape = ["responseJsonSchema", "responseSchema"];

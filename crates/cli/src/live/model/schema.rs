@@ -1,15 +1,15 @@
-//! Arguments that a tool takes, made from what it says it takes.
+//! Composes arguments for a tool from the schema of its input.
 
 use serde_json::{Map, Value, json};
 
-/// Fits what tools ask for as a summary or a reason: a capital letter, a few words.
+/// Valid as a summary or a reason of a tool: a capital letter, a few words.
 const WORDS: &str = "Try one command out";
 /// Deeper than any tool's arguments.
 const DEEPEST: usize = 16;
-/// Where tools take the command.
+/// The fields in which tools take the command.
 const COMMAND: [&str; 3] = ["command", "cmd", "commands"];
 
-/// The arguments with which a tool runs a command.
+/// Returns the arguments with which a tool runs a command.
 pub(super) fn arguments(takes: &Value, command: &str) -> Value {
     let mut arguments = example(takes);
     let properties = takes.get("properties");
@@ -30,7 +30,7 @@ pub(super) fn arguments(takes: &Value, command: &str) -> Value {
     arguments
 }
 
-/// The least that fits a schema.
+/// Returns a minimal value that matches a schema.
 pub(super) fn example(schema: &Value) -> Value {
     within(schema, 0)
 }
@@ -68,7 +68,7 @@ fn members(schema: &Value, depth: usize) -> Map<String, Value> {
     required.filter_map(member).collect()
 }
 
-/// Its type, which some write in capitals and some as a list.
+/// The type, which some write in capitals and some as a list.
 fn kind(schema: &Value) -> String {
     let named = schema.get("type");
     let named = named.and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));

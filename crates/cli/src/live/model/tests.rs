@@ -2,7 +2,7 @@ use super::*;
 
 const COMMAND: &str = "echo hello";
 
-/// A first request of each dialect, and a second one with what came of the command.
+/// A first request of each protocol, and a second one with the command's result.
 fn conversations() -> Vec<(&'static str, Value, Value)> {
     let takes = json!({"type": "object", "properties": {"command": {"type": "string"}}});
     let function = json!({"name": "bash", "parameters": takes});

@@ -1,4 +1,4 @@
-//! What is said in headers: what the user wants the server to see, and what MCP wants repeated.
+//! Headers: those that the user sets for the server, and those that MCP copies from a message.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::mcp::json::Json;
 use crate::mcp::message::Message;
 
-/// A header that every request to the server carries.
+/// A header that is sent with every request to the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(super) name: HeaderName,
@@ -17,13 +17,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads `Name: value`, where `${VARIABLE}` stands for what the environment holds: a secret on
-    /// a command line is seen by every process.
+    /// Parses `Name: value`, where `${VARIABLE}` is replaced from the environment: every process
+    /// can see a secret on a command line.
     ///
     /// # Errors
-    /// It is no header, or a variable is not set.
+    /// It is not a header, or a variable is not set.
     pub(crate) fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        // Not quoted: a secret may stand where a name should.
+        // The text is not quoted: a secret may be where a name should be.
         let (name, value) = text.split_once(':').context("a --header is no `Name: value`")?;
         let name: HeaderName =
             name.trim().parse().map_err(|_| anyhow!("a --header does not begin with a name"))?;
@@ -31,7 +31,7 @@ impl Header {
             bail!("`{name}` is for the proxy to set");
         }
         let value = expanded(value.trim(), variable)?;
-        // What it holds is not told: it may be a secret.
+        // The error does not repeat the value: it may be a secret.
         let mut value = HeaderValue::from_str(&value)
             .map_err(|_| anyhow!("the value of `{name}` cannot stand in a header"))?;
         value.set_sensitive(true);
@@ -39,12 +39,12 @@ impl Header {
     }
 }
 
-/// Whether a header of this name is for the proxy to set, or is none at all.
+/// Reports whether a header of this name is set by the proxy, or is invalid.
 pub(crate) fn is_for_the_proxy(name: &str) -> bool {
     name.parse().as_ref().map_or(true, is_ours)
 }
 
-/// Headers that say how a message is to be read.
+/// Reports whether a header describes the format of a message.
 fn is_ours(name: &HeaderName) -> bool {
     let name = name.as_str();
     let fixed = ["accept", "content-type", "content-length", "host", "connection", "last-event-id"];
@@ -64,7 +64,8 @@ fn expanded(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Str
     Ok(whole)
 }
 
-/// What a request of the new era repeats of its body, for those that look only at headers.
+/// Sets the headers in which a request of the new era repeats parts of its body, for routers that
+/// read only headers.
 pub(super) fn routing(message: &Message, schema: Option<&Value>, headers: &mut HeaderMap) {
     let Some(version) = message.version() else { return };
     set(headers, "mcp-protocol-version", version);
@@ -83,7 +84,7 @@ pub(super) fn routing(message: &Message, schema: Option<&Value>, headers: &mut H
     }
 }
 
-/// Arguments whose schema wants them in a header, too.
+/// Repeats the arguments that their schema wants in a header.
 fn repeat(schema: &Value, arguments: &Json, headers: &mut HeaderMap) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
@@ -108,8 +109,8 @@ fn set(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
-/// What headers say that is not what the message says. Who decides by one and acts by the other
-/// can be tricked.
+/// Reports a header that contradicts the message. A program that decides by one and acts by the
+/// other can be tricked.
 pub(super) fn mismatch(message: &Message, headers: &HeaderMap) -> Option<String> {
     let mut meant = HeaderMap::new();
     routing(message, None, &mut meant);
@@ -119,7 +120,7 @@ pub(super) fn mismatch(message: &Message, headers: &HeaderMap) -> Option<String>
         if another.is_some() {
             return Some(format!("Countersign: the header `{name}` stands twice"));
         }
-        // A message of the old era has none of them but the version, which its session knows.
+        // A message of the old era has none of them but the version, which belongs to its session.
         let must_match = meant.contains_key(name) || (one.is_some() && message.version().is_some());
         if must_match && one.and_then(decoded) != meant.get(name).and_then(decoded) {
             return Some(format!("Countersign: the header `{name}` is not what the message says"));
@@ -128,7 +129,7 @@ pub(super) fn mismatch(message: &Message, headers: &HeaderMap) -> Option<String>
     None
 }
 
-/// What a header holds, out of its wrapping.
+/// The decoded value of a header.
 fn decoded(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?;
     let wrapped = text.strip_prefix("=?base64?").and_then(|text| text.strip_suffix("?="));
@@ -136,7 +137,7 @@ fn decoded(value: &HeaderValue) -> Option<String> {
     String::from_utf8(STANDARD.decode(wrapped).ok()?).ok()
 }
 
-/// As it is, where that survives a header; else wrapped.
+/// Encodes a value for a header: unchanged where that is safe, otherwise as base64.
 fn encoded(value: &str) -> String {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     let wrapped = value.starts_with("=?base64?") && value.ends_with("?=");

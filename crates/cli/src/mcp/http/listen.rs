@@ -1,10 +1,10 @@
-//! Clients that come over HTTP themselves, on this machine.
+//! The proxy as an HTTP server, for clients on this machine.
 //!
-//! In the new era every request stands alone, and so does its proxy. In the old era a proxy lives
-//! as long as the session, which is the server's own: its name is passed on.
+//! In the new era every request is independent, and has a proxy of its own. In the old era a proxy
+//! lives as long as the session, which is the server's own: its id is passed on.
 //!
-//! What counts is the body; headers that say something else than it make the request wrong, and
-//! none of them is passed on. A token that a client shows is meant for us and not for the server.
+//! The body decides; a header that contradicts it makes the request invalid, and no header is
+//! passed on. A token that a client sends is meant for us and not for the server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -37,20 +37,20 @@ use crate::mcp::json::Json;
 use crate::mcp::message::{Era, Id, Kind, Message, code};
 use crate::mcp::proxy::{House, Proxy};
 
-/// Where MCP is, at this server.
+/// The path of the MCP endpoint.
 const PATH: &str = "/mcp";
-/// What takes longer is streamed, so that nobody takes it for dead.
+/// An answer that takes longer is streamed with keep-alives, so that the client does not give up.
 const QUICK: Duration = Duration::from_secs(2);
 const ALIVE: Duration = Duration::from_secs(15);
 const READS_WITHIN: Duration = Duration::from_secs(30);
-/// Sessions of the old era that are kept at once.
+/// The most sessions of the old era at once.
 const MOST_SESSIONS: usize = 1_000;
 
-/// Listens for clients on this machine, until told to end.
+/// Listens for clients on this machine until it is stopped.
 ///
 /// # Errors
-/// The address is taken or not this machine's alone, the configuration is wrong, or definitions
-/// cannot be kept.
+/// The address is taken or not a loopback address, the configuration is wrong, or definitions
+/// cannot be stored.
 pub(crate) fn listen(
     server: String,
     folder: PathBuf,
@@ -100,32 +100,32 @@ async fn attend(stream: TcpStream, entry: Arc<Entry>) {
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(READS_WITHIN);
-    // A client that breaks off has gone.
+    // An error means that the client is gone.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }
 
 type Reply = Response<BoxBody<Bytes, Infallible>>;
 
-/// Where clients come in.
+/// The state of the HTTP endpoint.
 struct Entry {
     house: Arc<House>,
     upstream: Upstream,
     sessions: Mutex<HashMap<HeaderValue, Arc<Session>>>,
 }
 
-/// One client before its server.
+/// The proxy of one client.
 struct Session {
     proxy: Arc<Proxy>,
     line: Arc<Line>,
     routes: Arc<Routes>,
 }
 
-/// Which message goes into which answer.
+/// Routes messages to the responses in which they belong.
 #[derive(Default)]
 struct Routes {
-    /// Answers that are waited for, and what their progress is told by.
+    /// Pending answers, with their progress tokens.
     open: Mutex<Vec<Route>>,
-    /// Whoever hears what the server says by itself.
+    /// The stream for unsolicited messages of the server.
     stream: Mutex<Option<UnboundedSender<Message>>>,
 }
 
@@ -213,7 +213,7 @@ impl Entry {
         Arc::new(Session { proxy, line, routes })
     }
 
-    /// Passes a message on, and gives its answer, if it gets one.
+    /// Forwards a message, and returns its answer, if there is one.
     async fn exchange(&self, session: &Arc<Session>, message: &Message, text: &str) -> Reply {
         let Kind::Request(id, method) = message.kind() else {
             session.proxy.from_client(text);
@@ -252,7 +252,7 @@ impl Entry {
         sessions.insert(name.clone(), Arc::clone(session));
     }
 
-    /// What the server says by itself, in the old era.
+    /// Streams unsolicited messages of the server, in the old era.
     fn hear(&self, headers: &HeaderMap) -> Reply {
         let Some(name) = headers.get(SESSION) else { return not_allowed() };
         let Some(session) = lock(&self.sessions).get(name).cloned() else {
@@ -282,9 +282,9 @@ impl Entry {
     }
 }
 
-/// Held while an answer is waited for. In the new era a client that goes away wants nothing any
-/// more. In the old one it may come back for what its server does; but a question that a person is
-/// still asked for it is withdrawn, because nobody is there to use the answer.
+/// Exists while an answer is pending. In the new era a client that disconnects wants no answer any
+/// more. In the old era it may come back for the server's result; but a question that a person is
+/// still being asked is withdrawn, because nobody is there to use the answer.
 struct Guard {
     session: Arc<Session>,
     id: Id,
@@ -308,7 +308,7 @@ impl Drop for Guard {
     }
 }
 
-/// Messages as events, with a sign of life in between.
+/// Messages as server-sent events, with keep-alives in between.
 struct Events {
     first: Option<Message>,
     said: UnboundedReceiver<Message>,
@@ -379,7 +379,7 @@ fn not_allowed() -> Reply {
     reply
 }
 
-/// What HTTP says beside an error of JSON-RPC, in the new era.
+/// The HTTP status for a JSON-RPC error, in the new era.
 fn status(message: &Message, era: Era) -> StatusCode {
     match (era, message.error_code()) {
         (Era::Modern, Some(code::NO_METHOD)) => StatusCode::NOT_FOUND,
@@ -390,7 +390,8 @@ fn status(message: &Message, era: Era) -> StatusCode {
     }
 }
 
-/// Whether a browser's page elsewhere, or a name that somebody made lead here, is behind it.
+/// Reports whether a request is neither from a web page elsewhere nor sent to a domain that was
+/// made to resolve to this machine (DNS rebinding).
 fn is_from_here(headers: &HeaderMap) -> bool {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str());
     let host = match text(header::HOST) {

@@ -1,4 +1,4 @@
-//! Requests to a server of MCP, and the connections they go over.
+//! Requests to an MCP server, and their connections.
 
 use std::env;
 use std::path::Path;
@@ -19,21 +19,21 @@ use crate::client::wire::{self, Sender};
 use crate::client::{Address, ClientError, Trust};
 use crate::mcp::message::{Era, Message};
 
-/// The largest answer. Pictures come as text.
+/// The largest answer. Images are sent as text.
 pub(super) const MOST_BYTES: usize = 64 << 20;
-/// Connections that are kept for the next request.
+/// The most idle connections that are kept for further requests.
 const MOST_IDLE: usize = 32;
-/// Where the name of a session stands.
+/// The header with the id of a session.
 pub(super) const SESSION: &str = "mcp-session-id";
 
-/// A server, as one client of it sees it.
+/// A server, as seen by one client.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     server: Arc<Server>,
     session: Mutex<Session>,
 }
 
-/// A server, and how it is reached.
+/// A server and its connection settings.
 #[derive(Debug)]
 struct Server {
     address: Address,
@@ -44,24 +44,24 @@ struct Server {
     idle: Mutex<Vec<Sender>>,
 }
 
-/// What was agreed on in the old era.
+/// The session of the old era.
 #[derive(Debug, Default)]
 struct Session {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
 }
 
-/// What came back, and what it came over.
+/// A response, and the connection on which it arrives.
 pub(super) struct Answer {
     pub(super) response: Response<Incoming>,
     pub(super) sender: Sender,
 }
 
 impl Upstream {
-    /// Reads where the server is and what it wants to see.
+    /// Parses the server's URL and headers.
     ///
     /// # Errors
-    /// The URL, a header or the certificate is wrong, or a secret would travel in the open.
+    /// The URL, a header or the certificate is wrong, or a secret would be sent unencrypted.
     pub(crate) fn new(
         url: &str,
         headers: &[String],
@@ -89,12 +89,12 @@ impl Upstream {
         Ok(Self { server: Arc::new(server), session: Mutex::default() })
     }
 
-    /// The same server for another client.
+    /// Returns the same server for another client.
     pub(super) fn for_another(&self) -> Self {
         Self { server: Arc::clone(&self.server), session: Mutex::default() }
     }
 
-    /// What the server calls the session, if there is one.
+    /// The server's id of the session, if there is one.
     pub(super) fn session_id(&self) -> Option<HeaderValue> {
         self.session().id.clone()
     }
@@ -118,7 +118,7 @@ impl Upstream {
         self.server.send(request).await
     }
 
-    /// Asks for what the server says by itself, or for the rest of an answer.
+    /// Requests the unsolicited messages of the server, or the rest of an answer.
     pub(super) async fn listen(
         &self,
         after: Option<&str>,
@@ -143,18 +143,18 @@ impl Upstream {
         Ok(())
     }
 
-    /// A session has begun, if the server wants one.
+    /// Notes the id of a new session, if the server assigns one.
     pub(super) fn began(&self, response: &Response<Incoming>) {
         self.session().id = response.headers().get(SESSION).cloned();
     }
 
-    /// What both sides have agreed to speak.
+    /// Notes the protocol version that both sides have agreed on.
     pub(super) fn agreed(&self, answer: &Message) {
         let version = answer.result().and_then(|result| result.get("protocolVersion")?.as_str());
         self.session().version = version.and_then(|version| HeaderValue::from_str(version).ok());
     }
 
-    /// Keeps a connection whose answer has been read to its end.
+    /// Keeps a connection whose response has been read to its end.
     pub(super) fn keep(&self, sender: Sender) {
         let mut idle = self.server.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE && !sender.is_closed() {
@@ -193,7 +193,7 @@ impl Server {
         Ok(request)
     }
 
-    /// Sends on a connection that is there, or on a new one. What may have arrived is not sent
+    /// Sends on an idle connection, or on a new one. A request that may have arrived is not sent
     /// again.
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
         let mut request = request;
@@ -220,10 +220,10 @@ impl Server {
     }
 }
 
-/// An answer's whole body, as text.
+/// Reads the whole body of a response as text.
 ///
 /// # Errors
-/// It is too long, breaks off or is no text.
+/// It is too long, breaks off or is not UTF-8.
 pub(super) async fn whole(response: Response<Incoming>) -> Result<String, String> {
     let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
     let bytes = body.map_err(|error| format!("its answer cannot be read: {error}"))?.to_bytes();

@@ -1,11 +1,11 @@
-//! Reading, strictly.
+//! A strict parser.
 
 use super::{Json, Object, special_at};
 
-/// Deeper than any schema, and far from the end of the stack.
+/// Deeper than any schema, and far from a stack overflow.
 const DEEPEST: usize = 128;
 
-/// Why a text is no JSON, or none that everybody reads alike.
+/// The reason why a text is not JSON, or is ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonError(String);
 
@@ -17,10 +17,10 @@ impl std::fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// Reads one value and nothing after it.
+/// Parses one value with nothing after it.
 ///
 /// # Errors
-/// It is no JSON, too deep, or could be read in two ways.
+/// It is not JSON, too deep, or ambiguous.
 pub(crate) fn read(text: &str) -> Result<Json, JsonError> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     let value = reader.value()?;
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The place only: what stands there may be anybody's secret.
+    /// Names only the position: the text there may be a secret.
     fn wrong<T>(&self, what: &str) -> Result<T, JsonError> {
         Err(JsonError(format!("{what}, at byte {}", self.at)))
     }
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the list is at its end; else there was a comma.
+    /// Reports whether the list ends here; otherwise there was a comma.
     fn ends(&mut self, end: u8) -> Result<bool, JsonError> {
         self.skip_space();
         match self.next() {
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         Ok(Json::Number(self.text.get(start..self.at).unwrap_or_default().into()))
     }
 
-    /// At least one digit; how many.
+    /// Skips at least one digit, and returns their number.
     fn digits(&mut self) -> Result<usize, JsonError> {
         let count = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         self.at += count;
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
 
     fn unit(&mut self) -> Result<u16, JsonError> {
         let digits = self.rest().get(..4).filter(|digits| {
-            // `from_str_radix` takes a sign, too.
+            // `from_str_radix` accepts a sign, too.
             digits.bytes().all(|byte| byte.is_ascii_hexdigit())
         });
         match digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
@@ -310,7 +310,7 @@ mod tests {
             let ours = read(&text);
             let theirs: Result<serde_json::Value, _> = serde_json::from_str(&text);
             if let Ok(ours) = &ours {
-                // They refuse numbers that they cannot hold.
+                // serde_json refuses numbers that are out of its range.
                 prop_assert!(theirs.is_ok() || text.contains(['e', 'E']), "{text}");
                 let again = read(&ours.to_string());
                 prop_assert_eq!(again.as_ref(), Ok(ours));

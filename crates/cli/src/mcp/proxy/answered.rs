@@ -1,4 +1,4 @@
-//! What a server says in answer to its client: learnt from, guarded, masked, passed on.
+//! The answers of a server to its client: learned from, checked, masked, forwarded.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::mcp::terms::Terms;
 use crate::mcp::tools::make_private;
 
 impl Proxy {
-    /// The server has answered a request of the client.
+    /// Handles the server's answer to a request of the client.
     pub(super) fn answered(self: &Arc<Self>, id: &Id, sent: Sent, mut message: Message) {
         if let Some(permit) = sent.permit {
             self.report(permit, is_success(&message));
@@ -53,7 +53,7 @@ impl Proxy {
         self.to_client(&message);
     }
 
-    /// Learns what the tools are, and shows what the client may see.
+    /// Learns the tools of a list, and removes those that the client may not see.
     fn listed(&self, result: &mut Object, first: bool, terms: &Terms) -> Result<(), String> {
         let Some(list) = result.get_mut("tools").and_then(Json::as_array_mut) else {
             return Ok(());
@@ -74,7 +74,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Takes over what the server says its tools are, and pins what is seen for the first time.
+    /// Stores the definitions of a list of tools, and pins those that are seen for the first time.
     pub(super) fn learn(&self, list: &[Json], first: bool) -> Result<(), String> {
         let seen = {
             let mut tools = lock(&self.house.tools);
@@ -98,8 +98,8 @@ impl Proxy {
         }
     }
 
-    /// An answer of the server that cannot be trusted. The one who waits for it must not wait for
-    /// ever.
+    /// Handles a server message that cannot be trusted. A pending request gets an error, so that it
+    /// does not wait for ever.
     pub(super) fn unreadable(&self, text: &str, why: &str) {
         self.complain(&format!("unreadable message: {why}"));
         let value: Option<Value> = serde_json::from_str(text).ok();
@@ -113,7 +113,7 @@ impl Proxy {
     }
 }
 
-/// Whether an answer says that it went well.
+/// Reports whether an answer is a success.
 fn is_success(message: &Message) -> bool {
     message.result().is_some_and(|result| result.get("isError") != Some(&Json::Bool(true)))
 }

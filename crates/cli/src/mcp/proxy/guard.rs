@@ -1,4 +1,4 @@
-//! What a server asks of its client: the person at it, or its model.
+//! Requests of a server to its client: to the person at it, or to its model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::mcp::terms::Terms;
 use crate::show::one_line;
 
 impl Proxy {
-    /// The server wants something of the client.
+    /// Handles a request of the server to the client.
     pub(super) fn asked_by_server(self: &Arc<Self>, id: Id, method: &str, message: Message) {
         match method {
             "elicitation/create" => {
@@ -42,10 +42,10 @@ impl Proxy {
         }
     }
 
-    /// The same in the new era, where it stands in the answer to a call.
+    /// Checks the requests of the new era, which are part of the answer to a call.
     ///
     /// # Errors
-    /// It must not be asked, and why.
+    /// It must not be asked, for this reason.
     pub(super) fn guard_input(&self, result: &Object, terms: &Terms) -> Result<(), String> {
         let requests = result.get("inputRequests").and_then(Json::as_object);
         for (_, request) in requests.into_iter().flat_map(Object::iter) {
@@ -57,8 +57,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Whether a server may ask a person this. A secret typed into a form would be the server's,
-    /// and its client's on the way; a page may be somebody else's.
+    /// Checks whether a server may ask a person this. A secret typed into a form would reach the
+    /// server, and its client on the way; a page may belong to somebody else.
     fn may_ask(&self, params: &Object, terms: &Terms) -> Result<(), String> {
         let is_page = params.get("url").is_some();
         let least = if is_page { Verdict::Block } else { Verdict::Confirm };

@@ -1,4 +1,4 @@
-//! Calls that cannot be answered at once: somebody must be asked first.
+//! Calls that cannot be answered at once, because something must be asked first.
 
 use std::io;
 use std::pin::pin;
@@ -19,26 +19,26 @@ use crate::mcp::json::{Json, Object};
 use crate::mcp::message::{Id, Message, code};
 use crate::mcp::subject;
 
-/// How a state of ours begins. It says which question is meant and proves nothing: the gate
-/// looks whether that one was agreed to, for this very call.
+/// The prefix of our states. A state names a question and proves nothing: the gate checks whether
+/// that question was approved, for exactly this call.
 pub(super) const STATE: &str = "countersign:";
 const LISTS_WITHIN: Duration = Duration::from_secs(10);
 const RESOLVES_WITHIN: Duration = Duration::from_secs(5);
-/// More pages of tools than this are not read for one call.
+/// The most pages of tools that are read for one call.
 const MOST_PAGES: usize = 100;
 
-/// A request that waits, with the one it waits for.
+/// A held request, which can be cancelled.
 #[derive(Debug, Default)]
 pub(super) struct Held(Arc<Notify>);
 
 impl Held {
-    /// Whoever asked wants no answer any more.
+    /// Cancels the request, because the asker wants no answer any more.
     pub(super) fn cancel(&self) {
         self.0.notify_one();
     }
 }
 
-/// A request that is looked at.
+/// A request that is being judged.
 pub(super) struct Call {
     pub(super) id: Id,
     pub(super) message: Message,
@@ -46,33 +46,33 @@ pub(super) struct Call {
     pub(super) cancelled: Arc<Notify>,
 }
 
-/// How it ends.
+/// The outcome of a held request.
 pub(super) enum Ending {
     Go {
         permit: Option<Permit>,
         digest: String,
     },
     No(String),
-    /// The client shows its person where to answer, and asks again.
+    /// The client shows its person the page for answering, and calls again.
     Link(Message),
     Cancelled,
 }
 
-/// Whether a client comes back from a question it was sent to.
+/// Reports whether a client comes back from a question to which it was sent.
 pub(super) fn resumes(message: &Message) -> bool {
     resumed(message).is_some()
 }
 
-/// The question it comes back from.
+/// The question from which it comes back.
 pub(super) fn resumed(message: &Message) -> Option<&str> {
     message.param("requestState")?.as_str()?.strip_prefix(STATE)
 }
 
 impl House {
-    /// Where whatever takes time happens.
+    /// Returns the runtime for everything that takes time.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system provides no thread.
     pub(crate) fn runtime(&self) -> io::Result<&Runtime> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
@@ -83,7 +83,7 @@ impl House {
 }
 
 impl Proxy {
-    /// Keeps a request back until somebody has said something about it.
+    /// Holds a request until its question is settled.
     pub(super) fn hold(self: &Arc<Self>, id: Id, message: Message, action: Action, to: Side) {
         let held = Held::default();
         let cancelled = Arc::clone(&held.0);
@@ -105,7 +105,7 @@ impl Proxy {
             this.end(call, ending);
         });
         runtime.spawn(async move {
-            // A panic is a no, too.
+            // A panic is a refusal, too.
             if settled.await.is_err() {
                 let why = "Countersign failed inside, so this is refused".to_owned();
                 watcher.end(broken, Ending::No(why));
@@ -114,7 +114,7 @@ impl Proxy {
     }
 
     fn end(&self, call: Call, ending: Ending) {
-        // Whoever takes it out says what happens, once.
+        // The first to remove it decides, so that it happens only once.
         if lock(&self.held).remove(&(call.to, call.id.clone())).is_none() {
             return;
         }
@@ -171,15 +171,15 @@ impl Proxy {
         }
     }
 
-    /// What the call is, and what is true around it, as far as that can be found out.
+    /// Completes the action and its context, as far as they can be established.
     async fn prepared(&self, call: &Call, action: Action) -> (Action, countersign_core::Context) {
         let mut action = action;
         if call.message.method() == Some("tools/call") {
             if !self.knows(&action) {
-                // What it is, its server says; without that it is judged by its name.
+                // Its server describes the tool; without that it is judged by its name.
                 let _ = timeout(LISTS_WITHIN, self.learn_about(&action, &call.message)).await;
             }
-            // Always: another call may have had the tools listed since this one was read.
+            // Always: another call may have listed the tools since this one was parsed.
             let tools = lock(&self.house.tools);
             action = subject::call(&call.message, &self.house.server, &tools).unwrap_or(action);
         }
@@ -203,7 +203,7 @@ impl Proxy {
         matches!(action, Action::Tool { tool, .. } if lock(&self.house.tools).knows(tool))
     }
 
-    /// Has the tools listed, once for all calls that come before anything is known.
+    /// Lists the tools, once for all calls that arrive before anything is known.
     async fn learn_about(&self, action: &Action, like: &Message) {
         let _turn = self.house.listing.lock().await;
         if !self.knows(action) {
@@ -211,7 +211,7 @@ impl Proxy {
         }
     }
 
-    /// Asks the server what its tools are, as the client would.
+    /// Requests the list of tools from the server, as the client would.
     async fn learn_all(&self, like: &Message) -> Option<()> {
         let mut cursor: Option<Json> = None;
         for page in 0..MOST_PAGES {
@@ -227,7 +227,7 @@ impl Proxy {
         None
     }
 
-    /// A person's yes to a tool that has changed is a yes to what it is now.
+    /// Pins the new definition of a tool that has changed, if a person has approved the call.
     fn agreed(&self, case: &Case<'_>) {
         let changed = |rule: &str| rule == "tool.call.changed";
         let Action::Tool { server, tool, .. } = case.action else { return };
@@ -240,7 +240,7 @@ impl Proxy {
     }
 }
 
-/// A call as its server knows it.
+/// Removes our fields from a call, as its server expects it.
 fn without_ours(mut message: Message) -> Message {
     if resumes(&message)
         && let Some(params) = message.params_mut()

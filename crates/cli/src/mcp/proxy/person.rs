@@ -1,4 +1,4 @@
-//! Asks a person about a held call, and shows where to answer to clients that can.
+//! Asks a person about a held call, and shows the page for answering to clients that support it.
 
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -17,18 +17,18 @@ use crate::mcp::message::{Era, Message};
 use crate::mcp::terms::Terms;
 use crate::show::one_line;
 
-/// What our part of the input is called.
+/// The key of our own input request.
 pub(super) const OURS: &str = "countersign";
 const SHOW_PROGRESS: Duration = Duration::from_secs(10);
 
-/// By what the gate can be told how a call went.
+/// The permit by which the gate can be told the result of a call.
 #[derive(Debug)]
 pub(super) struct Permit {
     desk: Box<Desk>,
     permitted: Permitted,
 }
 
-/// Counts what must not be cut off.
+/// Counts the tasks that must not be cut off.
 #[derive(Debug, Default)]
 pub(super) struct Busy(AtomicUsize);
 
@@ -42,7 +42,7 @@ impl Proxy {
     /// Asks a person.
     ///
     /// # Errors
-    /// There is no yes; how it ends instead.
+    /// It was not approved; the outcome instead.
     pub(super) async fn asked_person(
         &self,
         call: &Call,
@@ -79,7 +79,7 @@ impl Proxy {
         }
     }
 
-    /// Waits for a person, or until nobody wants to know any more.
+    /// Waits for a person, or until the request is cancelled.
     async fn waited(
         &self,
         call: &Call,
@@ -87,7 +87,7 @@ impl Proxy {
         desk: &Desk,
         terms: &Terms,
     ) -> Result<Outcome, Ending> {
-        // A client that is sent to a page comes back for its answer; any other is here all the time.
+        // A client that is sent to a page comes back for its answer; any other waits all the time.
         let stays = call.message.era() == Era::Legacy || !self.can_link(call, terms);
         let call_id = call.message.call_id().map(str::to_owned);
         let (waiter, mut questions) = Patient::new(stays, call_id);
@@ -127,7 +127,7 @@ impl Proxy {
                     question = Some(approval);
                 }
                 () = call.cancelled.notified(), if !is_cancelled => {
-                    // A question that is just being put is taken back once it has a name.
+                    // A question that is just being created is withdrawn once its id is known.
                     is_cancelled = true;
                     if let Some(approval) = &question {
                         let _ = desk.withdraw(approval).await;
@@ -149,19 +149,19 @@ impl Proxy {
         }
     }
 
-    /// Tells the client that its call is alive.
+    /// Tells the client that its call is still pending.
     fn show_progress(&self, call: &Call, steps: u32) {
         let Some(token) = call.message.progress_token().filter(|_| call.to == Side::Server) else {
             return;
         };
-        // It must grow, and what the server says later begins at nothing.
+        // The value must grow, and the server's own progress starts at zero.
         let progress = Json::Number(format!("-{}", 1.0 / f64::from(steps.max(1))).into());
         let params = Object::default().with("progressToken", token.clone());
         let params = params.with("progress", progress).with("message", "Waiting for a person");
         self.to_client(&Message::notification("notifications/progress", params));
     }
 
-    /// Where a person can answer, for a client that can show it.
+    /// The page on which a person can answer, for a client that can show it.
     fn link(
         &self,
         call: &Call,
@@ -177,7 +177,7 @@ impl Proxy {
         Some(Link { approval: approval.to_owned(), url: desk.link(approval)?, message })
     }
 
-    /// Whether the client can show where a person can answer.
+    /// Reports whether the client can show such a page.
     fn can_link(&self, call: &Call, terms: &Terms) -> bool {
         let capabilities = lock(&self.capabilities).clone();
         let said = match call.message.era() {
@@ -188,8 +188,8 @@ impl Proxy {
         can && terms.mcp.show_links && call.to == Side::Server
     }
 
-    /// Shows a link in the old era. Whether the person would rather not: that is a no, while
-    /// opening it says nothing yet.
+    /// Shows a link in the old era. Returns whether the person declined, which is a no; opening the
+    /// page does not decide anything yet.
     async fn show(&self, link: Link) -> bool {
         let approval = Json::from(link.approval.as_str());
         let params = link.params().with("elicitationId", approval);
@@ -198,13 +198,13 @@ impl Proxy {
         said == Some("decline")
     }
 
-    /// There is nothing to do on the page any more.
+    /// Tells the client that the page is no longer needed.
     fn close_link(&self, approval: &str) {
         let params = Object::default().with("elicitationId", approval);
         self.to_client(&Message::notification("notifications/elicitation/complete", params));
     }
 
-    /// Tells the gate how it went, without keeping anybody waiting.
+    /// Reports the result to the gate in the background.
     pub(super) fn report(self: &Arc<Self>, permit: Permit, went: bool) {
         let Ok(runtime) = self.house.runtime() else { return };
         self.busy.0.fetch_add(1, Ordering::SeqCst);
@@ -218,10 +218,10 @@ impl Proxy {
     }
 }
 
-/// Ends with whether the person would rather not.
+/// Resolves to whether the person declined.
 type Shown<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
-/// A question's page.
+/// The page of a question.
 struct Link {
     approval: String,
     url: String,
@@ -237,7 +237,7 @@ impl Link {
 
 const DECLINED: &str = "Countersign: the person would rather not, so this is refused.";
 
-/// A yes to something that nobody wants any more.
+/// Reports an approval that is no longer needed as not carried out.
 async fn unused(desk: &Desk, outcome: Outcome) -> Ending {
     if let Outcome::Agreed(permitted) | Outcome::Permitted(permitted) = outcome {
         let _ = desk.report(&permitted, false).await;

@@ -1,11 +1,11 @@
-//! The proxy between a client and a server that are both played here.
+//! Tests of the proxy between a simulated client and server.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Keeps what was sent.
+/// Records the messages that were sent.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<(Side, String)>>>);
 
@@ -30,14 +30,14 @@ impl Scene {
         Self::again(folder)
     }
 
-    /// Another run with the same data folder.
+    /// Starts another run with the same data folder.
     fn again(folder: PathBuf) -> Self {
         let house = Arc::new(House::open("s".to_owned(), folder.clone()).unwrap());
         let kept = Kept::default();
         Self { proxy: Proxy::new(house, Box::new(kept.clone())), kept, folder }
     }
 
-    /// With terms that no file says.
+    /// Sets terms that are not in any file.
     fn with(self, mcp: &str) -> Self {
         let terms = Terms {
             policy: countersign_core::Policy::default(),
@@ -62,13 +62,13 @@ impl Scene {
         std::mem::take(&mut *lock(&self.kept.0))
     }
 
-    /// What comes of a call for which somebody must be asked.
+    /// Returns the result of a call about which somebody must be asked.
     fn asking(&self, params: &str) -> (Side, String) {
         self.proxy.from_client(&call(params));
         self.soon()
     }
 
-    /// What is sent once somebody was asked.
+    /// Returns the message that is sent after somebody was asked.
     fn soon(&self) -> (Side, String) {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
@@ -238,7 +238,7 @@ fn a_tool_that_changes_asks_until_a_person_has_agreed() {
     assert!(shown.contains("may ask a person"), "{shown}");
     let (_, said) = scene.asking(r#"{"name":"get_x"}"#);
     assert!(said.contains("no longer the one that was agreed to"), "{said}");
-    // As it was, it runs.
+    // With the accepted definition, it runs.
     scene.list(TOOLS);
     assert!(matches!(scene.call(r#"{"name":"get_x"}"#).as_slice(), [(Side::Server, _)]));
 }
@@ -307,7 +307,7 @@ fn a_server_asks_no_person_for_a_secret() {
 fn what_a_server_goes_on_with_is_let_through_once() {
     let scene = Scene::new("continues");
     scene.list(TOOLS);
-    // Agreed to, as if a person had been asked.
+    // Approved, as if a person had been asked.
     let action = subject::call(
         &Message::read(&call(r#"{"name":"delete_x"}"#)).unwrap(),
         "s",

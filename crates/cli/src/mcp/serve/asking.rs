@@ -11,11 +11,10 @@ use tokio::sync::Notify;
 use crate::desk::{A_DAY, Case, Desk, Outcome, Patient};
 use crate::hook::Options;
 
-/// What a call needs to ask.
+/// The parameters for asking.
 pub(super) struct Asking {
-    /// The data folder.
     pub(super) folder: PathBuf,
-    /// Told when nobody wants the answer any more.
+    /// Notified when the answer is no longer wanted.
     pub(super) cancelled: Arc<Notify>,
 }
 
@@ -30,7 +29,7 @@ impl Asking {
         asked.await.unwrap_or_else(|| Outcome::Refused("nobody waits any more".to_owned()))
     }
 
-    /// Asks something that is no action.
+    /// Asks a question that is not about an action.
     pub(super) async fn confirm(
         &self,
         question: &Map<String, Value>,
@@ -50,7 +49,7 @@ impl Asking {
         tokio::task::spawn_blocking(opening).await?
     }
 
-    /// Waits for an answer, and takes the question back when nobody wants that any more.
+    /// Waits for an answer, and withdraws the question when the answer is no longer wanted.
     async fn unless_cancelled<T>(
         &self,
         desk: &Desk,
@@ -65,7 +64,7 @@ impl Asking {
                 Some(approval) = questions.recv() => question = Some(approval),
                 () = self.cancelled.notified(), if !is_cancelled => is_cancelled = true,
             }
-            // A question that is just being put is taken back once it has a name.
+            // A question that is just being created is withdrawn once its id is known.
             if let (true, Some(approval)) = (is_cancelled, &question) {
                 let _ = desk.withdraw(approval).await;
                 return None;

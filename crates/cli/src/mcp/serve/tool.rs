@@ -16,7 +16,7 @@ use crate::mcp::json::{Json, Object, read};
 use crate::mcp::message::Era;
 use crate::{case, change, host, settings};
 
-/// What a tool says.
+/// The result of a tool.
 #[derive(Debug)]
 pub(super) struct Said {
     text: String,
@@ -29,7 +29,7 @@ impl Said {
         Self { text, structured: None, is_error: false }
     }
 
-    /// The same for programs and for models.
+    /// Returns the same JSON for programs and for models.
     fn structured(value: Value) -> Self {
         Self { text: value.to_string(), structured: Some(value), is_error: false }
     }
@@ -38,7 +38,7 @@ impl Said {
         Self { text: format!("Countersign: {why}"), structured: None, is_error: true }
     }
 
-    /// A panic, which is a no like any other.
+    /// The result of a panic, which is a no like any other.
     pub(super) fn failed() -> Self {
         Self::error("this failed inside, so take it for a no")
     }
@@ -59,7 +59,7 @@ impl Said {
 type Answer<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
 type Tool = for<'a> fn(Json, &'a Asking) -> Answer<'a>;
 
-/// The tool of this name.
+/// Finds a tool by its name.
 pub(super) fn find(name: &str) -> Option<Tool> {
     match name {
         "request_confirmation" => {
@@ -74,9 +74,9 @@ pub(super) fn find(name: &str) -> Option<Tool> {
     }
 }
 
-/// What is offered, as `tools/list` gives it.
+/// The tools as `tools/list` returns them.
 pub(super) fn offered() -> Json {
-    // Checked by a test; a list that cannot be read offers nothing.
+    // Checked by a test; a list that cannot be parsed offers nothing.
     read(include_str!("offer.json")).unwrap_or(Json::Array(Vec::new()))
 }
 
@@ -84,7 +84,7 @@ fn said(outcome: Result<Said>) -> Said {
     outcome.unwrap_or_else(|error| Said::error(&format!("{error:#}")))
 }
 
-/// An action, and what is true around it.
+/// An action with its context.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
@@ -141,7 +141,7 @@ async fn request_confirmation(given: Value, asking: &Asking) -> Said {
     }
 }
 
-/// What stands in a question; where it belongs is not for the agent to say.
+/// Checks the fields of a question; an agent may not set its session or owner.
 fn question(given: Value) -> Result<Map<String, Value>> {
     let Value::Object(question) = given else { bail!("a question has a `description`") };
     let known = ["action", "description", "details", "risk_level"];
@@ -155,7 +155,7 @@ fn options() -> Result<Options> {
     Options::read(&settings::layers(&Around::at(None, None).context()?)?)
 }
 
-/// What Claude Code asks of a `--permission-prompt-tool`.
+/// The request of Claude Code to a `--permission-prompt-tool`.
 #[derive(Debug, Deserialize)]
 struct Prompt {
     tool_name: String,
@@ -165,8 +165,8 @@ struct Prompt {
     tool_use_id: Option<String>,
 }
 
-/// Answers in the words of that contract: whatever is no clear yes is a no. What may run comes
-/// back as it was written, every number with its spelling.
+/// Answers in the format of that contract: anything but a clear yes is a no. A permitted input is
+/// returned as it was spelled, numbers included.
 async fn approve(given: Json, asking: &Asking) -> Said {
     let why = match refused(given.to_value(), asking).await {
         Ok(why) => why,
@@ -182,7 +182,7 @@ async fn approve(given: Json, asking: &Asking) -> Said {
     Said::plain(behaviour.to_string())
 }
 
-/// Why not, if not.
+/// The reason for a refusal, if there is one.
 async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
     let Prompt { tool_name, input, tool_use_id } =
         serde_json::from_value(given).context("this names no tool")?;
@@ -205,7 +205,7 @@ async fn refused(given: Value, asking: &Asking) -> Result<Option<String>> {
     };
     for case in &cases {
         let why = match asking.ask(case, &options).await {
-            // Only what was proposed is agreed to: a changed action was refused with its words.
+            // Only the proposed action is approved: a changed one was refused with a message.
             Outcome::Agreed(_) | Outcome::Permitted(_) => continue,
             Outcome::Refused(why) => why,
             Outcome::Nobody(why) | Outcome::NoAnswer(why) => {

@@ -1,11 +1,11 @@
-//! One server's entry.
+//! The entry of one server.
 
 use crate::host::edit::{Kind, Member, Node};
 use crate::host::servers::{Layout, Started, Syntax};
 
 use super::{Became, Edit, Edits, How, is_ours, quoted};
 
-/// One server's entry in a file.
+/// The entry of one server in a file.
 pub(super) struct Entry<'a> {
     pub(super) text: &'a str,
     pub(super) layout: &'a Layout,
@@ -13,7 +13,7 @@ pub(super) struct Entry<'a> {
     node: &'a Node,
 }
 
-/// How an entry says that it is spelled unlike others.
+/// The spelling of `--name`, which records whether the entry had the usual fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelled {
     /// `--name x`.
@@ -23,7 +23,7 @@ pub(super) enum Spelled {
 }
 
 impl<'a> Entry<'a> {
-    /// An entry, if it is an object.
+    /// Returns an entry, if it is an object.
     pub(super) fn new(
         text: &'a str,
         layout: &'a Layout,
@@ -41,12 +41,12 @@ impl<'a> Entry<'a> {
         self.field(name)?.value.as_str()
     }
 
-    /// What stands there, to the byte.
+    /// The exact text of a node.
     pub(super) fn raw(&self, node: &Node) -> &'a str {
         self.text.get(node.start..node.end).unwrap_or_default()
     }
 
-    /// Everything that is started, if something is.
+    /// The command and its arguments, if there is a command.
     fn words(&self) -> Option<Vec<&'a str>> {
         let command = &self.field("command")?.value;
         match self.layout.started {
@@ -61,7 +61,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Whether it starts us.
+    /// Reports whether the entry starts our program.
     pub(super) fn is_ours(&self) -> bool {
         self.words().is_some_and(|words| is_ours(&words))
     }
@@ -77,7 +77,7 @@ impl<'a> Entry<'a> {
         self.wrap_url(how)
     }
 
-    /// Takes the proxy away.
+    /// Removes the proxy.
     pub(super) fn unwrap(&self) -> Edits {
         let words = self.words().filter(|words| is_ours(words) && words.get(2) == Some(&"proxy"));
         let Some(words) = words else { return Err(Became::Same) };
@@ -115,7 +115,7 @@ impl<'a> Entry<'a> {
             return Ok(vec![self.without(&command.value, at)]);
         }
         let Some(args) = self.field("args") else { return Err(Became::Same) };
-        // `words` begin with the command, the list does not; the command that was there follows.
+        // `words` begin with the command, the list does not; the original command follows.
         let Some(theirs) = items(&args.value).get(at) else {
             return Err(left("there is no command behind the proxy"));
         };
@@ -129,12 +129,12 @@ impl<'a> Entry<'a> {
         Ok(vec![put, (self.end_of_line(command)..args.value.end, String::new())])
     }
 
-    /// The words of the proxy, up to what it starts.
+    /// The arguments of the proxy, up to the command that it starts.
     pub(super) fn front(&self, spelled: Spelled) -> String {
         [self.beginning(spelled), quoted("--")].join(", ")
     }
 
-    /// The words of the proxy, up to where the server is.
+    /// The arguments of the proxy, up to the server's command or URL.
     pub(super) fn beginning(&self, spelled: Spelled) -> String {
         let name = called(self.name);
         let mut words = vec!["mcp".to_owned(), "proxy".to_owned()];
@@ -145,20 +145,20 @@ impl<'a> Entry<'a> {
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Puts words at the front of a list.
+    /// Inserts words at the front of a list.
     fn at_front(&self, list: &Node, words: &str) -> Edit {
         let at = list.start + 1;
         let follows = self.text.get(at..).and_then(|rest| rest.chars().next());
         let gap = match (items(list).is_empty(), follows) {
             (true, _) => "",
-            // Theirs go on, on lines of their own.
+            // The original items follow, on lines of their own.
             (false, Some('\r' | '\n')) => ",",
             (false, _) => ", ",
         };
         (at..at, format!("{words}{gap}"))
     }
 
-    /// Takes the words up to this one away from the front of a list.
+    /// Removes the words up to this one from the front of a list.
     fn without(&self, list: &Node, at: usize) -> Edit {
         let (start, items) = (list.start + 1, items(list));
         let Some(ours) = items.get(at) else { return (start..start, String::new()) };
@@ -169,25 +169,25 @@ impl<'a> Entry<'a> {
         (start..ours.end + comma + space, String::new())
     }
 
-    /// One more field behind another: where, and what is written there.
+    /// Adds a field after another: the position, and the text.
     fn after(&self, member: &Member, name: &str, value: &str) -> (usize, String) {
         let at = self.end_of_line(member);
         (at, format!("{}{}{value}", self.gap(), self.key(name, Equals::Too)))
     }
 
-    /// Where a field that follows this one is put.
+    /// The position at which a field after this one is inserted.
     fn end_of_line(&self, member: &Member) -> usize {
         let end = member.value.end;
         if self.is_inline() {
             return end;
         }
-        // A comment behind it stays where it is.
+        // A comment after it stays on its line.
         let rest = self.text.get(end..).unwrap_or_default();
         let line = rest.split('\n').next().unwrap_or_default();
         end + line.strip_suffix('\r').unwrap_or(line).len()
     }
 
-    /// Whether a field stands right behind another.
+    /// Reports whether a field directly follows another.
     pub(super) fn follow(&self, first: &Member, second: &Member) -> bool {
         let between = self.text.get(first.value.end..second.start).unwrap_or_default();
         let own = if self.is_inline() { "," } else { "" };
@@ -196,7 +196,7 @@ impl<'a> Entry<'a> {
         behind.trim() == own
     }
 
-    /// What stands between two fields.
+    /// The separator between two fields.
     pub(super) fn gap(&self) -> &'static str {
         match (self.is_inline(), self.text.contains("\r\n")) {
             (true, _) => ", ",
@@ -205,7 +205,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A field's name, as it is written here.
+    /// A field's name in the syntax of the file.
     pub(super) fn key(&self, name: &str, equals: Equals) -> String {
         match (self.layout.syntax, equals) {
             (Syntax::Json, Equals::Not) => quoted(name),
@@ -215,13 +215,13 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Whether its fields stand between brackets, and not on lines of a table.
+    /// Reports whether its fields are in brackets, and not on the lines of a table.
     fn is_inline(&self) -> bool {
         self.layout.syntax == Syntax::Json || self.node.end > self.node.start
     }
 }
 
-/// Whether what stands between a name and its value is meant.
+/// The separator between a name and its value: included or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Equals {
     Too,
@@ -239,13 +239,13 @@ pub(super) fn items(list: &Node) -> &[Node] {
     }
 }
 
-/// How the name among our words is spelled.
+/// The spelling of `--name` among our arguments.
 pub(super) fn spelled(words: &[&str]) -> Spelled {
     let joined = words.get(3).is_some_and(|word| word.starts_with("--name="));
     if joined { Spelled::Otherwise } else { Spelled::Usual }
 }
 
-/// A server's name, as the proxy takes it.
+/// A server's name as the proxy accepts it.
 fn called(name: &str) -> String {
     let name: String = name.chars().map(|char| if char == '/' { '.' } else { char }).collect();
     let name: String = name.chars().filter(|char| !char.is_control()).collect();

@@ -1,4 +1,4 @@
-//! A server elsewhere: its URL becomes a word of the proxy, its headers variables.
+//! A remote server: its URL becomes an argument of the proxy, its headers become variables.
 
 use countersign_core::redact::redact;
 use serde_json::Value;
@@ -10,15 +10,15 @@ use crate::host::edit::{Kind, Member};
 use crate::host::servers::{Spoken, Started, Syntax};
 use crate::mcp::http::is_for_the_proxy;
 
-/// Fields by which a host signs in to a server for its user.
+/// Fields by which a host signs its user in to a server.
 const SIGNING_IN: &[&str] =
     &["oauth", "auth", "authProviderType", "oauth_resource", "scopes", "oauth_client_id"];
-/// Fields that are neither a program's nor the proxy's.
+/// Fields that neither a program nor the proxy supports.
 const FOREIGN: &[&str] = &["headersHelper", "http_headers", "env_http_headers", "env_vars"];
-/// The name of a variable for a header.
+/// The prefix of the variable for a header.
 const VARIABLE: &str = "COUNTERSIGN_HEADER_";
 const HEADERS: &str = "headers";
-/// Codex names a variable that holds a token.
+/// Codex's field for the name of a variable that contains a token.
 const TOKEN: &str = "bearer_token_env_var";
 
 impl Entry<'_> {
@@ -31,7 +31,7 @@ impl Entry<'_> {
         if SIGNING_IN.iter().any(|name| self.has(name)) {
             return Err(left("its host signs in there (OAuth), which the proxy cannot"));
         }
-        // OpenCode takes no field of a remote server for a local one, whatever it says.
+        // OpenCode accepts no field of a remote server for a local one, whatever its value.
         let strict = self.layout.started == Started::List && self.field("oauth").is_some();
         let foreign = FOREIGN.iter().find(|name| self.has(name));
         if let Some(name) = foreign.or(strict.then_some(&"oauth")) {
@@ -85,20 +85,20 @@ impl Entry<'_> {
         Ok(edits)
     }
 
-    /// Its URL, the field it stands in, and what is spoken there.
+    /// Its URL, the field that contains it, and the transport.
     fn url(&self) -> Option<(Spelled, &Member, Spoken)> {
         let spelled = [Spelled::Usual, Spelled::Otherwise];
         let mut fields = self.layout.urls.iter().zip(spelled);
         fields.find_map(|((name, spoken), spelled)| Some((spelled, self.field(name)?, *spoken)))
     }
 
-    /// Whether a field says something.
+    /// Reports whether a field has a value other than null and false.
     fn has(&self, name: &str) -> bool {
         let said = self.field(name).map(|member| member.value.to_value());
         said.is_some_and(|said| !matches!(said, Value::Null | Value::Bool(false)))
     }
 
-    /// From now on it is a program.
+    /// The edits that turn a remote entry into a program's.
     fn reached(&self, url: &str, spoken: Spoken) -> Result<Vec<Edit>, Became> {
         const OLD: &str = "it speaks the old transport (SSE), which the proxy does not";
         let old = url.split(['?', '#']).next().is_some_and(|path| path.ends_with("/sse"));
@@ -124,7 +124,7 @@ impl Entry<'_> {
         (member.value.as_str() == Some(kind.program)).then(|| (place, quoted(kind.http)))
     }
 
-    /// The URL's field becomes the command.
+    /// Replaces the field of the URL by the command.
     fn exchange(&self, url: &Member, program: &str, words: &str) -> [Edit; 2] {
         let (key, value) = match self.layout.started {
             Started::List => {
@@ -139,7 +139,7 @@ impl Entry<'_> {
         [(url.start..url.key_end, key), (url.value.start..url.value.end, value)]
     }
 
-    /// Headers become variables, and the proxy is told which.
+    /// Turns headers into variables, and returns the proxy's arguments for them.
     fn headers(&self) -> Result<(Vec<Edit>, Vec<String>), Became> {
         let Some(member) = self.field(HEADERS) else { return Ok((Vec::new(), Vec::new())) };
         let Kind::Object(headers) = &member.value.kind else {
@@ -171,7 +171,7 @@ impl Entry<'_> {
         Ok((edits, shown))
     }
 
-    /// Variables become headers again, if there are no others.
+    /// Turns the variables back into headers; `None` if the entry has others as well.
     fn headers_again(&self, shown: &[&str]) -> Option<Vec<Edit>> {
         if shown.is_empty() {
             return Some(Vec::new());
@@ -194,7 +194,7 @@ impl Entry<'_> {
         Some(edits)
     }
 
-    /// The variable with a token is passed on, and the proxy told.
+    /// Passes on the variable with a token, and returns the proxy's arguments for it.
     fn token(&self) -> (Vec<Edit>, Vec<String>) {
         let Some(member) = self.field(TOKEN) else { return (Vec::new(), Vec::new()) };
         let Some(variable) = member.value.as_str() else { return (Vec::new(), Vec::new()) };
@@ -222,11 +222,11 @@ fn variable(header: &str) -> String {
     format!("{VARIABLE}{}", header.chars().map(plain).collect::<String>())
 }
 
-/// Whether a server is on another machine. A command line is seen by every process, so a URL with
-/// a secret in it must not get there.
+/// Reports whether a server is on another machine. Every process can see a command line, so a URL
+/// with a secret in it must not get there.
 fn is_elsewhere(url: &str) -> Result<bool, Became> {
     const SECRET: &str = "its URL may hold a secret, which a command line would show";
-    // What the host fills in is not known here.
+    // The values that the host fills in are not known here.
     if url.contains(['$', '{']) {
         return if url.contains('?') { Err(left(SECRET)) } else { Ok(true) };
     }
@@ -252,13 +252,13 @@ fn is_elsewhere(url: &str) -> Result<bool, Became> {
     }
 }
 
-/// Whether a part of a URL looks drawn and not written.
+/// Reports whether a part of a URL looks randomly generated.
 fn is_random(part: &str) -> bool {
     let has = |kind: fn(&char) -> bool| part.chars().any(|char| kind(&char));
     part.len() >= 20 && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
 }
 
-/// Whether a name says that its value is secret.
+/// Reports whether a name suggests that its value is secret.
 fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["key", "token", "secret", "auth", "pass", "sig", "code"].iter().any(|word| name.contains(word))

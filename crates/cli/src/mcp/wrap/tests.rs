@@ -17,7 +17,7 @@ fn how(only: &[String]) -> How<'_> {
     How { program: PROGRAM, only }
 }
 
-/// Wraps, wraps again, takes away: nothing more happens, and everything comes back.
+/// Wraps twice and unwraps: the second time changes nothing, and the text is restored.
 #[track_caller]
 fn there_and_back(text: &str, layout: &Layout) -> String {
     let wrapped = wrap(text, layout, &how(&[])).unwrap();
@@ -186,7 +186,7 @@ fn what_the_proxy_cannot_do_is_left_alone() {
         stays(&entry(&fields), &USUAL, because);
     }
     stays(&entry(&url("https://x.example")), &TYPED, "SSE");
-    // Whoever names it means it.
+    // A server that is named explicitly is wrapped.
     let only = ["a".to_owned()];
     let text = entry(&public);
     let wrapped = wrap(&text, &USUAL, &how(&only)).unwrap();
@@ -223,7 +223,8 @@ fn a_host_that_writes_its_file_anew_loses_nothing() {
     let value: Value = serde_json::from_str(&wrapped).unwrap();
     for anew in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
         let back = unwrap(&anew, &USUAL, &how(&[])).unwrap();
-        // Sorted by name, `args` stands before `command`: what cannot be undone is said.
+        // Sorted by name, `args` comes before `command`: a change that cannot be undone is
+        // reported.
         let back_value: Value = serde_json::from_str(&back.text).unwrap();
         let original: Value = serde_json::from_str(text).unwrap();
         assert_eq!(back_value["mcpServers"]["a"], original["mcpServers"]["a"]);

@@ -1,8 +1,8 @@
-//! Servers in a TOML file, and where each word of theirs stands.
+//! Servers in a TOML file, with the position of each value.
 //!
-//! Reads as much of TOML as it takes to find tables, keys and values. It decides nothing about
-//! what a value means beyond texts and lists of them; what it cannot read is an error, and the
-//! file is left alone.
+//! Parses as much of TOML as needed to find tables, keys and values. Only strings and lists of
+//! strings are interpreted; anything that cannot be parsed is an error, and the file is left
+//! unchanged.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -12,11 +12,11 @@ use crate::host::edit::{Kind, Member, Node};
 /// Deeper than any configuration.
 const DEEPEST: usize = 50;
 
-/// The tables below a key, each with its members. Of one that is written with dotted keys only
-/// the name is told.
+/// Returns the tables below a key, each with its members. For a table that is written with dotted
+/// keys only the name is returned.
 ///
 /// # Errors
-/// It is no TOML.
+/// It is not valid TOML.
 pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node>)>> {
     let mut found: Vec<(String, Option<Node>)> = Vec::new();
     for statement in (Reader { text, at: 0 }).statements()? {
@@ -30,7 +30,7 @@ pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node
             }
             [first, name, rest @ ..] if *first == below => {
                 let member = match rest.first() {
-                    // A table of its own, or a key with dots: that it is there is all we need.
+                    // A table of its own, or a dotted key: we only need to know that it exists.
                     Some(inner) => Some(Member { key: (*inner).to_owned(), ..member }),
                     None => dotted.is_empty().then_some(member),
                 };
@@ -42,11 +42,11 @@ pub(super) fn tables(text: &str, below: &str) -> Result<Vec<(String, Option<Node
     Ok(found)
 }
 
-/// Every value of a file with the keys that lead to it; inline tables are followed, entries of
-/// `[[lists]]` stand below an empty key.
+/// Returns every value of a file with the keys that lead to it; inline tables are followed, entries
+/// of `[[lists]]` are below an empty key.
 ///
 /// # Errors
-/// It is no TOML.
+/// It is not valid TOML.
 pub(crate) fn values(text: &str) -> Result<Vec<(Vec<String>, Value)>> {
     let mut found = Vec::new();
     for Statement { mut table, dotted, member } in (Reader { text, at: 0 }).statements()? {
@@ -69,7 +69,7 @@ fn flatten(mut keys: Vec<String>, member: Member, found: &mut Vec<(Vec<String>, 
     }
 }
 
-/// Puts a member into the table of this name; with none, the table cannot be followed.
+/// Adds a member to the table of this name; without a member, the table cannot be edited.
 fn put(found: &mut Vec<(String, Option<Node>)>, name: &str, member: Option<Member>) {
     if !found.iter().any(|(known, _)| known == name) {
         let empty = Node { start: 0, end: 0, kind: Kind::Object(Vec::new()) };
@@ -83,10 +83,10 @@ fn put(found: &mut Vec<(String, Option<Node>)>, name: &str, member: Option<Membe
     }
 }
 
-/// One line of the form `key = value`, and the table it stands in.
+/// One line of the form `key = value`, and its table.
 struct Statement {
     table: Vec<String>,
-    /// What stands before the last part of the key.
+    /// The parts of the key before the last one.
     dotted: Vec<String>,
     member: Member,
 }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         bail!("{what}, at byte {}", self.at)
     }
 
-    /// Goes past spaces, line breaks and comments.
+    /// Skips spaces, line breaks and comments.
     fn skip_lines(&mut self) {
         loop {
             let rest = self.rest();
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `[a.b]`, or `[[a.b]]`, which is nothing of ours.
+    /// Parses `[a.b]`, or `[[a.b]]`, which is never ours.
     fn header(&mut self) -> Result<Vec<String>> {
         let many = self.rest().starts_with("[[");
         self.at += 1 + usize::from(many);
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         Ok(path)
     }
 
-    /// A key of one or more parts, and where its last part stands.
+    /// Parses a key of one or more parts, and returns the span of its last part.
     fn key(&mut self) -> Result<(Vec<String>, usize, usize)> {
         let mut parts = Vec::new();
         loop {
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Letters, digits and what may stand among them in a key.
+    /// Parses a bare key.
     fn word(&mut self) -> String {
         let bare = |char: char| char.is_ascii_alphanumeric() || "_-".contains(char);
         let rest = self.rest();
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         Ok(Node { start, end: self.at, kind })
     }
 
-    /// A number, a date, or a word.
+    /// Parses a number, a date or a keyword.
     fn bare(&mut self) -> Result<Value> {
         let rest = self.rest();
         let length = rest.find([',', ']', '}', '#', '\r', '\n']).unwrap_or(rest.len());
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A text of any of the four kinds.
+    /// Parses a string of any of the four kinds.
     fn string(&mut self) -> Result<String> {
         let quote = if self.peek() == Some(b'"') { "\"" } else { "'" };
         let three = quote.repeat(3);
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
         }
         let whole = self.text.get(start..self.at).unwrap_or_default();
         let plain = quote == "\"" && !lines;
-        // Its escapes are JSON's, but for rare ones.
+        // Its escapes are those of JSON, apart from rare ones.
         Ok(plain.then(|| serde_json::from_str(whole).ok()).flatten().unwrap_or(text))
     }
 }
