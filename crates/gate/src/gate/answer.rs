@@ -1,9 +1,9 @@
 //! Answers of people: from any of their devices, once.
 //!
 //! These may answer: the person for whom the agent works, unless others must agree; members of the
-//! workspace where others must; its admins once a question has escalated. The agent itself may
-//! never: not with its key (a key never makes a [`Person`]), not from its process tree, not as the
-//! user it runs as.
+//! workspace where others must; its admins once a question has escalated; super admins always. The
+//! agent itself may never: not with its key (a key never makes a [`Person`]), not from its process
+//! tree, not as the user it runs as.
 
 use countersign_core::Action;
 use serde_json::json;
