@@ -7,7 +7,7 @@
 //!
 //! - Change, drop, swap or insert a record, and the hashes no longer follow from each other.
 //! - Drop the last ones, and the end that the server signs with every commit does not match. Only
-//!   the latest end is kept, so there is no older one to put in its place.
+//!   the latest end is kept, so an older one cannot be put in its place.
 //! - Drop everything, or put an older copy back, and the chain is shorter than the server noted
 //!   beside its key ([`Noted`](crate::store::Noted)).
 //! - Erasure takes a record's payload, salt and owner away and leaves its digest: the chain still

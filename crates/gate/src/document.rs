@@ -155,8 +155,8 @@ pub(crate) async fn find_all<T: Document>(
     Ok(found)
 }
 
-/// Reads the documents that a query finds and that can be parsed; an empty result means that there
-/// are no more.
+/// Reads the documents that a query finds and that can be parsed; an empty result means that
+/// none are left.
 pub(crate) async fn find<T: Document>(
     store: &dyn Store,
     query: &Query,

@@ -1,7 +1,7 @@
 //! Ids: a prefix for the kind, the time of creation, and 80 random bits that cannot be guessed.
 //!
 //! The time comes first, so that later ids sort later and a store appends instead of writing to
-//! random pages. An id that is derived from a secret (a key, a device) has no time.
+//! random pages. An id that is derived from a secret (a key, a device) lacks the time.
 //!
 //! `apr_` and 26 letters and digits of an alphabet without look-alikes (Crockford's base 32). A
 //! text of another form is not an id: it is refused before any lookup.

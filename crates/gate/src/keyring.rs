@@ -80,7 +80,7 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// The reason for which there is no keyring.
+/// The reason for which a keyring cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
     /// The file cannot be read or created.

@@ -64,7 +64,7 @@ fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Optio
     if same { Some([u32::try_from(at).ok()?, u32::try_from(until).ok()?]) } else { None }
 }
 
-/// A cache of reasons without anything to mask. If an action has no findings, its judgement has the
+/// A cache of reasons without anything to mask. Without findings, its judgement has the
 /// same few reasons every time, and scanning them takes longer than judging.
 #[derive(Debug, Default)]
 pub(crate) struct Plain(RwLock<HashSet<String>>);

@@ -168,7 +168,7 @@ pub struct Chain {
 /// only write to the store cannot shorten the chain below it unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Noted {
-    /// Nobody else can access the store, and there is no note.
+    /// Nobody else can access the store, and a note is not needed.
     NotKept,
     /// A note is expected, and missing.
     Missing,

@@ -218,7 +218,7 @@ pub enum TransferError {
     /// The file or session does not exist for them.
     #[error("not found")]
     NotFound,
-    /// The gate has no folder for files.
+    /// The gate lacks a folder for files.
     #[error("files are not kept here: no folder is set for them")]
     Off,
     /// Everything is halted.

@@ -140,7 +140,7 @@ pub enum CredentialError {
     /// The credential is too large.
     #[error("a credential holds up to 16 fields of 4096 bytes together")]
     TooLarge,
-    /// A field has no name, or a very long one.
+    /// A field lacks a name, or has a very long one.
     #[error("a field's name has 1 to 64 letters, digits, `_`, `-` or `.`")]
     Name,
     /// Two fields have the same name.

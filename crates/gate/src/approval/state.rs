@@ -1,7 +1,7 @@
 //! The states of an approval, and the steps between them.
 //!
 //! Every step takes the state and returns the next, or reports that this one is settled. A step on
-//! a value that was read earlier has no effect until the store's compare-and-set succeeds.
+//! a value that was read earlier counts only once the store's compare-and-set has succeeded.
 
 use std::collections::BTreeSet;
 

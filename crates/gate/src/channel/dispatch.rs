@@ -275,7 +275,7 @@ impl State {
         true
     }
 
-    /// Takes the message with the fewest attempts that has no other about the same approval before
+    /// Takes the message with the fewest attempts without another about the same approval before
     /// it.
     fn next(&mut self) -> Option<Queued> {
         let mut seen = BTreeSet::new();

@@ -214,7 +214,7 @@ impl Client {
     /// Posts a request.
     ///
     /// # Errors
-    /// There was no answer, or the address may not be reached.
+    /// The server did not answer, or the address may not be reached.
     pub(super) fn post(&self, request: &Request<'_>) -> Result<Response, SendError> {
         let destination = self.destination()?;
         let until = Instant::now() + request.timeout;

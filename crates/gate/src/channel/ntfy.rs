@@ -1,8 +1,8 @@
 //! Push messages by ntfy that lead to the console.
 //!
-//! A topic is a password that everybody who subscribes knows, so there is no button that answers,
-//! only one that opens the console, where a person signs in. The action is left out unless the
-//! server is declared private.
+//! A topic is a password that everybody who subscribes knows, so a button never answers: it only
+//! opens the console, where a person signs in. The action is left out unless the server is declared
+//! private.
 
 use std::sync::Arc;
 

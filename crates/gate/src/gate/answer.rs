@@ -71,7 +71,7 @@ pub enum Answered {
     AskedAgain(ApprovalId),
 }
 
-/// The reason for which an answer has no effect.
+/// The reason for which an answer is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// The question does not exist, or is not for this person.
@@ -134,7 +134,7 @@ impl Gate {
     /// Records a person's answer.
     ///
     /// # Errors
-    /// The answer has no effect; the error says why. Unauthorised attempts are recorded.
+    /// The answer is refused; the error says why. Unauthorised attempts are recorded.
     pub async fn answer(&self, person: &Person, reply: Reply) -> Result<Answered, AnswerError> {
         let answered = self.try_answer(person, &reply).await;
         if let Err(error) = &answered {

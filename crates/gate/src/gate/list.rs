@@ -168,7 +168,7 @@ impl Gate {
             }
         };
         let Some(workspace) = workspace else { return self.page(query, page).await };
-        // A user belongs to any number of workspaces, so there is no index column to find them by.
+        // A user belongs to any number of workspaces, so an index column cannot find them.
         query.after.clone_from(&page.after);
         let mut items = Vec::new();
         while let Some(users) = self.more::<User>(&mut query).await? {

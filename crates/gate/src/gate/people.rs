@@ -63,7 +63,7 @@ pub enum PeopleError {
     /// A model's key cannot consent for a person, or read records about others.
     #[error("a model's key cannot have `{0}`: make it a program's")]
     NotForModels(&'static str),
-    /// A bot's key cannot consent, because there is no person behind it.
+    /// A bot's key cannot consent, because a bot is not a person.
     #[error("a bot's key cannot have `{}`: there is nobody behind it", crate::scope::CONSENT)]
     NotForBots,
     /// Something else went wrong.

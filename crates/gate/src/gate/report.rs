@@ -85,7 +85,7 @@ const UNNAMED: &str = "Error";
 /// The most characters of a stack trace that are recorded.
 const MOST_OF_STACK: usize = 8_000;
 
-/// The reason for which a report has no effect.
+/// The reason for which a report is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The action does not exist for them.

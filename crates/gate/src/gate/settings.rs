@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// Refuses preferences that the organisation has locked, in any workspace of theirs. A
-    /// preference set before the lock stays set, and has no effect.
+    /// preference set before the lock stays set, without effect.
     fn check_settings(
         &self,
         person: &Person,

@@ -229,7 +229,7 @@ impl Gate {
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
     }
 
-    /// Reports whether this is a sign-in for which the session has no credential.
+    /// Reports whether this is a sign-in for which the session lacks a credential.
     fn lacks_credential(&self, case: &Case<'_>) -> bool {
         let Action::Login { site } = &case.proposal.action else { return false };
         let session = case.proposal.session.as_ref();

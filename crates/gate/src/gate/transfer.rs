@@ -53,7 +53,7 @@ impl Gate {
     /// Begins the upload of a file into a session. A name that is taken gets a number.
     ///
     /// # Errors
-    /// The session is not theirs or does not run, everything is halted, or there is no room.
+    /// The session is not theirs or does not run, everything is halted, or the space is used up.
     pub async fn begin_upload(
         &self,
         caller: &Caller,

@@ -294,7 +294,7 @@ fn matches(query: &Query, doc: &Doc) -> bool {
         && query.due_by.is_none_or(|by| doc.due.is_some_and(|due| due <= by))
 }
 
-/// Matches a record. An erased record has no owner: only a query for all records finds it.
+/// Matches a record. An erased record lacks an owner: only a query for all records finds it.
 fn wants(query: &RecordQuery, record: &Record) -> bool {
     let RecordQuery { owner, workspace, session, events, from, until, .. } = query;
     let in_time =

@@ -216,7 +216,7 @@ impl Entry {
         out.short(self.name.as_str().len()).short(extra);
     }
 
-    /// The time in UTC, for which the old field has no room, and the values that exceed 32 bits.
+    /// The time in UTC, which the old field cannot express, and the values that exceed 32 bits.
     fn extra(&self, out: &mut Bytes, wide: &[u64]) {
         let seconds = u32::try_from(self.at.0.div_euclid(1_000)).unwrap_or_default();
         out.u16(0x5455).u16(5).u8(1).u32(seconds);

@@ -16,7 +16,7 @@ use crate::store::{Batch, Count, CountStep};
 use crate::transfer::{FileMeta, FileState, TransferError};
 
 impl Gate {
-    /// Completes a file. Calling it again has no effect.
+    /// Completes a file. Calling it again changes nothing.
     ///
     /// # Errors
     /// The size differs from the declared one; or the content does, and the file is dropped; or the

@@ -16,7 +16,7 @@ impl Gate {
     ///
     /// # Errors
     /// The upload does not exist for them, it has another offset, somebody else is writing, the
-    /// session does not run, or there is no room.
+    /// session does not run, or the space is used up.
     pub async fn receive(
         &self,
         caller: &Caller,

@@ -60,7 +60,7 @@ impl Counters {
         }
     }
 
-    /// Writes the counters that have changed. A counter at 0 has no row.
+    /// Writes the counters that have changed. A counter at 0 is not stored.
     pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let moved = |counter: &Counter| counter.value != counter.stored;
         for (key, place) in &self.places {

@@ -1,7 +1,7 @@
 //! A cache of the small documents and counters that every decision reads.
 //!
 //! ```text
-//! own commit       in the database ─► forgotten here ─► told to whoever waits for it
+//! own commit       in the database ─► forgotten here ─► told to its waiter
 //! another process  commits ─► the writer sees it when it next begins ─► all forgotten, a new epoch
 //! ```
 //!

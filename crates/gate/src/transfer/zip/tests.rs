@@ -81,7 +81,7 @@ impl Stage {
     }
 }
 
-/// The output of Python's `zipfile` for an archive; `None` if there is no Python.
+/// The output of Python's `zipfile` for an archive; `None` if Python is not installed.
 fn python(path: &Path, script: &str) -> Option<String> {
     let read = format!(
         "import sys, zipfile\narchive = zipfile.ZipFile(sys.argv[1])\nfiles = archive.infolist()\n{script}"
