@@ -121,7 +121,7 @@ pub struct Details {
     /// The things that would be touched, and the parts of the action that could not be followed.
     #[serde(default)]
     pub touched: Effects,
-    /// True when an approval may be remembered beyond the session.
+    /// True when an approval may be remembered.
     pub may_remember: bool,
     /// The context in which the action would run.
     pub context: Context,

@@ -278,7 +278,7 @@ impl Drop for Slot {
     }
 }
 
-/// The size of a value as JSON, counted only up to the limit.
+/// The size of a value as JSON, counted without keeping the text.
 pub(crate) fn size(value: &impl Serialize) -> usize {
     struct Counter(usize);
     impl io::Write for Counter {

@@ -13,11 +13,11 @@ use crate::clock::Timestamp;
 pub struct Quorum {
     /// The number of different people.
     pub need: u8,
-    /// Says if the person for whom the agent works may be one of them.
+    /// The part of the person for whom the agent works: they may be one of them, or not.
     pub requester: Requester,
 }
 
-/// Says if the person for whom the agent works may answer.
+/// The part of the person for whom the agent works in a quorum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Expires the approval, or a run without a report, if its time has come.
+    /// Applies expiry, if its time has come; a run that was not reported becomes unknown.
     pub(crate) fn expire(self, request: &Request, now: Timestamp) -> Result<Self, SettledError> {
         match self {
             Self::Pending { .. } if now >= request.expires_at => Ok(Self::Expired { at: now }),
@@ -393,8 +393,7 @@ fn distinct(votes: &[Vote]) -> usize {
 /// The names of the final states.
 pub(crate) const OVER: &[&str] = &["rejected", "expired", "cancelled", "done", "failed", "unknown"];
 
-/// The names of the states that a person can still change: a pending question can be answered, an
-/// approved one spent.
+/// The names of the states in which an approval can be cancelled.
 pub(crate) const OPEN: [&str; 2] = ["pending", "approved"];
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use crate::gate::GateError;
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError};
 
-/// Removes the content of every record about a user, their settled approvals and ended sessions,
-/// and the content of records about these. Returns the number of records that lost their content.
-/// `by` is recorded as the one who erased.
+/// Removes the content of every record about a user, and deletes their settled approvals and ended
+/// sessions. Returns the number of records that lost their content. `by` is recorded as the one who
+/// erased.
 ///
 /// # Errors
 /// One of the records fails verification, or the store failed; erasures made until then stay.

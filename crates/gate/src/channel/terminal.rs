@@ -44,7 +44,7 @@ pub struct Settings {
     pub ask: bool,
 }
 
-/// The colour of the output.
+/// The use of colour in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     /// No escape codes at all.

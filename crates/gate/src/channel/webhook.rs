@@ -1,8 +1,8 @@
 //! A signed request to a server, as Standard Webhooks specifies it.
 //!
-//! The id of a message is derived from its content, so it is the same at every attempt, and a
-//! receiver can skip a message that it has seen. The signature covers id, time and body. Without a
-//! `danger` setting only HTTPS to the public internet is used.
+//! The id of a message is derived from its approval and state, so it is the same at every attempt,
+//! and a receiver can skip a message that it has seen. The signature covers id, time and body.
+//! Without a `danger` setting only HTTPS to the public internet is used.
 
 use std::fmt;
 use std::sync::Arc;

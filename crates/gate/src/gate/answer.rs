@@ -196,8 +196,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Reports an error unless this person may answer this question, from their connection and with
-    /// their token.
+    /// Checks that this person may answer this question, from their connection and with their
+    /// token.
     async fn may_answer(
         &self,
         person: &Person,

@@ -61,7 +61,7 @@ pub struct Card {
     pub findings: Vec<Finding>,
     /// The things that would be touched.
     pub effects: Effects,
-    /// True when an approval may be remembered beyond the session.
+    /// True when an approval may be remembered.
     pub may_remember: bool,
     /// The time at which it was asked, by the system's clock.
     pub created_at: Timestamp,

@@ -37,8 +37,9 @@ impl Gate {
         Ok(held.value)
     }
 
-    /// The running session of this caller that was started by exactly this plan, if there is one:
-    /// for askers that keep no state between two calls.
+    /// The running session of this caller with the same task, process, profile, mode and
+    /// auto-confirm rules as a plan, if there is one: for askers that keep no state between two
+    /// calls.
     ///
     /// # Errors
     /// The store failed.
@@ -201,8 +202,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Ends a session: nothing more is allowed in it, its open approvals are cancelled, its
-    /// credentials are dropped. In this order, so that no question comes in after the cancellation.
+    /// Ends a session: its credentials are dropped, nothing more is allowed in it, and its open
+    /// approvals are cancelled. The session ends before the cancellation, so that no question comes
+    /// in after it.
     pub(super) async fn end(&self, id: &SessionId, reason: End) -> Result<(), GateError> {
         self.vault.forget(id);
         let at = self.now();

@@ -35,7 +35,7 @@ impl Gate {
         self
     }
 
-    /// The peer that a process of the server's own user is; `None` without an owner.
+    /// Identifies a process of the server's own user; `None` without an owner.
     ///
     /// # Errors
     /// The owner belongs to no workspace, or the store failed.

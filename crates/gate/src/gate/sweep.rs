@@ -56,8 +56,8 @@ impl Gate {
         Ok(swept)
     }
 
-    /// Applies retention: removes the content of old records, the oldest records, and the files of
-    /// old sessions.
+    /// Applies retention: removes the content of old records and the oldest records, and deletes
+    /// old approvals, sessions and files.
     ///
     /// # Errors
     /// The store failed.

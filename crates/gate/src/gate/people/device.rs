@@ -193,7 +193,8 @@ impl Gate {
     /// The signed-in person, with their current rights.
     ///
     /// # Errors
-    /// Their device or their account was revoked, or the store failed.
+    /// Their device or their account was revoked, they connect from an agent's process, or the
+    /// store failed.
     pub async fn still_signed_in(&self, person: &Person) -> Result<Person, PeopleError> {
         if self.is_an_agents(person.peer) {
             return Err(PeopleError::NotSignedIn);

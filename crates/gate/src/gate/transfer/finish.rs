@@ -77,8 +77,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// The record of a received file. A name can reveal a lot: it is recorded only at higher
-    /// logging levels.
+    /// The record of a received file. A name can reveal a lot: it is recorded only at the enhanced
+    /// logging level.
     async fn received(
         &self,
         caller: &Caller,

@@ -19,7 +19,7 @@ use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, make_private, schema, unusable};
 use crate::store::{Noted, StoreError};
 
-/// The most kinds of damage that are recorded.
+/// The most findings of damage that are recorded.
 const DAMAGE: usize = 20;
 
 impl Sqlite {

@@ -193,7 +193,7 @@ fn damaged(number: u64, so: &str) -> StoreError {
 }
 
 /// Cuts off the oldest records, up to the first that is not from before the time or is the last,
-/// and returns their number. `erased` are the records that the same batch has erased, which no
+/// and returns the count of them. `erased` are the records that the same batch has erased, which no
 /// record names yet.
 pub(super) fn cut(
     connection: &Connection,
