@@ -370,7 +370,7 @@ async fn check_record(store: &dyn Store, keyring: &Keyring) -> Result<(), StoreE
     }
 }
 
-/// The state of the kill switch, signed by the server.
+/// The state of the kill switch, sealed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Control {
     halted: bool,

@@ -1,9 +1,9 @@
 //! Answers of people: from any of their devices, once.
 //!
 //! These may answer: the person for whom the agent works, unless others must agree; members of the
-//! workspace where others must; its admins once a question has escalated; super admins always. The
-//! agent itself may never: not with its key (a key never makes a [`Person`]), not from its process
-//! tree, not as the user it runs as.
+//! workspace where others must; its admins once a question has escalated; super admins any
+//! question. The agent itself may never: not with its key (a key never makes a [`Person`]), not
+//! from its process tree, not as the user it runs as.
 
 use countersign_core::Action;
 use serde_json::json;
@@ -67,7 +67,8 @@ pub enum Answered {
         /// The number of people who must agree.
         need: u8,
     },
-    /// The edited action is riskier or of another kind: a new question was asked, with this id.
+    /// The edited action is riskier, of another kind or needs other people: a new question was
+    /// asked, with this id.
     AskedAgain(ApprovalId),
 }
 
@@ -134,7 +135,7 @@ impl Gate {
     /// Records a person's answer.
     ///
     /// # Errors
-    /// The answer is refused; the error says why. Unauthorised attempts are recorded.
+    /// The answer is refused; the error says why. Every refusal is recorded.
     pub async fn answer(&self, person: &Person, reply: Reply) -> Result<Answered, AnswerError> {
         let answered = self.try_answer(person, &reply).await;
         if let Err(error) = &answered {

@@ -155,8 +155,8 @@ impl Gate {
         }
     }
 
-    /// The pending questions of a person, by id, oldest first. A device that reconnects gets these
-    /// again.
+    /// The pending questions of a person: their own, then those of each of their workspaces, each
+    /// by id, oldest first. A device that reconnects gets these again.
     ///
     /// # Errors
     /// The store failed.
@@ -197,7 +197,8 @@ impl Gate {
         (cards, damaged)
     }
 
-    /// The pending questions that a person may see.
+    /// The pending questions that a person may see, among their own and those of the workspaces
+    /// they belong to.
     async fn open_to(&self, person: &Person) -> Result<Open, PeopleError> {
         let mut open = Open::default();
         let mut known = HashSet::new();

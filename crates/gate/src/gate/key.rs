@@ -37,7 +37,7 @@ pub enum AuthError {
     /// The key works only on approved devices, and the request names none.
     #[error("this key works only on an approved device, and none was named")]
     NoDevice,
-    /// The device waits for approval, or belongs to somebody else.
+    /// The device is not an approved machine of the key's user.
     #[error("this device is not approved yet: approve it from a signed-in device")]
     Device(DeviceId),
     /// Too many devices of the user wait already.
@@ -191,7 +191,7 @@ impl Gate {
     /// Creates a key for a person's agent or program.
     ///
     /// # Errors
-    /// The workspace is not one of theirs, or the store failed.
+    /// The workspace is not one of theirs, the key may not have a scope, or the store failed.
     pub async fn create_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
         if person.role_in(&new.workspace) == Role::Stranger {
             return Err(PeopleError::NotAllowed);
@@ -206,7 +206,8 @@ impl Gate {
     /// Creates a key for a bot that a person administers.
     ///
     /// # Errors
-    /// The bot does not exist, it does not belong to the workspace, or the store failed.
+    /// The bot does not exist for them, it does not belong to the workspace, the key may not have a
+    /// scope, or the store failed.
     pub async fn create_key_for(
         &self,
         person: &Person,

@@ -60,7 +60,7 @@ pub enum Whose {
     Mine,
     /// A workspace that they administer.
     Workspace(WorkspaceId),
-    /// Everybody's.
+    /// All items.
     All,
 }
 

@@ -330,7 +330,7 @@ impl Gate {
         if user.kind == UserKind::Person { Ok(user) } else { Err(PeopleError::NotFound) }
     }
 
-    /// A user whom a person administers, disabled or not, and not themselves.
+    /// A user whom a person administers, disabled or not.
     pub(super) async fn looked_after(
         &self,
         person: &Person,

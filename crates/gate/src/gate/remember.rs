@@ -317,7 +317,8 @@ impl Gate {
         Ok(Some(held.map_or_else(|| id.clone(), |held| held.value.line().clone())))
     }
 
-    /// The write that keeps a rejected action from being asked about again.
+    /// The write that keeps a rejected action from being asked about again in its session, for a
+    /// day.
     pub(super) async fn decline(
         &self,
         approval: &Approval,

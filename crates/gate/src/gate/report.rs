@@ -106,10 +106,11 @@ impl From<crate::store::StoreError> for ReportError {
 }
 
 impl Gate {
-    /// Reports the outcome of a permitted action.
+    /// Reports the outcome of a permitted action. An action that was allowed without a question and
+    /// without a time limit is not stored: its report is recorded unchecked.
     ///
     /// # Errors
-    /// The action does not exist for them, or is not running.
+    /// The action or the session is not theirs, the action is not running, or the store failed.
     pub async fn report(
         &self,
         caller: &Caller,

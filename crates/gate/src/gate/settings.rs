@@ -23,7 +23,8 @@ impl Gate {
     /// Changes the preferences of a person, from the next action on.
     ///
     /// # Errors
-    /// They want to keep their records for a shorter time and may not, or the store failed.
+    /// The organisation has locked the preference, a shorter retention is not theirs to choose, or
+    /// the store failed.
     pub async fn change_settings(
         &self,
         person: &Person,

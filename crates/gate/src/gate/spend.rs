@@ -366,8 +366,7 @@ impl Gate {
     }
 }
 
-/// Reports whether an error is an attempt to use an approval without the right to: waiting is not
-/// an attempt, nor is a failing store.
+/// Reports whether a refused use is recorded: waiting is not an attempt, nor is a failing store.
 const fn is_attempt(error: &SpendError) -> bool {
     match error {
         SpendError::Gate(error) => matches!(error, GateError::Revoked(_)),

@@ -159,8 +159,8 @@ impl Gate {
         }
     }
 
-    /// Judges, and again with a remembered approval if the first judgement asks. The second value
-    /// is the digest to which an approval is bound.
+    /// Judges, and again if a remembered approval applies. The second value is the digest to which
+    /// an approval is bound.
     async fn judged(
         &self,
         case: &Case<'_>,

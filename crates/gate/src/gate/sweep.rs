@@ -56,8 +56,8 @@ impl Gate {
         Ok(swept)
     }
 
-    /// Applies retention: removes the content of old records and the oldest records, and deletes
-    /// old approvals, sessions and files.
+    /// Applies retention: cuts off the oldest records, removes content sooner for users who want
+    /// that, and deletes old approvals, sessions and files.
     ///
     /// # Errors
     /// The store failed.

@@ -18,9 +18,9 @@ use crate::redacted;
 use crate::store::{Batch, Unchanged};
 
 impl Gate {
-    /// Applies an edit. The edited action is judged again. If it is not riskier and of the same
-    /// kind, it is bound and approved in place of the old one; otherwise a new question is asked.
-    /// Either way the old question is settled.
+    /// Applies an edit. The edited action is judged again. If it is not riskier, of the same kind
+    /// and needs the same people, it is bound and approved in place of the old one; otherwise a new
+    /// question is asked. Either way the old question is settled.
     pub(super) async fn edit(
         &self,
         person: &Person,

@@ -140,8 +140,8 @@ impl Gate {
         .await
     }
 
-    /// Ends the sessions of a removed user, cancels their questions, and deletes links and
-    /// remembered answers.
+    /// Ends the sessions of a removed user, cancels their questions, and deletes links, remembered
+    /// answers and preferences.
     async fn end_all_of(&self, user: &UserId) -> Result<(), GateError> {
         let owner = Some(user.to_string());
         self.end_where(|session: &Session| (session.user == *user).then_some(End::Stopped)).await?;

@@ -20,7 +20,7 @@ use crate::user::{Device, DeviceRole, DeviceState, Invitation, User, UserKind};
 
 /// The time for which a link works.
 const LINK_WORKS_FOR: Duration = Duration::from_mins(15);
-/// The longest name of a device; a longer one is cut.
+/// The longest name of a device that waits for approval; a longer one is cut.
 const MOST_CHARACTERS: usize = 100;
 
 impl Gate {

@@ -14,7 +14,7 @@ use crate::redacted;
 use crate::session::{Hit, Violation};
 use crate::settings::Logging;
 
-/// The fields that are always recorded.
+/// The payload of a proposal's record.
 #[derive(Serialize)]
 struct Planned<'a> {
     action: &'a str,
