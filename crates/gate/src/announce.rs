@@ -21,10 +21,10 @@ use crate::gate::{self, Gate};
 use crate::id::{ApprovalId, UserId};
 use crate::store::{Kind, Query};
 
-/// Channels, and the users whose events they get.
+/// Channels, and the user whose questions they get.
 #[derive(Debug)]
 pub struct Audience {
-    /// The user whose events are passed on; all events, if `None`.
+    /// The user who is told of questions that concern them; everything is passed on, if `None`.
     pub user: Option<UserId>,
     /// The dispatcher of these channels.
     pub dispatcher: Arc<Dispatcher>,

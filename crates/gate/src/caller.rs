@@ -31,7 +31,7 @@ pub struct Caller {
     pub(crate) origin: Origin,
 }
 
-/// The known origin of a caller without a key.
+/// The known origin of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The caller has a key, or its person is present.

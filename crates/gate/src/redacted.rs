@@ -64,8 +64,8 @@ fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Optio
     if same { Some([u32::try_from(at).ok()?, u32::try_from(until).ok()?]) } else { None }
 }
 
-/// A cache of reasons without anything to mask. Without findings, its judgement has the
-/// same few reasons every time, and scanning them takes longer than judging.
+/// A cache of reasons that contain nothing to mask. The judgement of an action without findings has
+/// the same few reasons every time, and scanning them takes longer than judging.
 #[derive(Debug, Default)]
 pub(crate) struct Plain(RwLock<HashSet<String>>);
 
@@ -143,8 +143,7 @@ pub(crate) fn value(value: &Value) -> Value {
 
 /// An action as JSON with secrets and personal data masked.
 ///
-/// Text typed into a field is left out entirely if the field asks for a secret: a password looks
-/// like any other word.
+/// Text typed into a field is always left out: a password looks like any other word.
 pub(crate) fn action(action: &Action) -> Value {
     masked_action(action, text)
 }
@@ -166,8 +165,8 @@ fn masked_action(action: &Action, how: Mask) -> Value {
     value
 }
 
-/// Masks every text in a value. A name is checked together with its value, so that `"password":
-/// "hunter2"` is recognised.
+/// Masks every text in a value. A value is checked together with its name, which is how a password
+/// is recognised in `"password": "hunter2"`.
 fn mask(value: &mut Value, name: Option<&str>, how: Mask) {
     match value {
         Value::String(found) => *found = named(name, found, how),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::redacted;
 
-/// The most lines that are shown; the last one says how many were left out.
+/// The most lines that are shown; one more says how many were left out.
 const MOST_LINES: usize = 20;
 /// The longest line that is shown; a longer one is cut.
 const MOST_CHARACTERS: usize = 500;

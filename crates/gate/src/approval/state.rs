@@ -268,7 +268,7 @@ impl State {
         }
     }
 
-    /// Reports whether somebody can still answer.
+    /// Reports whether it is pending.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::Pending { .. })

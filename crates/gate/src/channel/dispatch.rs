@@ -275,8 +275,8 @@ impl State {
         true
     }
 
-    /// Takes the message with the fewest attempts without another about the same approval before
-    /// it.
+    /// Takes the message with the fewest attempts, among those that are the first about their
+    /// approval.
     fn next(&mut self) -> Option<Queued> {
         let mut seen = BTreeSet::new();
         let mut best: Option<(u32, usize)> = None;

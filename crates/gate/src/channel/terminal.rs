@@ -76,7 +76,7 @@ struct Screen {
     out: Box<dyn Write + Send>,
     /// True while lines are read.
     asks: bool,
-    /// The open questions; the first is the one asked last.
+    /// The open questions; the first is the one being asked.
     open: VecDeque<Notice>,
     asked_at: Timestamp,
     /// True when the question changed while somebody may have been typing.

@@ -25,7 +25,8 @@ pub const TOLERANCE: Duration = Duration::from_secs(5);
 /// fill the audit trail.
 const BETWEEN_STEPS: Duration = Duration::from_mins(1);
 
-/// A monotonic clock: it goes on at the speed of time, whatever the system's clock does.
+/// A monotonic clock: it never runs backwards, and follows the system's clock only when that is set
+/// forward.
 #[derive(Debug)]
 pub struct MonotonicClock {
     clock: Arc<dyn Clock>,
