@@ -5,9 +5,9 @@
 //! another process  commits ─► the writer sees it when it next begins ─► all forgotten, a new epoch
 //! ```
 //!
-//! So the cache always equals what this process has committed. Changes of other processes are not
-//! seen at once, but this is safe: a batch that relies on cached values names the epoch, and the
-//! writer, which then has exclusive access, refuses it in a later epoch.
+//! So the cache is never older than a commit of this process whose waiter was told. Changes of
+//! other processes are not seen at once, but this is safe: a batch that relies on cached values
+//! names the epoch, and the writer, which then has exclusive access, refuses it in a later epoch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -212,7 +212,8 @@ pub(super) fn chain(connection: &Connection) -> rusqlite::Result<Chain> {
 /// The index for a query.
 ///
 /// Every index but the first begins with the column that is searched, then the state, then the id.
-/// So one search per state is ordered by id, and reads no more rows than it returns.
+/// So one search per state is ordered by id, and reads no more rows than it returns. The index of
+/// due documents has the time before the id, so only that search sorts.
 #[derive(Debug, Clone, Copy)]
 enum Search {
     Id,
