@@ -1,7 +1,8 @@
-//! Tells channels what the gate has to say, and brings their answers in.
+//! Passes the gate's events on to channels, and brings their answers to the gate.
 //!
 //! Listens to the gate's events on a thread of its own, so that nothing here can hold the gate up.
-//! Whoever falls behind looks at the store again: a question that waits is told, however late.
+//! After falling behind it reads the store again, so that every pending question is sent, however
+//! late.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,26 +21,26 @@ use crate::gate::{self, Gate};
 use crate::id::{ApprovalId, UserId};
 use crate::store::{Kind, Query};
 
-/// Channels, and whom they reach.
+/// Channels, and the user whose questions they get.
 #[derive(Debug)]
 pub struct Audience {
-    /// Only what concerns this user; everything, if none is named.
+    /// The user who is told of questions that concern them; everything is passed on, if `None`.
     pub user: Option<UserId>,
-    /// The channels.
+    /// The dispatcher of these channels.
     pub dispatcher: Arc<Dispatcher>,
 }
 
-/// Passes on what happens, until the gate is gone.
+/// Passes events on to channels until the gate is dropped.
 #[derive(Debug)]
 pub struct Announcer {
     thread: Option<JoinHandle<()>>,
 }
 
 impl Announcer {
-    /// Begins to listen. `console` is where a question can be read and answered.
+    /// Begins to listen. `console` is the address at which a question can be read and answered.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The operating system starts no further thread.
     pub fn start(
         gate: &Arc<Gate>,
         audiences: Vec<Audience>,
@@ -54,7 +55,7 @@ impl Announcer {
         Ok(Self { thread: Some(thread.spawn(move || passing.run(events))?) })
     }
 
-    /// Waits until the gate is gone and everything was passed on.
+    /// Waits until the gate is dropped and all events were passed on.
     pub fn join(mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -66,7 +67,7 @@ struct Passing {
     gate: Weak<Gate>,
     audiences: Vec<Audience>,
     console: Option<String>,
-    /// Questions that were told and are not settled.
+    /// Questions that were sent and are not settled.
     told: HashSet<ApprovalId>,
 }
 
@@ -109,12 +110,12 @@ impl Passing {
         }
     }
 
-    /// Tells every question that waits and was not told.
+    /// Sends every pending question that was not sent yet.
     fn catch_up(&mut self) {
         let Some(gate) = self.gate.upgrade() else { return };
         let mut query = Query { states: vec!["pending"], ..Query::of(Kind::Approval) };
-        // What cannot be read now is read when the next event is missed, or never told: the
-        // console shows it all the same.
+        // If this read fails, the next missed event tries again. A question that is never sent is
+        // still shown by the console.
         while let Ok(pending) = block_on(document::find::<Approval>(gate.store(), &query)) {
             let Some(last) = pending.last() else { return };
             query.after = Some(last.value.request.id.to_string());
@@ -158,16 +159,16 @@ impl Passing {
     }
 }
 
-/// Where channels bring answers.
+/// Takes the answers that channels bring, and hands them to the gate.
 #[derive(Debug)]
 pub struct FrontDesk {
     gate: Weak<Gate>,
-    /// Who sits at the terminal the gate runs in.
+    /// The user at the terminal in which the gate runs.
     terminal: Option<UserId>,
 }
 
 impl FrontDesk {
-    /// Takes answers for a gate; those from its terminal are this user's.
+    /// Takes answers for a gate; answers from its terminal are attributed to `terminal`.
     #[must_use]
     pub fn new(gate: &Arc<Gate>, terminal: Option<UserId>) -> Self {
         Self { gate: Arc::downgrade(gate), terminal }

@@ -1,4 +1,4 @@
-//! One question to a person: what was asked, and what became of it.
+//! An approval: one question to a person, and its state.
 //!
 //! ```text
 //! Pending ──approve──► Approved ──spend──► Started ──► Done | Failed | Unknown
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! The [`Request`] is signed when it is made and never changes; the [`Decision`] is signed when it
-//! falls. Before anything runs, both signatures are checked again: whoever can write into the
-//! database can lose an approval, but not make one.
+//! is made. Before anything runs, both signatures are checked again: write access to the database
+//! is enough to lose an approval, but not to make one.
 //!
-//! What the action was stands in the sealed [`Details`], redacted; the request holds only a
-//! fingerprint and a commitment of it, which say nothing without the server's key.
+//! The action itself is in the sealed [`Details`], redacted; the request holds only a fingerprint
+//! and a commitment of it, which reveal nothing without the server's key.
 
 use countersign_core::{Action, Context, Effects, Finding, Judgement, Policy, RiskLevel, effects};
 use serde::{Deserialize, Serialize};
@@ -43,44 +43,44 @@ pub(crate) use state::{OPEN, OVER, Word};
 /// One question to a person.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Approval {
-    /// What was asked.
+    /// The question.
     pub request: Request,
-    /// The server's signature on it.
+    /// The server's signature on the request.
     signature: Sign,
-    /// What became of it.
+    /// The current state.
     pub state: State,
-    /// Whether a wider circle has been asked.
+    /// True once the question was escalated to workspace admins.
     pub escalated: bool,
     /// The details, encrypted.
     sealed: String,
 }
 
-/// What was asked, of whom, until when. Never changes.
+/// A question to a person: the action, the people who may answer and the deadline. Never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "ApprovalRequest"))]
 pub struct Request {
     /// Its id.
     pub id: ApprovalId,
-    /// For whom the agent works.
+    /// The user for whom the agent works.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace in which the agent works.
     pub workspace: WorkspaceId,
-    /// In which session.
+    /// The session in which the agent asked.
     pub session: Option<SessionId>,
-    /// With which key the agent asked.
+    /// The API key with which the agent asked.
     pub key: Option<KeyId>,
-    /// What kind of action, or which skill or tool.
+    /// The kind of the action, or the name of the skill or tool.
     pub action: String,
-    /// How bad it would be.
+    /// The risk of the action.
     pub risk: RiskLevel,
-    /// When it was asked.
+    /// The time at which it was asked.
     pub created_at: Timestamp,
     /// From when on silence is a refusal.
     pub expires_at: Timestamp,
     /// From when on others may answer too.
     pub escalate_at: Option<Timestamp>,
-    /// Who must agree.
+    /// The people who must agree.
     pub quorum: Quorum,
     /// Names the action for those who have the server's key.
     pub fingerprint: Hash,
@@ -90,7 +90,7 @@ pub struct Request {
     pub details: Hash,
     /// The hash of the token that goes to the person's devices.
     pub token: SecretHash,
-    /// Whether the asker waits for the answer: nobody uses it once the asker is gone.
+    /// True when the asker waits for the answer: the answer is not used once the asker is gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attended: bool,
     /// Names the run of the agent that asked outside of any session, for those who have the
@@ -99,47 +99,47 @@ pub struct Request {
     pub run: Option<Hash>,
 }
 
-/// What a person is shown, and what an edited action is judged by. Redacted, and sealed where it
-/// is kept.
+/// The details that a person is shown, and by which an edited action is judged. Redacted, and
+/// encrypted in the store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// One line for a person: what would happen.
+    /// One line that tells a person what would happen.
     pub description: String,
     /// More lines: files, arguments, recipients.
     pub details: Vec<String>,
-    /// Why it is asked.
+    /// The reason for asking.
     pub reason: String,
-    /// What to do instead.
+    /// A suggestion of what to do instead.
     pub instead: Option<String>,
     /// The action, with secrets and personal data masked.
     pub action: serde_json::Value,
     /// The rules that asked.
     pub rules: Vec<String>,
-    /// What the rules found, marked in the text that is shown.
+    /// The findings of the rules, marked in the text that is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// What would be touched, and what could not be followed.
+    /// The things that would be touched, and the parts of the action that could not be followed.
     #[serde(default)]
     pub touched: Effects,
-    /// Whether a yes may be remembered for good.
+    /// True when an approval may be remembered.
     pub may_remember: bool,
-    /// Where it would run.
+    /// The context in which the action would run.
     pub context: Context,
-    /// Why the agent wants it, in its own words.
+    /// The agent's own words on why it wants the action.
     pub reasoning: Option<String>,
-    /// The files it runs, by what is in them.
+    /// The files that the action runs, with a digest of their content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<Script>,
-    /// The question in whose place it came, when a person wanted the action otherwise.
+    /// The question that this one replaces, when a person edited the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<ApprovalId>,
-    /// Opens the commitment.
+    /// The salt that opens the commitment.
     pub salt: [u8; 16],
-    /// Draws the token again when a device comes back.
+    /// The nonce from which the token is derived again when a device comes back.
     nonce: [u8; 16],
 }
 
-/// What a new approval is made of.
+/// The parts of a new approval.
 pub(crate) struct Question<'a> {
     pub(crate) id: ApprovalId,
     pub(crate) user: UserId,
@@ -173,7 +173,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// What a judgement under a policy shows of an action.
+    /// The details that are shown of an action judged under a policy.
     pub(crate) fn of(
         action: &Action,
         judgement: &Judgement,
@@ -194,7 +194,7 @@ impl Shown {
     }
 }
 
-/// An approval does not hold together: it was changed by someone who is not this server.
+/// An approval whose signatures do not match: it was changed by someone other than this server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the approval was tampered with")]
 pub struct TamperedError;
@@ -206,7 +206,7 @@ impl From<SealError> for TamperedError {
 }
 
 impl Approval {
-    /// Asks: draws salt and token, redacts, seals and signs.
+    /// Makes an approval: draws salt and token, redacts, seals and signs.
     pub(crate) fn ask(
         question: Question<'_>,
         keyring: &Keyring,
@@ -240,7 +240,7 @@ impl Approval {
         Ok(Self { request, signature, state, escalated: false, sealed })
     }
 
-    /// The details, if request and details are as they were signed.
+    /// Returns the details, if request and details are as they were signed.
     ///
     /// # Errors
     /// They are not.
@@ -253,7 +253,7 @@ impl Approval {
         serde_json::from_slice(&plain).map_err(|_| TamperedError)
     }
 
-    /// Checks the signatures on the request, on every vote, and on the decision if one fell.
+    /// Checks the signatures on the request, on every vote, and on the decision if there is one.
     ///
     /// # Errors
     /// One of them is not the server's.
@@ -267,12 +267,13 @@ impl Approval {
         }
     }
 
-    /// What it may be answered with on a device, drawn again from what only the server knows.
+    /// The token with which a device answers, derived again from a nonce that only the server
+    /// knows.
     pub(crate) fn token(&self, keyring: &Keyring) -> Result<Secret, TamperedError> {
         Ok(token(keyring, &self.request.id, self.open(keyring)?.nonce))
     }
 
-    /// Whether this is about the action with this digest.
+    /// Reports whether this is about the action with this digest.
     pub(crate) fn is_about(&self, keyring: &Keyring, digest: &str) -> bool {
         self.request.fingerprint == fingerprint(keyring, digest)
     }
@@ -282,7 +283,7 @@ impl Approval {
         Self { state, ..self.clone() }
     }
 
-    /// The same question, put to a wider circle.
+    /// The same question, escalated to workspace admins.
     pub(crate) fn escalate(&self) -> Self {
         Self { escalated: true, ..self.clone() }
     }
@@ -351,7 +352,7 @@ impl Details {
         }
     }
 
-    /// The action as a person wants it, where they have edited it.
+    /// The action as edited by a person, if it was edited.
     #[must_use]
     pub fn edited(&self) -> Option<Action> {
         self.replaces.as_ref()?;
@@ -363,17 +364,17 @@ impl Details {
     }
 }
 
-/// The name of an action for those who have the key.
+/// The keyed fingerprint of an action.
 pub(crate) fn fingerprint(keyring: &Keyring, digest: &str) -> Hash {
     Hash(keyring.fingerprint(Purpose::ActionFingerprint, digest.as_bytes()))
 }
 
-/// The name of an agent's run for those who have the key.
+/// The keyed fingerprint of an agent's run.
 pub(crate) fn run_print(keyring: &Keyring, run: &str) -> Hash {
     Hash(keyring.fingerprint(Purpose::Run, run.as_bytes()))
 }
 
-/// Binds an action without saying which, until the salt is known.
+/// A commitment to an action that does not reveal it until the salt is known.
 pub(crate) fn commitment(salt: [u8; 16], digest: &str) -> Hash {
     let mut hash = Sha256::new_with_prefix(b"countersign commitment v1\0");
     hash.update(salt);
@@ -386,10 +387,10 @@ fn token(keyring: &Keyring, id: &ApprovalId, nonce: [u8; 16]) -> Secret {
     Secret::from_bytes(SecretKind::Token, &keyring.fingerprint(Purpose::ApprovalToken, &about))
 }
 
-/// The bytes that are signed: the canonical JSON, so that a receipt can be checked by anybody who
-/// has read it back.
+/// The bytes that are signed: canonical JSON, so that anyone who has read a receipt back can check
+/// it.
 pub(crate) fn canonical(value: &impl Serialize) -> Vec<u8> {
-    // Our own types have text keys and finite numbers: there is nothing that JSON cannot say.
+    // Our own types have text keys and finite numbers, so JSON can represent all of them.
     let value = serde_json::to_value(value).unwrap_or_default();
     countersign_core::digest::canonical(&value).into_bytes()
 }

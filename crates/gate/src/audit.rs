@@ -1,4 +1,4 @@
-//! The record of everything, which cannot be quietly changed and can be erased.
+//! The audit trail: records cannot be changed unnoticed, and their content can be erased.
 //!
 //! ```text
 //! record n    hash = H(previous hash, n, time, event, payload digest)
@@ -7,17 +7,17 @@
 //!
 //! - Change, drop, swap or insert a record, and the hashes no longer follow from each other.
 //! - Drop the last ones, and the end that the server signs with every commit does not match. Only
-//!   the latest end is kept, so there is no older one to put in its place.
+//!   the latest end is kept, so an older one cannot be put in its place.
 //! - Drop everything, or put an older copy back, and the chain is shorter than the server noted
 //!   beside its key ([`Noted`](crate::store::Noted)).
 //! - Erasure takes a record's payload, salt and owner away and leaves its digest: the chain still
 //!   verifies, and nothing can be guessed back without the salt. A record names the numbers of
 //!   those that were erased; content that is missing without that is damage.
 //! - Retention cuts the oldest records off and leaves a signed anchor where the chain now begins.
-//! - Neither erasure nor retention takes a record away that does not hold: damage stays visible.
+//! - Neither erasure nor retention removes a record that fails verification: damage stays visible.
 //!
-//! Payloads have been through redaction before they get here, and hold only what the level of
-//! logging asks for.
+//! Payloads have been through redaction before they get here, and hold only the fields that the
+//! logging level asks for.
 
 use sha2::{Digest as _, Sha256};
 
@@ -40,24 +40,24 @@ pub use export::export;
 pub use numbers::Numbers;
 pub use verify::{Report, Verifier};
 
-/// Between two checkpoints there are so many records.
+/// The number of records between two checkpoints.
 pub const CHECKPOINT_EVERY: u64 = 1_024;
 
-/// What is to go on record. Whoever drafts it works out its digest, so that little is left to do
-/// where all records are linked one after another.
+/// An event that is about to be recorded. Its digest is computed when the draft is made, so that
+/// little work is left where records are linked one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// When it happened.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of the event.
     pub event: Event,
     pub(crate) content: Content,
     pub(crate) digest: [u8; 32],
 }
 
 impl Draft {
-    /// What happened when, to whom. The payload is JSON, and redacted; the salt keeps anybody from
-    /// guessing it from its digest.
+    /// Drafts a record of an event. The payload is JSON, and redacted; the salt prevents guessing
+    /// it from its digest.
     #[must_use]
     pub fn new(
         at: Timestamp,
@@ -71,7 +71,7 @@ impl Draft {
     }
 }
 
-/// Whom a record is about.
+/// The user, workspace and session that a record is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subject {
     /// The user.
@@ -85,34 +85,34 @@ pub struct Subject {
 /// One link of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its number; the first is 1.
+    /// The number of the record; the first is 1.
     pub number: u64,
-    /// When it happened.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of the event.
     pub event: String,
-    /// The digest of what may be erased.
+    /// The digest of the part that may be erased.
     pub digest: [u8; 32],
-    /// The hash of the record before.
+    /// The hash of the previous record.
     pub previous: [u8; 32],
-    /// The hash of this one.
+    /// The hash of this record.
     pub hash: [u8; 32],
-    /// What may be erased; nothing, once it was.
+    /// The part that may be erased; `None` once it was.
     pub content: Option<Content>,
 }
 
 /// The part of a record that may be erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// Whom it is about.
+    /// The user, workspace and session it is about.
     pub subject: Subject,
-    /// What happened, as JSON.
+    /// The event's details, as JSON.
     pub payload: String,
-    /// Keeps anybody from guessing the payload from its digest.
+    /// The salt that prevents guessing the payload from its digest.
     pub salt: [u8; 16],
 }
 
-/// Where the chain ends.
+/// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The number of the last record.
@@ -124,7 +124,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Where a chain begins: before record 1.
+    /// The end of an empty chain: before record 1.
     #[must_use]
     pub const fn genesis() -> Self {
         Self { number: 0, hash: [0; 32], at: Timestamp(0) }
@@ -147,7 +147,7 @@ impl Head {
         Self { number, hash, at }
     }
 
-    /// Signs this as what `purpose` says.
+    /// Signs this position for a purpose.
     #[must_use]
     pub fn sign(&self, purpose: Purpose, keyring: &Keyring) -> Mark {
         let signature = keyring.sign(purpose, &self.to_bytes());
@@ -159,7 +159,7 @@ impl Head {
     }
 }
 
-/// A place in the chain, signed by the server.
+/// A position in the chain, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// The number of the record.
@@ -173,13 +173,13 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The place.
+    /// The position.
     #[must_use]
     pub const fn head(&self) -> Head {
         Head { number: self.number, hash: self.hash, at: self.at }
     }
 
-    /// Whether the server signed this place as what `purpose` says.
+    /// Reports whether the server signed this position for a purpose.
     #[must_use]
     pub fn is_signed(&self, purpose: Purpose, by: &PublicKey) -> bool {
         by.verifies(purpose, &self.head().to_bytes(), &self.signature)
@@ -187,13 +187,13 @@ impl Mark {
 }
 
 impl Record {
-    /// The place of this record in the chain.
+    /// The position of this record in the chain.
     #[must_use]
     pub const fn head(&self) -> Head {
         Head { number: self.number, hash: self.hash, at: self.at }
     }
 
-    /// Whether the content is what was recorded. Content that is gone cannot be wrong.
+    /// Reports whether the content matches its digest. Erased content always does.
     pub(crate) fn content_holds(&self) -> bool {
         self.content.as_ref().is_none_or(|content| content.digest() == self.digest)
     }
@@ -232,7 +232,7 @@ impl Content {
     }
 }
 
-/// With its length first, so that no two lists of texts are hashed alike.
+/// Hashes a text with its length first, so that no two lists of texts are hashed alike.
 fn update_text(hash: &mut Sha256, text: Option<&str>) {
     match text {
         Some(text) => {

@@ -1,4 +1,4 @@
-//! Fixed bytes that are written as text.
+//! Fixed-size byte arrays that are written as text.
 
 use std::fmt;
 

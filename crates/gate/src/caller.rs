@@ -1,4 +1,4 @@
-//! Who is asking, and who is answering. Two types, so that one can never pass for the other.
+//! The one who asks and the one who answers: two types, so that one can never be used as the other.
 //!
 //! A [`Caller`] comes from an API key, from a person whose assistant works for them, or from an
 //! agent of this machine over the local socket. A [`Person`] comes from a signed-in device, a
@@ -17,39 +17,40 @@ use crate::session::Session;
 use crate::store::Epoch;
 use crate::user::{Role, User};
 
-/// Who proposes an action.
+/// The proposer of an action.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub(crate) user: UserId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) key: Option<Arc<ApiKey>>,
-    /// The machine a key is used on, or the console at which the person sits.
+    /// The machine on which a key is used, or the person's console.
     pub(crate) device: Option<DeviceId>,
-    /// Recognised from memory, in this epoch: proposals of theirs are decided in no other.
+    /// The epoch in which the caller was recognised from the cache: proposals are decided only in
+    /// this epoch.
     pub(crate) epoch: Option<Epoch>,
     pub(crate) origin: Origin,
 }
 
-/// What is known of where a caller without a key comes from.
+/// The known origin of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It has a key, or its person is present.
+    /// The caller has a key, or its person is present.
     Known,
-    /// The local socket, of a person who has a signed-in device elsewhere: nobody is known to be
-    /// present.
+    /// The local socket, of a person who has a signed-in device elsewhere: the person is not known
+    /// to be present.
     Socket,
     /// The local socket, from a process that belongs to these agents.
     Agents(Arc<[Process]>),
 }
 
 impl Caller {
-    /// For whom the agent works.
+    /// The user for whom the agent works.
     #[must_use]
     pub const fn user(&self) -> &UserId {
         &self.user
     }
 
-    /// In which workspace.
+    /// The workspace in which the agent works.
     #[must_use]
     pub const fn workspace(&self) -> &WorkspaceId {
         &self.workspace
@@ -61,7 +62,7 @@ impl Caller {
         self.key.as_ref().map(|key| &key.id)
     }
 
-    /// The scope its key would need for an action, if it does not have it. Redacted: names are the
+    /// The scope that its key lacks for an action, if it lacks one. Redacted, because names are the
     /// agent's own words.
     pub(crate) fn missing_scope(&self, action: &Action) -> Option<String> {
         let key = self.key.as_ref()?;
@@ -70,13 +71,14 @@ impl Caller {
         (!covered).then(|| redacted::scope(&needed))
     }
 
-    /// Whether its key names this scope, which no pattern includes.
+    /// Reports whether its key names this scope, which no pattern includes.
     #[must_use]
     pub fn has_scope(&self, name: &str) -> bool {
         self.key.as_ref().is_some_and(|key| key.scopes.iter().any(|scope| scope.is(name)))
     }
 
-    /// The agents of this machine it belongs to, where it came over the local socket without a key.
+    /// The agents of this machine to which the caller belongs, if it came over the local socket
+    /// without a key.
     #[must_use]
     pub fn local_agents(&self) -> Option<&[Process]> {
         match &self.origin {
@@ -85,14 +87,14 @@ impl Caller {
         }
     }
 
-    /// Whether it may work in a session, as far as processes go: an agent of this machine works in
-    /// its own sessions alone.
+    /// Reports whether it may work in a session, judging by processes: an agent of this machine
+    /// works in its own sessions only.
     pub(crate) fn may_enter(&self, session: &Session) -> bool {
         let Some(agents) = self.local_agents() else { return true };
         session.plan.process.is_some_and(|process| agents.contains(&process))
     }
 
-    /// Whether a model decides what it does, with no person at its side.
+    /// Reports whether a model decides what it does, without a person present.
     pub(crate) fn is_agent(&self) -> bool {
         let key = self.key.as_ref();
         self.origin != Origin::Known || key.is_some_and(|key| key.access == Access::Agent)
@@ -103,29 +105,30 @@ impl Caller {
     }
 }
 
-/// Who answers.
+/// A person who answers.
 #[derive(Debug, Clone)]
 pub struct Person {
     pub(crate) user: User,
     pub(crate) device: Option<DeviceId>,
     pub(crate) peer: Option<Peer>,
-    /// Only the local socket speaks for them, though they have a device to prove themselves by.
+    /// True when only the local socket identifies them, although they have a device to prove
+    /// themselves by.
     pub(crate) unproven: bool,
 }
 
-/// The process at the other end, where that is known.
+/// The process at the other end of a local connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// Its process id.
     pub pid: Pid,
-    /// The operating system's user.
+    /// Its user in the operating system.
     pub uid: Uid,
-    /// When it began, as it was seen when it connected.
+    /// The time at which the process started, as read when it connected.
     pub started: Option<u64>,
 }
 
 impl Peer {
-    /// The process that has this number now.
+    /// The process that has this id now.
     #[must_use]
     pub fn of(pid: Pid, uid: Uid, processes: &dyn Processes) -> Self {
         Self { pid, uid, started: processes.started(pid) }
@@ -133,13 +136,13 @@ impl Peer {
 }
 
 impl Person {
-    /// Who it is.
+    /// The person's user record.
     #[must_use]
     pub const fn user(&self) -> &User {
         &self.user
     }
 
-    /// On which device.
+    /// The device on which the person is signed in.
     #[must_use]
     pub const fn device(&self) -> Option<&DeviceId> {
         self.device.as_ref()
@@ -151,21 +154,21 @@ impl Person {
         Self { peer: Some(peer), ..self }
     }
 
-    /// Whether only the local socket speaks for them, though they have a signed-in device: they may
-    /// look, say no and stop things.
+    /// Reports whether only the local socket identifies them, although they have a signed-in
+    /// device: they may look, reject and stop things.
     #[must_use]
     pub const fn is_unproven(&self) -> bool {
         self.unproven
     }
 
-    /// What they are, seen from a workspace.
+    /// Their role in a workspace.
     #[must_use]
     pub fn role_in(&self, workspace: &WorkspaceId) -> Role {
         self.user.role_in(workspace)
     }
 
-    /// Whether they look after somebody: a super admin after everybody, a workspace admin after
-    /// those who belong to no workspace but theirs.
+    /// Reports whether they administer a user: a super admin administers everybody, a workspace
+    /// admin the users who belong only to workspaces of that admin.
     #[must_use]
     pub fn looks_after(&self, user: &User) -> bool {
         let mut workspaces = user.workspaces.keys();

@@ -1,13 +1,13 @@
-//! How a person is told about an approval, and how some channels bring an answer back.
+//! Channels, which tell a person about an approval; some of them bring an answer back.
 //!
 //! ```text
 //! gate ──tell──► Dispatcher ──► one thread per channel ──send──► terminal, webhook, Telegram, ntfy
 //! gate ◄──────────────Desk::answer────────────────────────────── terminal, Telegram
 //! ```
 //!
-//! A channel never decides who may answer: it passes on who said what, and the gate knows the
-//! person. Nothing here blocks the gate, and every text is redacted once more on its way out.
-//! Tokens are in memory only, and in no error.
+//! A channel never decides who may answer: it passes on the sender and the answer, and the gate
+//! identifies the person. Nothing here blocks the gate, and every text is redacted once more before
+//! it is sent. Tokens are in memory only, never in an error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,23 +40,23 @@ pub use dispatch::Dispatcher;
 pub use sink::{Feed, Sink, SinkError};
 pub use subscription::{Records, Subscription};
 
-/// What a person is told.
+/// A message to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Somebody must answer.
+    /// An approval that somebody must answer.
     Required(Notice),
-    /// Nobody needs to any more, or what was approved has ended.
+    /// An approval that nobody needs to answer any more, or that has ended after it was approved.
     Settled {
-        /// Which approval.
+        /// The approval.
         approval: ApprovalId,
         /// Its new state, such as `approved` or `expired`.
         state: &'static str,
-        /// Who answered, as a name for people.
+        /// The display name of the person who answered.
         by: Option<String>,
-        /// Since when.
+        /// The time of the change.
         at: Timestamp,
     },
-    /// Whether this channel works.
+    /// A test of the channel.
     Test,
 }
 
@@ -72,34 +72,34 @@ impl Message {
     }
 }
 
-/// An approval as a person is shown it.
+/// An approval as it is shown to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Which approval.
+    /// The approval.
     pub approval: ApprovalId,
-    /// Whose agent asks.
+    /// The user whose agent asks.
     pub user: UserId,
-    /// The session it asks in.
+    /// The session in which the agent asks.
     pub session: Option<SessionId>,
-    /// What kind of thing it wants to do.
+    /// The kind of action.
     pub action: String,
-    /// What it wants to do, in one line.
+    /// The action, in one line.
     pub description: String,
-    /// What else there is to know.
+    /// Further details.
     pub details: Vec<String>,
-    /// How bad it would be.
+    /// The risk of the action.
     pub risk: RiskLevel,
-    /// When it was asked.
+    /// The time at which it was asked.
     pub created_at: Timestamp,
-    /// When silence becomes a refusal.
+    /// The time at which an unanswered question counts as rejected.
     pub expires_at: Timestamp,
-    /// Where to read all of it and answer.
+    /// The address at which all of it can be read and answered.
     pub link: Option<String>,
 }
 
-/// A way to tell a person. Lives on a thread of its own, so it may take its time.
+/// A way to notify a person. Runs on a thread of its own, so sending may be slow.
 pub trait Channel: Send + fmt::Debug {
-    /// What it is called in statistics.
+    /// The name in statistics.
     fn name(&self) -> &str;
 
     /// Whether it tells this at all.
@@ -110,56 +110,56 @@ pub trait Channel: Send + fmt::Debug {
     /// Tells.
     ///
     /// # Errors
-    /// The message did not get through, and may or may not another time.
+    /// The message was not delivered; the error says if another attempt may succeed.
     fn send(&mut self, message: &Message) -> Result<(), SendError>;
 }
 
-/// Why a message did not get through. Holds no token and no address.
+/// The reason for which a message was not delivered. Never contains a token or an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It may another time, after so long if the other side said so.
+    /// Another attempt may succeed, after this time if the other side named one.
     #[error("not delivered yet")]
     Later(Option<Duration>),
-    /// It never will.
+    /// No attempt will succeed.
     #[error("not delivered: {0}")]
     Never(String),
 }
 
-/// Where answers are brought: the gate.
+/// Receives answers: the gate.
 pub trait Desk: Send + Sync {
-    /// Takes an answer from somebody the gate has yet to recognise.
+    /// Takes an answer from a sender whom the gate has yet to identify.
     ///
     /// # Errors
-    /// It does not count, for a reason that can be shown to whoever gave it.
+    /// The answer does not count; the text can be shown to the sender.
     fn answer(&self, reply: Reply) -> Result<Answered, String>;
 }
 
 /// Somebody's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// To which approval.
+    /// The approval that is answered.
     pub approval: ApprovalId,
-    /// What they said.
+    /// The answer.
     pub say: Say,
-    /// Who, as far as the channel knows.
+    /// The sender, as far as the channel knows.
     pub from: Sender,
 }
 
-/// Who answers, as far as a channel knows.
+/// The sender of an answer, as far as a channel knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sender {
-    /// Whoever has the account that the channel's settings bind to this user.
+    /// The owner of the account that the channel's settings bind to this user.
     User(UserId),
-    /// Whoever sits at the terminal the gate runs in.
+    /// The person at the terminal in which the gate runs.
     Terminal,
 }
 
-/// What an answer led to.
+/// The result of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {
-    /// The approval is settled, in this state.
+    /// The approval is settled, and now in this state.
     Settled(&'static str),
-    /// It counts, and more people must answer.
+    /// The answer counts, and more people must answer.
     Counted,
 }
 
@@ -180,7 +180,7 @@ pub enum Settings {
 }
 
 impl Settings {
-    /// What kind of channel.
+    /// The kind of channel.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -199,9 +199,9 @@ pub enum ChannelError {
     /// The settings cannot work.
     #[error("cannot use channel `{channel}`: {problem}")]
     Settings {
-        /// Which one.
+        /// The kind of channel.
         channel: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// Nobody can be trusted by the files that it names.
@@ -244,7 +244,7 @@ pub fn open(
     Ok(Opened { channel: Some(channel), feed: None })
 }
 
-/// A text that opens something. Prints as `…`, and is wiped when it is dropped.
+/// A secret text. Its `Debug` output is `…`, and it is wiped when it is dropped.
 #[derive(Clone, Deserialize)]
 #[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);

@@ -1,7 +1,7 @@
-//! The only place that asks for time or randomness.
+//! The only module that reads the time or randomness.
 //!
-//! Everything else takes both from here, so that a test owns the clock and a trace can be played
-//! again. What expires, expires by a [`MonotonicClock`], whatever the system's clock is set to.
+//! All other code takes both from here, so that a test controls the clock and a trace can be
+//! replayed. Expiry follows a [`MonotonicClock`], whatever the system's clock is set to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ mod monotonic;
 
 pub use monotonic::{MonotonicClock, Step, TOLERANCE};
 
-/// A moment: milliseconds since 1970, UTC.
+/// A point in time: milliseconds since 1970, UTC.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -23,26 +23,26 @@ pub use monotonic::{MonotonicClock, Step, TOLERANCE};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The moment this much later.
+    /// The time this much later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(milliseconds(duration)))
     }
 
-    /// The moment this much earlier.
+    /// The time this much earlier.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(milliseconds(duration)))
     }
 
-    /// How long it is from an earlier moment to this one; nothing if that one is later.
+    /// The duration from an earlier time to this one; zero if that one is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// A moment as RFC 3339 writes it, in UTC (`2026-11-16T06:00:00Z`, with or without a fraction),
-    /// or the beginning of a day.
+    /// Parses a time in RFC 3339, in UTC (`2026-11-16T06:00:00Z`, with or without a fraction), or
+    /// the beginning of a day.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let Some((day, time)) = text.split_once('T') else { return Self::parse_day(text) };
@@ -68,7 +68,7 @@ impl Timestamp {
         let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok());
         let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
         let sound = (1970..=9999).contains(&year) && (1..=12).contains(&month);
-        // Found by trying: the way back is the one that is tested.
+        // Found by search: `date`, the opposite direction, is the one that is tested.
         let first = (year - 1970) * 365;
         let days = sound.then_some(first..=first + 3_000)?;
         let days = days.into_iter().find(|days| date(*days) == (year, month, day))?;
@@ -76,7 +76,7 @@ impl Timestamp {
     }
 }
 
-/// As RFC 3339 writes it, in UTC: `2026-11-16T06:00:00.000Z`.
+/// Writes the time in RFC 3339, in UTC: `2026-11-16T06:00:00.000Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
@@ -94,8 +94,8 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Year, month and day of a day counted from 1970. Years are counted from March, so that the leap
-/// day is the last of its year.
+/// Year, month and day of a number of days since 1970. Years are counted from March, so that the
+/// leap day is the last of its year.
 pub(crate) const fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -109,13 +109,13 @@ pub(crate) const fn date(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Says what time it is, and draws lots.
+/// A source of time and random numbers.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The time now.
     fn now(&self) -> Timestamp;
 
-    /// How much time has passed since some moment that stays the same, also while the machine was
-    /// asleep. Nobody can set it.
+    /// The time that has passed since a fixed point, including the time the machine was asleep.
+    /// Cannot be set.
     fn elapsed(&self) -> Duration;
 
     /// The time as the system's clock shows it, for people and other machines.
@@ -123,10 +123,10 @@ pub trait Clock: Send + Sync + fmt::Debug {
         self.now()
     }
 
-    /// Fills a buffer with bytes nobody can guess.
+    /// Fills a buffer with random bytes that cannot be guessed.
     ///
     /// # Errors
-    /// The machine has none to give. Nothing that needs them may go on.
+    /// The operating system provides none. An operation that needs them must stop.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError>;
 }
 
@@ -148,15 +148,15 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
     }
 }
 
-/// There is no randomness to be had.
+/// The operating system's random number generator failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the machine gives no random numbers")]
 pub struct ChanceError;
 
-/// Random bytes of a fixed number.
+/// Returns `N` random bytes.
 ///
 /// # Errors
-/// The machine has none to give.
+/// The operating system provides none.
 pub fn random<const N: usize>(clock: &dyn Clock) -> Result<[u8; N], ChanceError> {
     let mut bytes = [0; N];
     clock.fill(&mut bytes)?;
@@ -175,7 +175,7 @@ impl Clock for System {
 
     #[cfg(unix)]
     fn elapsed(&self) -> Duration {
-        // Of those that nobody can set, the one that goes on while the machine is asleep.
+        // The clock that cannot be set and that goes on while the machine is asleep.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -194,18 +194,18 @@ impl Clock for System {
     }
 }
 
-/// A clock that stands until it is moved, and lots that are the same every time. For tests: what
-/// it draws can be guessed.
+/// A clock that moves only when it is told to, and random numbers that are the same every time. For
+/// tests: its random numbers can be guessed.
 #[derive(Debug)]
 pub struct Fake {
     now: AtomicI64,
-    /// In milliseconds.
+    /// The elapsed time, in milliseconds.
     elapsed: AtomicU64,
     drawn: AtomicU64,
 }
 
 impl Fake {
-    /// A clock that stands at a moment.
+    /// A clock set to a time.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self { now: AtomicI64::new(now.0), elapsed: AtomicU64::new(0), drawn: AtomicU64::new(0) }
@@ -216,7 +216,7 @@ impl Fake {
         self.advance(duration, duration);
     }
 
-    /// Lets time pass while the system's clock runs so many times as fast.
+    /// Lets time pass while the system's clock runs `rate` times as fast.
     pub fn run(&self, duration: Duration, rate: f64) {
         self.advance(duration, duration.mul_f64(rate));
     }
@@ -243,7 +243,7 @@ impl Clock for Fake {
     }
 
     fn fill(&self, bytes: &mut [u8]) -> Result<(), ChanceError> {
-        // Splitmix: every draw differs, every run is the same.
+        // Splitmix: each number differs, each run is the same.
         for chunk in bytes.chunks_mut(8) {
             let drawn = self.drawn.fetch_add(1, Ordering::AcqRel);
             let mut mixed = drawn.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

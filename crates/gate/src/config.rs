@@ -1,4 +1,4 @@
-//! What whoever runs the gate can set.
+//! The configuration of the gate.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::session::PROMPTS;
 use crate::settings::Logging;
 use crate::transfer;
 
-/// What whoever runs the gate can set.
+/// The configuration of the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "GateConfig"))]
@@ -20,7 +20,8 @@ use crate::transfer;
 pub struct Config {
     /// `false` starts with the kill switch thrown.
     pub enabled: bool,
-    /// When more people than one must agree, or others are asked after a while.
+    /// The conditions under which more than one person must agree, or others are asked after a
+    /// while.
     pub quorum: Vec<QuorumRow>,
     /// Origins any session may open; every one, if none are named. A session may name fewer.
     #[serde(deserialize_with = "read_origins")]
@@ -41,11 +42,11 @@ pub struct Config {
     pub retention_days: u32,
     /// The people who may erase what is on record about a person, or keep it for a shorter time.
     pub erasure: Erasure,
-    /// How much goes on record, unless a user asks for more.
+    /// The amount that goes on record, unless a user asks for more.
     pub logging: Logging,
-    /// How fast one user's skills may be used.
+    /// The rates at which one user's skills may be used.
     pub rates: Rates,
-    /// How much may be handed in as files.
+    /// The limits of files that may be handed in.
     pub files: transfer::Limits,
 }
 
@@ -62,7 +63,7 @@ pub enum Erasure {
     Administrators,
 }
 
-/// How fast one user's skills may be used; without limit, if none is named.
+/// The rates at which one user's skills may be used; unlimited where left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -96,21 +97,21 @@ impl Default for Config {
     }
 }
 
-/// A variable of the environment that says something impossible.
+/// An environment variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` {problem}")]
 pub struct EnvironmentError {
-    /// Which one.
+    /// The variable.
     pub variable: &'static str,
-    /// What is wrong with it.
+    /// The problem with its value.
     pub problem: &'static str,
 }
 
 impl Config {
-    /// The same, with what the environment says on top.
+    /// The same configuration, with the environment's values on top.
     ///
     /// # Errors
-    /// A variable says something impossible: the gate stays closed.
+    /// A variable has an invalid value: the gate stays closed.
     pub fn with_environment(
         mut self,
         read: impl Fn(&'static str) -> Option<String>,
@@ -171,7 +172,7 @@ impl Config {
 
 const NOT_AN_ORIGIN: &str = "names something that is not an origin, such as `https://example.com`";
 
-/// Reads the origins of a file. One that can let nothing in is a mistake: the file is refused.
+/// Reads the origins of a file. An entry that can never match is a mistake: the file is refused.
 fn read_origins<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     let origins = Option::<Vec<String>>::deserialize(from)?;
     if !origins.iter().flatten().all(|origin| is_origin(origin)) {

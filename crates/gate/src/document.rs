@@ -1,4 +1,4 @@
-//! What the gate keeps, as documents: each type says what it is found by.
+//! Documents in the store: each type names the columns by which it is found.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::bytes::Hash;
 use crate::clock::Timestamp;
 use crate::store::{Doc, Kind, Query, Store, StoreError, Stored, Unchanged, Write};
 
-/// Something that is kept under an id.
+/// A value that is stored under an id.
 pub(crate) trait Document: Serialize + DeserializeOwned {
-    /// What it is about.
+    /// The kind of document.
     const KIND: Kind;
 
-    /// Unique within its kind.
+    /// The id, unique within its kind.
     fn id(&self) -> &str;
 
-    /// What it can be found by.
+    /// The values by which it can be found.
     fn marks(&self) -> Marks<'_>;
 }
 
-/// What a document can be found by.
+/// The values by which a document can be found.
 #[derive(Debug, Default)]
 pub(crate) struct Marks<'a> {
     pub(crate) owner: Option<&'a str>,
@@ -32,10 +32,10 @@ pub(crate) struct Marks<'a> {
     pub(crate) due: Option<Timestamp>,
 }
 
-/// A document that is in memory for everybody who reads it.
+/// A document that is shared by all readers through the cache.
 pub(crate) type Shared<T> = Held<Arc<T>>;
 
-/// A document as it was read, to be replaced only if nobody else did meanwhile.
+/// A document as it was read, to be replaced only if it has not changed since.
 #[derive(Debug, Clone)]
 pub(crate) struct Held<T> {
     pub(crate) value: T,
@@ -43,17 +43,17 @@ pub(crate) struct Held<T> {
 }
 
 impl<T: Document> Held<T> {
-    /// The write that puts another value in its place.
+    /// The write that replaces it with another value.
     pub(crate) fn replace(&self, with: &T) -> Result<Write, StoreError> {
         Ok(Write::Replace(doc(with)?, self.version))
     }
 
-    /// The write that takes it away.
+    /// The write that deletes it.
     pub(crate) fn delete(&self) -> Write {
         Write::Delete(self.unchanged())
     }
 
-    /// The condition that it is still as it was read.
+    /// The condition that it has not changed since it was read.
     pub(crate) fn unchanged(&self) -> Unchanged {
         unchanged(&self.value, self.version)
     }
@@ -64,7 +64,7 @@ impl<T: Document> Held<T> {
 }
 
 impl<T: Document> Shared<T> {
-    /// The condition that it is still as it was read.
+    /// The condition that it has not changed since it was read.
     pub(crate) fn unchanged(&self) -> Unchanged {
         unchanged(&*self.value, self.version)
     }
@@ -74,18 +74,18 @@ fn unchanged<T: Document>(value: &T, version: u64) -> Unchanged {
     Unchanged { kind: T::KIND, id: value.id().to_owned(), version }
 }
 
-/// The write that keeps something new.
+/// The write that inserts a new document.
 pub(crate) fn insert<T: Document>(value: &T) -> Result<Write, StoreError> {
     doc(value).map(Write::Insert)
 }
 
-/// The write that takes a document away, whatever it holds.
+/// The write that deletes a document, whatever its content.
 pub(crate) fn delete(stored: &Stored) -> Write {
     let (kind, id) = (stored.doc.kind, stored.doc.id.clone());
     Write::Delete(Unchanged { kind, id, version: stored.version })
 }
 
-/// Reads one.
+/// Reads a document.
 pub(crate) async fn get<T: Document>(
     store: &dyn Store,
     id: &str,
@@ -93,7 +93,7 @@ pub(crate) async fn get<T: Document>(
     store.get(T::KIND, id).await?.map(|stored| held(&stored)).transpose()
 }
 
-/// Reads one if it is wanted for what it can be found by.
+/// Reads a document if its columns pass a test.
 pub(crate) async fn get_if<T: Document>(
     store: &dyn Store,
     id: &str,
@@ -103,7 +103,7 @@ pub(crate) async fn get_if<T: Document>(
     stored.filter(|stored| wanted(&stored.doc)).as_ref().map(held).transpose()
 }
 
-/// Reads one, perhaps from memory, for a batch that names the epoch from before.
+/// Reads a document, perhaps from the cache, for a batch that names the epoch read before.
 pub(crate) async fn recall<T: Document + Send + Sync + 'static>(
     store: &dyn Store,
     id: &str,
@@ -116,12 +116,12 @@ pub(crate) async fn recall<T: Document + Send + Sync + 'static>(
     let version = kept.stored().version;
     match kept.read(value)? {
         Some(value) => Ok(Some(Held { value, version })),
-        // Read as another type of the same kind, which there is none of.
+        // It was cached as another type of the same kind, which does not occur.
         None => Ok(Some(held(kept.stored())?.share())),
     }
 }
 
-/// What a counter stands at, perhaps from memory, for a batch that names the epoch from before.
+/// The value of a counter, perhaps from the cache, for a batch that names the epoch read before.
 pub(crate) async fn recall_counter(store: &dyn Store, key: &str) -> Result<u64, StoreError> {
     match store.counter_in_mind(key) {
         Some(value) => Ok(value),
@@ -129,17 +129,17 @@ pub(crate) async fn recall_counter(store: &dyn Store, key: &str) -> Result<u64, 
     }
 }
 
-/// What a query found.
+/// The result of a query.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     pub(crate) held: Vec<Held<T>>,
-    /// The ids of documents that somebody else wrote, and that cannot be read.
+    /// The ids of documents that were written by somebody else and cannot be parsed.
     pub(crate) damaged: Vec<String>,
-    /// The id of the last one, read or not: where the next search begins.
+    /// The id of the last one, parsed or not, after which the next search begins.
     pub(crate) last: Option<String>,
 }
 
-/// Reads all that a query finds. One document that cannot be read does not hide the others.
+/// Reads all documents that a query finds. One that cannot be parsed does not hide the others.
 pub(crate) async fn find_all<T: Document>(
     store: &dyn Store,
     query: &Query,
@@ -149,7 +149,7 @@ pub(crate) async fn find_all<T: Document>(
     let mut found = Found { held: Vec::with_capacity(stored.len()), damaged: Vec::new(), last };
     for stored in &stored {
         match held::<T>(stored) {
-            // A document under another's id is not that document.
+            // A document stored under another's id is refused.
             Ok(held) if held.value.id() == stored.doc.id => found.held.push(held),
             Ok(_) | Err(_) => found.damaged.push(stored.doc.id.clone()),
         }
@@ -157,7 +157,8 @@ pub(crate) async fn find_all<T: Document>(
     Ok(found)
 }
 
-/// Reads all that a query finds and that can be read; nothing only when there is no more.
+/// Reads the documents that a query finds and that can be parsed; an empty result means that
+/// none are left.
 pub(crate) async fn find<T: Document>(
     store: &dyn Store,
     query: &Query,

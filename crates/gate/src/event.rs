@@ -1,4 +1,4 @@
-//! What has just happened, for everybody who listens: devices, pages, waiting agents.
+//! Live events for listeners: devices, pages, waiting agents.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,20 +7,20 @@ use tokio::sync::{broadcast, watch};
 
 use crate::id::{ActionId, ApprovalId, DeviceId, SessionId, UserId, WorkspaceId};
 
-/// What has just happened. Nobody but those it is for may be told.
+/// An event. It may be passed on only to the people it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Whose it is.
+    /// The user it concerns.
     pub user: Option<UserId>,
-    /// In which workspace.
+    /// The workspace it belongs to.
     pub workspace: Option<WorkspaceId>,
-    /// In which session.
+    /// The session it belongs to.
     pub session: Option<SessionId>,
-    /// What.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What has just happened.
+/// The kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is the word it stands for")]
 pub enum What {
@@ -28,7 +28,7 @@ pub enum What {
     ApprovalRequired {
         approval: ApprovalId,
     },
-    /// A wider circle is asked.
+    /// The question was escalated to workspace admins.
     ApprovalEscalated {
         approval: ApprovalId,
     },
@@ -36,17 +36,17 @@ pub enum What {
     ApprovalVoted {
         approval: ApprovalId,
     },
-    /// It is settled, and how.
+    /// An approval is settled, with its new state.
     ApprovalSettled {
         approval: ApprovalId,
         state: &'static str,
         by: Option<UserId>,
     },
-    /// An action was let through.
+    /// An action was allowed.
     ActionAllowed {
         action: ActionId,
     },
-    /// An action ran, or failed.
+    /// An action succeeded or failed.
     ActionReported {
         action: ActionId,
         state: &'static str,
@@ -54,18 +54,18 @@ pub enum What {
     SessionStarted,
     SessionPaused,
     SessionResumed,
-    /// A session explores from now on, or works.
+    /// A session changed its mode.
     SessionMode,
     SessionEnded {
         reason: &'static str,
     },
-    /// A device no longer works; none of the user's, if none is named.
+    /// A device was signed out; all of the user's devices, if `None`.
     SignedOut {
         device: Option<DeviceId>,
     },
-    /// Something that gave the user a right is gone or different: a key, a machine, a membership.
+    /// Something that gave the user a right was removed or changed: a key, a machine, a membership.
     RightsChanged,
-    /// A device wants to be approved.
+    /// A device waits for approval.
     DeviceWaiting {
         device: DeviceId,
     },
@@ -73,17 +73,17 @@ pub enum What {
     Resumed,
 }
 
-/// How far behind a listener may fall before it must look at the store again.
+/// The number of events a listener may fall behind before it must read the store again.
 const BACKLOG: usize = 1_024;
 
-/// Tells everybody who listens.
+/// Delivers events to listeners.
 #[derive(Debug)]
 pub(crate) struct Bus {
     all: broadcast::Sender<Arc<Event>>,
-    /// The kill switch is thrown so seldom that whoever cares for nothing else is not woken for
-    /// every action.
+    /// The kill switch has a channel of its own, so that a listener that needs nothing else is not
+    /// woken for every action.
     switch: watch::Sender<()>,
-    /// Everybody who waits looks again when somebody's rights have changed.
+    /// Wakes all waiting requests when somebody's rights have changed.
     rights: watch::Sender<()>,
     waiting: Mutex<HashMap<ApprovalId, watch::Sender<()>>>,
 }
@@ -94,7 +94,7 @@ impl Bus {
         Self { all: broadcast::channel(BACKLOG).0, switch, rights, waiting: Mutex::default() }
     }
 
-    /// Tells everybody. Nobody may be listening.
+    /// Delivers an event. There may be no listener.
     pub(crate) fn tell(&self, event: Event) {
         match &event.what {
             What::ApprovalSettled { approval, .. } => {
@@ -114,24 +114,24 @@ impl Bus {
         self.all.subscribe()
     }
 
-    /// Wakes up when the kill switch was thrown, either way.
+    /// A receiver that wakes when the kill switch is thrown or reset.
     pub(crate) fn switched(&self) -> watch::Receiver<()> {
         self.switch.subscribe()
     }
 
-    /// Wakes up when somebody's rights have changed.
+    /// A receiver that wakes when somebody's rights have changed.
     pub(crate) fn rights_changed(&self) -> watch::Receiver<()> {
         self.rights.subscribe()
     }
 
-    /// Wakes up once an approval is settled. Subscribe first, then look at the store: what is
-    /// settled in between is not missed.
+    /// A receiver that wakes once an approval is settled. Subscribe first, then read the store, so
+    /// that a decision in between is not missed.
     pub(crate) fn settled(&self, approval: &ApprovalId) -> watch::Receiver<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.entry(approval.clone()).or_insert_with(|| watch::channel(()).0).subscribe()
     }
 
-    /// Forgets a question that nobody waits for any more.
+    /// Forgets a question without listeners.
     pub(crate) fn forget(&self, approval: &ApprovalId) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.get(approval).is_some_and(|waiter| waiter.receiver_count() == 0) {

@@ -1,4 +1,4 @@
-//! The gate itself: what an agent, a person and a clock may do.
+//! The gate itself: the operations of agents, people and the clock.
 //!
 //! ```text
 //! agent    submit ─► Permit | Refused | Waiting     spend ─► Permit     report   withdraw
@@ -8,9 +8,9 @@
 //!
 //! INVARIANT: only this module makes a [`Permit`](crate::Permit).
 //!
-//! Each of these reads, decides, and commits one batch that says what it relied on: the kill
-//! switch and the session as they were read. If either changed meanwhile, the batch does not
-//! happen and everything is looked at again. So nothing gets past a stop that was confirmed.
+//! Each of these reads, decides, and commits one batch that names the versions it relied on: the
+//! kill switch and the session as they were read. If either changed meanwhile, the batch is
+//! rejected and everything is read again. So nothing gets past a stop that was confirmed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -101,30 +101,30 @@ pub struct Gate {
     claims: idempotency::Claims,
     plain: Arc<Plain>,
     judging: Judging,
-    /// Who has halted everything while the store could not be written.
+    /// The person who has halted everything while the store could not be written.
     halted_by: Mutex<Option<UserId>>,
     last_write: ready::LastWrite,
     files: Option<transfer::Files>,
 }
 
-/// What a gate is made of.
+/// The parts of a gate.
 #[derive(Debug)]
 pub struct Parts {
-    /// Where everything is kept.
+    /// The store.
     pub store: Arc<dyn Store>,
     /// The server's own keys.
     pub keyring: Arc<Keyring>,
-    /// Time and randomness.
+    /// The source of time and randomness.
     pub clock: Arc<dyn Clock>,
-    /// What is known of the machine's processes.
+    /// The processes of the machine.
     pub processes: Arc<dyn Processes>,
-    /// How actions are judged.
+    /// The policy by which actions are judged.
     pub policy: Policy,
-    /// What whoever runs it has set.
+    /// The configuration.
     pub config: Config,
 }
 
-/// Who can be reached right now.
+/// The devices and channels that can be reached right now.
 #[derive(Debug, Default)]
 struct Presence {
     /// Connected devices, by user.
@@ -133,42 +133,42 @@ struct Presence {
     channels: u32,
 }
 
-/// Something that is not about the action went wrong. Nothing was allowed.
+/// A failure that is not about the action. Nothing was allowed.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The machine has no randomness to give.
+    /// The operating system's random number generator failed.
     #[error(transparent)]
     Chance(#[from] ChanceError),
-    /// Another process has changed something since the caller was recognised from memory.
+    /// Another process has changed something since the caller was recognised from the cache.
     #[error("something has changed meanwhile: try again")]
     Outdated,
     /// The key, machine, device or person no longer has the right to do this.
     #[error("the right to do this was taken away: {0}")]
     Revoked(Lost),
-    /// There is too much to judge.
+    /// The queue of the judge is full, or the caller has used up its time.
     #[error(transparent)]
     NotJudged(#[from] NotJudged),
-    /// Others changed the same things again and again.
+    /// Others changed the same documents again and again.
     #[error("too much is happening at once: try again")]
     Busy,
 }
 
-/// How often something is looked at again because others changed it meanwhile.
+/// The number of attempts when others change the same documents.
 const TRIES: u32 = 64;
 
 impl Gate {
-    /// Opens the gate: what was left over from before is put in order first.
+    /// Opens the gate and first settles everything left over from the last run.
     ///
     /// # Errors
-    /// The record is damaged, or the store failed.
+    /// The audit trail is damaged, or the store failed.
     pub async fn open(parts: Parts) -> Result<Self, GateError> {
         let Parts { store, keyring, clock, processes, policy, config } = parts;
         check_record(&*store, &keyring).await?;
-        // Time goes on from the last record: a clock that was set back while the gate was closed
-        // revives nothing.
+        // Time goes on from the last record: setting the clock back while the gate was closed does
+        // not revive anything.
         let seen = store.chain().await?.end().at;
         let judging = Judging::new(Arc::new(Threads::default()), Arc::clone(&clock));
         let gate = Self {
@@ -196,14 +196,14 @@ impl Gate {
         Ok(gate)
     }
 
-    /// The same gate, with large inputs judged elsewhere than on threads of its own.
+    /// The same gate, with large inputs judged on another executor than its own threads.
     #[must_use]
     pub fn judging_on(mut self, executor: Arc<dyn Executor>) -> Self {
         self.judging = self.judging.on(executor);
         self
     }
 
-    /// Judges by another policy from now on.
+    /// Replaces the policy.
     pub fn set_policy(&self, policy: Policy) {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
@@ -221,12 +221,12 @@ impl Gate {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Hears everything that happens. What a listener may pass on depends on whose it is.
+    /// Receives all events. A listener may pass an event on only to the people it concerns.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.bus.subscribe()
     }
 
-    /// Wakes up when the kill switch was thrown, either way.
+    /// A receiver that wakes when the kill switch is thrown or reset.
     pub fn switched(&self) -> watch::Receiver<()> {
         self.bus.switched()
     }
@@ -243,50 +243,50 @@ impl Gate {
         &self.keyring
     }
 
-    /// What is known of the machine's processes.
+    /// The processes of the machine.
     #[must_use]
     pub fn processes(&self) -> &dyn Processes {
         &*self.processes
     }
 
-    /// Where everything is kept.
+    /// The store.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// What whoever runs it has set.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The gate's time, by which everything expires. Never runs backwards, never stands still.
+    /// The gate's time, by which everything expires. Never runs backwards, never stops.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// A moment of the gate's time as the system's clock would show it: for people, and for
-    /// programs that compare it with a clock of their own.
+    /// A gate's time as the system's clock would show it: for people, and for programs that compare
+    /// it with a clock of their own.
     #[must_use]
     pub fn shown(&self, at: Timestamp) -> Timestamp {
         self.clock.shown(at)
     }
 
-    /// The gate's clock, for what has to agree with it about what has expired.
+    /// The gate's clock, for code that has to agree with it on expiry.
     #[must_use]
     pub fn clock(&self) -> Arc<MonotonicClock> {
         Arc::clone(&self.clock)
     }
 
-    /// Somebody's device has connected; they can be reached until it is gone.
+    /// Notes that a device of a user has connected; the user can be reached until it disconnects.
     pub fn arrive(&self, user: &UserId) {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         *present.devices.entry(user.clone()).or_default() += 1;
     }
 
-    /// Somebody's device is gone.
+    /// Notes that a device of a user has disconnected.
     pub fn leave(&self, user: &UserId) {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(devices) = present.devices.get_mut(user) {
@@ -297,7 +297,7 @@ impl Gate {
         }
     }
 
-    /// A channel reaches whoever is asked.
+    /// Notes a channel that reaches everybody who is asked.
     pub fn add_channel(&self) {
         self.present.lock().unwrap_or_else(PoisonError::into_inner).channels += 1;
     }
@@ -315,7 +315,7 @@ impl Gate {
         document::get(&*self.store, id).await
     }
 
-    /// Reads one, perhaps from memory, for a batch that names the epoch from before.
+    /// Reads a document, perhaps from the cache, for a batch that names the epoch read before.
     async fn recall<T>(&self, id: &str) -> Result<Option<Shared<T>>, StoreError>
     where
         T: Document + Send + Sync + 'static,
@@ -342,7 +342,7 @@ impl Gate {
         outcome
     }
 
-    /// What goes on record.
+    /// Drafts a record.
     fn record(
         &self,
         event: crate::audit::Event,
@@ -354,15 +354,14 @@ impl Gate {
         Ok(Draft::new(self.now(), event, subject, payload, random(&self.clock)?))
     }
 
-    /// What a user has set.
+    /// The preferences of a user.
     async fn settings_of(&self, user: &UserId) -> Result<Settings, StoreError> {
         let held: Option<Held<Settings>> = self.get(user.as_str()).await?;
         Ok(held.map_or_else(|| Settings::of(user.clone()), |held| held.value))
     }
 }
 
-/// Nothing is gated over a record that is damaged: what is allowed from here on would be on record
-/// beside what somebody else wrote.
+/// Refuses a damaged audit trail: new records would be mixed with records that somebody else wrote.
 async fn check_record(store: &dyn Store, keyring: &Keyring) -> Result<(), StoreError> {
     let report = audit::check(store, &keyring.public(), &[], &mut |_| {}).await?;
     match report.damage.first() {
@@ -371,13 +370,13 @@ async fn check_record(store: &dyn Store, keyring: &Keyring) -> Result<(), StoreE
     }
 }
 
-/// Whether everything is halted, signed by the server.
+/// The state of the kill switch, sealed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Control {
     halted: bool,
     by: Option<UserId>,
     at: Timestamp,
-    /// Over the rest. Nobody else can make one.
+    /// A keyed seal over the other fields, which only the server can make.
     #[serde(default)]
     seal: Option<Hash>,
 }
@@ -390,7 +389,7 @@ impl Control {
         Self { seal: Some(control.computed_seal(keyring)), ..control }
     }
 
-    /// Whether this server has switched it so.
+    /// Reports whether this server made the seal.
     fn holds(&self, keyring: &Keyring) -> bool {
         self.seal == Some(self.computed_seal(keyring))
     }
@@ -415,16 +414,16 @@ impl Document for Control {
     }
 }
 
-/// Where a document is looked for.
+/// The place in which a document is looked up.
 #[derive(Debug, Clone, Copy)]
 enum Look {
     /// In the store.
     Anew,
-    /// In memory first, for a batch that names the epoch from before.
+    /// The cache first, for a batch that names the epoch read before.
     Recall,
 }
 
-/// What stood in the way of a commit: looked at again, told, or given up on.
+/// Reports whether a commit failed only because something changed meanwhile.
 fn is_conflict(error: &CommitError) -> bool {
     matches!(error, CommitError::Conflict { .. } | CommitError::Outdated)
 }

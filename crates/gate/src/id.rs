@@ -1,10 +1,10 @@
-//! Ids: a word for what it is, the moment it was made, and 80 random bits nobody can guess.
+//! Ids: a prefix for the kind, the time of creation, and 80 random bits that cannot be guessed.
 //!
-//! The moment comes first, so that what is made later sorts later and a store appends instead of
-//! writing all over its files. What follows from a secret (a key, a device) has no moment.
+//! The time comes first, so that later ids sort later and a store appends instead of writing to
+//! random pages. An id that is derived from a secret (a key, a device) lacks the time.
 //!
 //! `apr_` and 26 letters and digits of an alphabet without look-alikes (Crockford's base 32). A
-//! text of another shape is no id: it is refused before anything looks it up.
+//! text of another form is not an id: it is refused before any lookup.
 
 use std::fmt;
 
@@ -31,24 +31,24 @@ macro_rules! ids {
         pub struct $name(String);
 
         impl $name {
-            /// Draws a new one.
+            /// Draws a new id.
             ///
             /// # Errors
-            /// The machine has no randomness to give.
+            /// The operating system provides no randomness.
             pub fn draw(clock: &dyn Clock) -> Result<Self, ChanceError> {
                 Ok(Self::from_bytes(drawn(clock)?))
             }
 
-            /// The one that follows from bytes that are unique already, such as a hash.
+            /// The id made of bytes that are unique already, such as a hash.
             #[must_use]
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(format!("{}{}", $prefix, letters(bytes)))
             }
 
-            /// Reads one.
+            /// Parses an id.
             ///
             /// # Errors
-            /// The text has another shape.
+            /// The text has another form.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 match text.strip_prefix($prefix) {
                     Some(rest) if is_letters(rest) => Ok(Self(text.to_owned())),
@@ -95,41 +95,41 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A question to a person.
+    /// The id of a question to a person.
     ApprovalId "apr_" "an approval"
-    /// One action that was let through, with or without a question.
+    /// The id of one action that was allowed, with or without a question.
     ActionId "act_" "an action"
-    /// A bounded run of an agent.
+    /// The id of a bounded run of an agent.
     SessionId "ses_" "a session"
-    /// Somebody who can sign in.
+    /// The id of a person or bot.
     UserId "usr_" "a user"
-    /// What owns sessions.
+    /// The id of a workspace, which owns sessions.
     WorkspaceId "wsp_" "a workspace"
-    /// One signed-in client.
+    /// The id of one signed-in client.
     DeviceId "dev_" "a device"
-    /// A credential of an agent or program.
+    /// The id of a credential of an agent or program.
     KeyId "key_" "a key"
-    /// What an agent has handed in.
+    /// The id of a file that an agent has handed in.
     FileId "fil_" "a file"
-    /// A yes that is remembered.
+    /// The id of a remembered approval.
     RememberedId "rem_" "a remembered answer"
 }
 
 impl ActionId {
-    /// The action that an approval is about, once it runs.
+    /// The id of the action that an approval is about, once it runs.
     #[must_use]
     pub fn of(approval: &ApprovalId) -> Self {
         Self(approval.0.replacen("apr_", "act_", 1))
     }
 
-    /// The approval this action would have, if it had one.
+    /// The id of the approval that this action has, if it has one.
     #[must_use]
     pub fn approval(&self) -> ApprovalId {
         ApprovalId(self.0.replacen("act_", "apr_", 1))
     }
 }
 
-/// 48 bits of time, 80 bits of chance.
+/// Draws 48 bits of time and 80 random bits.
 fn drawn(clock: &dyn Clock) -> Result<[u8; 16], ChanceError> {
     let chance = u128::from_be_bytes(random(clock)?) & (u128::MAX >> 48);
     let moment = u128::try_from(clock.now().0).unwrap_or(0) & (u128::MAX >> 80);

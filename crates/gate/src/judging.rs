@@ -1,8 +1,8 @@
-//! Judging of large inputs, away from where futures are polled.
+//! Judging of large inputs, away from the threads that poll futures.
 //!
-//! Most actions are judged where they come in: that takes microseconds. A large one may take
-//! seconds, and is judged on a few threads of its own, so that a stop, an answer or somebody else's
-//! small action never waits for it.
+//! Most actions are judged on the thread that receives them: that takes microseconds. A large one
+//! may take seconds, and is judged on a few separate threads, so that a stop, an answer or another
+//! caller's small action never waits for it.
 //!
 //! ```text
 //! up to INLINE bytes    judged at once
@@ -11,7 +11,7 @@
 //! no room in the queue  refused
 //! ```
 //!
-//! INVARIANT: what is refused here was not judged, and nothing of it is allowed.
+//! INVARIANT: an action that is refused here was not judged, and is not allowed.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -34,15 +34,15 @@ pub use threads::Threads;
 /// The most bytes of an action and its context that are judged at once.
 pub const INLINE: usize = 2 * 1024;
 
-/// What one lane may have waiting: one request of many proposals always fits.
+/// The most jobs and bytes that wait in one lane: one request of many proposals always fits.
 const LANE_JOBS: usize = 256;
 const LANE_BYTES: usize = 4 << 20;
-/// What all lanes of keys together may have waiting.
+/// The most bytes that wait in all lanes of keys together.
 const ALL_BYTES: usize = 64 << 20;
-/// How long a caller whose lane is full is told to wait.
+/// The time that a caller whose lane is full is told to wait.
 const LANE_FULL: Duration = Duration::from_secs(1);
 
-/// Runs work somewhere else than where futures are polled.
+/// Runs work on other threads than those that poll futures.
 pub trait Executor: fmt::Debug + Send + Sync {
     /// The number of jobs that may run at the same time.
     fn slots(&self) -> usize;
@@ -51,34 +51,34 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// slots.
     ///
     /// # Errors
-    /// There is no thread for it. The job is dropped, which refuses what it was for.
+    /// No thread is available. The job is dropped, which refuses its action.
     fn start(&self, job: Job) -> io::Result<()>;
 }
 
 /// A piece of work.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// Whose work it is: jobs of one lane run one after the other.
+/// The owner of work: jobs of one lane run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Of an agent's or a program's key.
+    /// An agent's or a program's key.
     Key(KeyId),
-    /// Of a person, or of the assistant that works with them present.
+    /// A person, or the assistant that works with them present.
     Person(UserId),
 }
 
-/// Why something was not judged.
+/// The reason for which something was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotJudged {
     /// The lane has used up its time, or has too much waiting already.
     #[error("too much to judge at once: wait {} s", .0.as_secs().max(1))]
     OverBudget(Duration),
-    /// The queue is full, or there is no thread to be had.
+    /// The queue is full, or no thread is available.
     #[error("too much is waiting to be judged: try again")]
     Full,
 }
 
-/// Everything that is judged away from the threads that poll.
+/// The queue of actions that are judged on other threads.
 #[derive(Debug)]
 pub(crate) struct Judging(Arc<Shared>);
 
@@ -92,10 +92,10 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     running: usize,
-    /// Bytes that wait in the lanes of keys.
+    /// The number of bytes that wait in the lanes of keys.
     bytes: usize,
     lanes: HashMap<Lane, Waiting>,
-    /// Lanes with something to run, none of which runs, in the order of their turns.
+    /// Lanes with waiting jobs and none running, in the order of their turns.
     turns: VecDeque<Lane>,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// One lane.
+/// The jobs of one lane.
 #[derive(Default)]
 struct Waiting {
     running: bool,
@@ -117,7 +117,7 @@ struct Waiting {
 
 struct Queued {
     bytes: usize,
-    /// Runs, or is told why it does not.
+    /// Runs the job, or reports the refusal.
     run: Box<dyn FnOnce(Result<(), NotJudged>) + Send>,
 }
 
@@ -126,17 +126,17 @@ impl Judging {
         Self(Arc::new(Shared { executor, clock, queue: Mutex::default() }))
     }
 
-    /// The clock, to be taken along.
+    /// A shared handle to the clock.
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.0.clock)
     }
 
-    /// The same clock, on another executor.
+    /// A new queue with the same clock, on another executor.
     pub(crate) fn on(&self, executor: Arc<dyn Executor>) -> Self {
         Self::new(executor, Arc::clone(&self.0.clock))
     }
 
-    /// Runs work about an input of so many bytes: here if it is small, else in its lane's turn.
+    /// Runs work on an input of `bytes` bytes: here if it is small, else in its lane's turn.
     ///
     /// # Errors
     /// It was not run.
@@ -151,14 +151,14 @@ impl Judging {
         }
         let (send, receive) = oneshot::channel();
         let run = Box::new(move |may: Result<(), NotJudged>| {
-            // Nobody waits for it any more: the caller is gone.
+            // If the caller is gone, the work is skipped.
             if !send.is_closed() {
                 let _ = send.send(may.map(|()| work()));
             }
         });
         self.0.enqueue(lane, Queued { bytes, run })?;
         Shared::start(&self.0);
-        // Dropped without an answer: there was no thread, or the work panicked.
+        // Dropped without an answer: no thread was available, or the work panicked.
         receive.await.unwrap_or(Err(NotJudged::Full))
     }
 }
@@ -179,7 +179,7 @@ impl Shared {
         if waiting.jobs.len() >= LANE_JOBS || own > LANE_BYTES {
             return Err(NotJudged::OverBudget(LANE_FULL));
         }
-        // What people do finds room however much the keys have waiting.
+        // People's actions always find room, however many jobs of keys wait.
         if lane.is_key() && all > ALL_BYTES {
             return Err(NotJudged::Full);
         }
@@ -202,11 +202,11 @@ impl Shared {
             let now = slot.began;
             let may = shared.queue().budget_of(&slot.lane).check(now);
             let run = move || {
-                // Dropped last, also when the work panics: the slot is free again.
+                // Dropped last, also if the work panics: the slot is free again.
                 let _slot = slot;
                 (job.run)(may.map_err(NotJudged::OverBudget));
             };
-            // Refused by being dropped, which frees the slot.
+            // A refused job is dropped, which frees the slot.
             let _ = shared.executor.start(Box::new(run));
         }
     }
@@ -247,7 +247,7 @@ impl Queue {
         &mut self.lanes.entry(lane.clone()).or_default().budget
     }
 
-    /// Lanes without work and without debt are as good as new.
+    /// Drops lanes without work and without debt, which equal new ones.
     fn forget_idle(&mut self, now: Timestamp) {
         const MANY: usize = 1_024;
         if self.lanes.len() >= MANY {
@@ -264,7 +264,7 @@ impl Lane {
     }
 }
 
-/// A slot that is taken, until this is dropped.
+/// An occupied slot, until this is dropped.
 struct Slot {
     shared: Arc<Shared>,
     lane: Lane,
@@ -278,7 +278,7 @@ impl Drop for Slot {
     }
 }
 
-/// The bytes of a value as JSON, counted only as far as it matters.
+/// The size of a value as JSON, counted without keeping the text.
 pub(crate) fn size(value: &impl Serialize) -> usize {
     struct Counter(usize);
     impl io::Write for Counter {
@@ -294,7 +294,7 @@ pub(crate) fn size(value: &impl Serialize) -> usize {
     let mut counter = Counter(0);
     match serde_json::to_writer(&mut counter, value) {
         Ok(()) => counter.0,
-        // What cannot be written down is not known to be small.
+        // A value that cannot be serialised counts as large.
         Err(_) => usize::MAX,
     }
 }

@@ -1,4 +1,4 @@
-//! API keys: what an agent or a program proves itself by. A key can propose; it can never answer.
+//! API keys: credentials of agents and programs. A key can propose; it can never answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,38 +13,38 @@ use crate::store::Kind;
 /// A credential of an agent or program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
-    /// Its id, which follows from its secret.
+    /// The id, which is derived from the secret.
     pub id: KeyId,
-    /// For whom it works.
+    /// The user for whom it works.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace in which it works.
     pub workspace: WorkspaceId,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub name: String,
     /// The hash of the secret, which was shown once.
     pub secret: SecretHash,
-    /// What it may propose.
+    /// The actions that it may propose.
     pub scopes: Vec<Scope>,
-    /// Who is behind it.
+    /// The kind of user behind it: a model or a program.
     pub access: Access,
-    /// Where it works.
+    /// The devices on which it works.
     pub devices: Devices,
-    /// How fast it may change something.
+    /// The rate at which it may change something.
     pub writes: Rate,
-    /// Since when.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// Until when; for good, if none is named.
+    /// The time at which it expires; never, if `None`.
     pub expires_at: Option<Timestamp>,
-    /// Since when it no longer works.
+    /// The time at which it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// The key that takes its place.
+    /// The key that replaced it.
     pub rotated_to: Option<KeyId>,
-    /// The first key of its line, if it took another's place.
+    /// The first key of its line, if it replaced another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_of_line: Option<KeyId>,
 }
 
-/// Who is behind a key.
+/// The kind of user behind a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "KeyAccess"))]
@@ -57,7 +57,7 @@ pub enum Access {
     Program,
 }
 
-/// Where a key works.
+/// The devices on which a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "KeyDevices"))]
@@ -70,26 +70,26 @@ pub enum Devices {
     Any,
 }
 
-/// What a new key is to be.
+/// The properties of a new key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
-    /// What its owner calls it.
+    /// The name that its owner gives it.
     pub name: String,
-    /// In which workspace.
+    /// The workspace in which it works.
     pub workspace: WorkspaceId,
-    /// What it may propose.
+    /// The actions that it may propose.
     pub scopes: Vec<Scope>,
-    /// Who is behind it.
+    /// The kind of user behind it: a model or a program.
     pub access: Access,
-    /// Where it works.
+    /// The devices on which it works.
     pub devices: Devices,
-    /// How fast it may change something.
+    /// The rate at which it may change something.
     pub writes: Rate,
-    /// Until when.
+    /// The time at which it expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// How fast a key may change something, unless said otherwise.
+/// The default rate at which a key may change something.
 pub const WRITES: Rate = Rate::per_minute(10);
 
 impl ApiKey {
@@ -99,7 +99,7 @@ impl ApiKey {
         KeyId::from_bytes(secret.hash().short())
     }
 
-    /// Whether it works at a moment.
+    /// Reports whether it works at a time.
     #[must_use]
     pub fn works_at(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)

@@ -1,11 +1,11 @@
 //! The server's own keys: one signs, one seals, one makes fingerprints.
 //!
-//! All come from 32 random bytes in a file that only its owner may read (`server.key`), drawn on
-//! the first start. Whoever has the database without that file can neither forge an approval, a
-//! decision or the end of the audit chain, nor read what an approval was about, nor guess a short
+//! All are derived from 32 random bytes in a file that only its owner may read (`server.key`),
+//! drawn on the first start. The database without that file is not enough to forge an approval, a
+//! decision or the end of the audit chain, to read the content of an approval, or to guess a short
 //! secret from a digest.
 //!
-//! Every use names its purpose, so that a signature made for one thing is none for another.
+//! Every use names its purpose, so that a signature made for one purpose is invalid for another.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use crate::clock::{ChanceError, Clock, random};
 use crate::store::Sqlite;
 
-/// What a signature or a fingerprint is for.
+/// The purpose of a signature or a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each variant is what it is for")]
 pub enum Purpose {
@@ -69,7 +69,7 @@ impl Purpose {
     }
 }
 
-/// The server's own keys. Prints nothing of itself.
+/// The server's own keys. Its `Debug` output reveals none of them.
 pub struct Keyring {
     signing: SigningKey,
     sealing: Zeroizing<[u8; 32]>,
@@ -82,36 +82,36 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Why there is no keyring.
+/// The reason for which a keyring cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
-    /// The file cannot be read or made.
+    /// The file cannot be read or created.
     #[error("cannot use `{}`: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         cause: io::Error,
     },
     /// Others may read the file.
     #[error("`{}` can be read by others: make it readable by its owner alone (chmod 600)", .0.display())]
     Exposed(PathBuf),
-    /// There is a database, and its key is gone.
+    /// There is a database, but its key is missing.
     #[error(
         "`{}` is missing, and the database beside it was made with it: put it back. Without it \
          nothing that was signed can be checked, and nothing that was sealed can be read",
         .0.display()
     )]
     Gone(PathBuf),
-    /// The file is not one of ours.
+    /// The file is not a server key.
     #[error("`{}` is not a server key", .0.display())]
     Damaged(PathBuf),
-    /// The machine has no randomness to give.
+    /// The operating system's random number generator failed.
     #[error(transparent)]
     Chance(#[from] ChanceError),
 }
 
-/// What was sealed is not what was opened.
+/// A sealed text that cannot be opened: it was sealed with another key or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("sealed with another key, or changed since")]
 pub struct SealError;
@@ -122,10 +122,10 @@ impl Keyring {
     /// The name of the file in a data folder.
     pub const FILE: &'static str = "server.key";
 
-    /// Opens the keyring of a data folder, or makes one if there is neither a key nor a database.
+    /// Opens the keyring of a data folder, or creates one if there is neither a key nor a database.
     ///
     /// # Errors
-    /// The file is there but damaged or open to others, is gone, or cannot be made.
+    /// The file is damaged, readable by others or missing, or cannot be created.
     pub fn open(folder: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
         let path = folder.join(Keyring::FILE);
         match Self::read(&path) {
@@ -141,10 +141,10 @@ impl Keyring {
         }
     }
 
-    /// Opens the keyring of a data folder that must be there.
+    /// Opens the keyring of a data folder, which must exist.
     ///
     /// # Errors
-    /// There is none, or it is damaged or open to others.
+    /// It is missing, damaged or readable by others.
     pub fn existing(folder: &Path) -> Result<Self, KeyringError> {
         Self::read(&folder.join(Keyring::FILE))
     }
@@ -152,12 +152,12 @@ impl Keyring {
     /// Opens a keyring that is kept apart from its data folder.
     ///
     /// # Errors
-    /// There is none, or it is damaged or open to others.
+    /// It is missing, damaged or readable by others.
     pub fn from_file(path: &Path) -> Result<Self, KeyringError> {
         Self::read(path)
     }
 
-    /// The keys that follow from a seed.
+    /// The keys that are derived from a seed.
     #[must_use]
     pub fn from_seed(seed: &[u8; SEED]) -> Self {
         Self {
@@ -173,16 +173,16 @@ impl Keyring {
         PublicKey(self.signing.verifying_key())
     }
 
-    /// Signs.
+    /// Signs bytes for a purpose.
     #[must_use]
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 64] {
         self.signing.sign(&[purpose.as_bytes(), bytes].concat()).to_bytes()
     }
 
-    /// Encrypts, bound to what it is about.
+    /// Encrypts, with `about` as associated data.
     ///
     /// # Errors
-    /// The machine has no randomness to give.
+    /// The operating system provides no randomness.
     pub fn seal(
         &self,
         about: &str,
@@ -197,10 +197,10 @@ impl Keyring {
         Ok(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// Decrypts what was sealed about the same thing.
+    /// Decrypts a text that was sealed with the same `about`.
     ///
     /// # Errors
-    /// It was sealed with another key or about something else, or changed since.
+    /// It was sealed with another key or another `about`, or changed since.
     pub fn unseal(&self, about: &str, sealed: &str) -> Result<Zeroizing<Vec<u8>>, SealError> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| SealError)?;
         let (nonce, message) = bytes.split_first_chunk::<24>().ok_or(SealError)?;
@@ -210,7 +210,7 @@ impl Keyring {
             .map_err(|_| SealError)
     }
 
-    /// A name for something that says nothing about it without the key.
+    /// A keyed fingerprint, which reveals nothing without the key.
     #[must_use]
     pub fn fingerprint(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
         let mut mac = mac(&self.prints);
@@ -238,8 +238,8 @@ impl Keyring {
         Ok(Self::from_seed(&seed))
     }
 
-    /// Written under another name first and linked into place: two servers that start at once end
-    /// up with the same key, and a crash leaves a whole key or none.
+    /// Creates the key. It is written under another name first and linked into place: two servers
+    /// that start at once end up with the same key, and a crash leaves a whole key or none.
     fn make(folder: &Path, path: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
         let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
         let seed = Zeroizing::new(random::<SEED>(clock)?);
@@ -259,14 +259,14 @@ impl Keyring {
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Reads one as it is printed.
+    /// Parses the printed form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("cspk_")?).ok()?;
         VerifyingKey::from_bytes(&bytes.try_into().ok()?).ok().map(Self)
     }
 
-    /// Whether this key's owner signed this for this purpose.
+    /// Reports whether this key's owner signed these bytes for this purpose.
     #[must_use]
     pub fn verifies(&self, purpose: Purpose, bytes: &[u8], signature: &[u8; 64]) -> bool {
         let signature = Signature::from_bytes(signature);
@@ -280,7 +280,7 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// Whether a data folder holds what was made with a key.
+/// Reports whether a data folder contains anything that was made with a key.
 fn was_used(folder: &Path) -> io::Result<bool> {
     let database = folder.join(Sqlite::FILE);
     Ok(database.try_exists()? || Sqlite::note_of(&database).try_exists()?)
@@ -293,7 +293,7 @@ fn derive(seed: &[u8; SEED], what: &[u8]) -> Zeroizing<[u8; 32]> {
 }
 
 fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
-    // A key of one block or less is taken as it is; there is no length that could be wrong.
+    // A key of at most one block is used as it is, so its length cannot be wrong.
     Hmac::<Sha256>::new(&{
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
         for (to, from) in block.iter_mut().zip(key) {

@@ -1,8 +1,8 @@
-//! Who may say yes, to what, until when.
+//! Approvals: who may approve an action, and until when.
 //!
-//! The control plane: an agent submits an action; what needs a person waits as an approval; the
-//! answer yields a permit that runs that one action once; everything leaves a record. It serves
-//! no HTTP, and time and randomness come in from [`clock`] alone.
+//! The control plane: an agent submits an action; an action that needs a person waits as an
+//! approval; the answer yields a permit that runs that one action once; everything is recorded. It
+//! does not serve HTTP, and takes time and randomness only from [`clock`].
 
 pub mod announce;
 pub mod approval;

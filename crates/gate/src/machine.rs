@@ -1,8 +1,8 @@
-//! What a machine last proved about itself: that its hooks guard, by which policy and version, and
-//! that its clock can be trusted. `countersign doctor` tells the server.
+//! The latest proof of a machine about itself: that its hooks guard, its policy and version, and
+//! that its clock can be trusted. `countersign doctor` sends it to the server.
 //!
-//! It is the machine's own word, bound to its key and, where the key is, to its device. It decides
-//! nothing.
+//! It is the machine's own statement, bound to its key and, if the key is bound to one, to its
+//! device. No decision depends on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,26 +16,26 @@ use crate::store::Kind;
 const MOST: usize = 32;
 const LONGEST: usize = 300;
 
-/// What a machine says about itself.
+/// A machine's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// What the machine calls itself.
+    /// The name of the machine.
     pub machine: String,
     /// The version of Countersign there.
     pub version: String,
     /// The digest of the policy in force there, where it is known.
     #[serde(default)]
     pub policy_digest: Option<String>,
-    /// How far its clock is ahead of the server's, in milliseconds.
+    /// The milliseconds by which its clock is ahead of the server's.
     pub clock_skew_ms: i64,
     /// The hosts that have a hook, and whether it guards.
     pub hosts: Vec<ProvedHost>,
     /// Decisions that were made without the server and are not delivered yet.
     #[serde(default)]
     pub undelivered: u64,
-    /// What is wrong there; nothing, if everything was proved.
+    /// The problems found there; empty, if everything was proved.
     #[serde(default)]
     pub problems: Vec<String>,
 }
@@ -45,39 +45,39 @@ pub struct Proof {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProvedHost {
-    /// Which.
+    /// The host.
     pub host: String,
-    /// Whether what must be stopped is, and what is harmless is not.
+    /// True when harmful actions are stopped there and harmless ones are not.
     pub guards: bool,
 }
 
-/// What a machine last proved.
+/// The latest proof of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its id: its device's, or its user's and its name.
+    /// The id: that of its device, or made of its user and its name.
     pub id: String,
-    /// Whose key it used.
+    /// The user whose key it used.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace of the key.
     pub workspace: WorkspaceId,
-    /// Which key.
+    /// The key.
     pub key: Option<KeyId>,
-    /// Which device, where the key is bound to one.
+    /// The device, if the key is bound to one.
     pub device: Option<DeviceId>,
-    /// When, by the gate's clock.
+    /// The time of the proof, by the gate's clock.
     pub proved_at: Timestamp,
-    /// What it said.
+    /// The proof.
     pub proof: Proof,
 }
 
 impl Proof {
-    /// Whether everything was proved.
+    /// Reports whether everything was proved.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty() && self.hosts.iter().all(|host| host.guards)
     }
 
-    /// The same, short and with everything masked that must not be kept.
+    /// The same, shortened and redacted.
     pub(crate) fn redacted(self) -> Self {
         let text = |text: &str| {
             let text: String = text.chars().take(LONGEST).collect();

@@ -1,9 +1,9 @@
-//! Decisions that were made while no server could be reached: what is kept of each on the machine
-//! where it was made, and delivered later.
+//! Decisions that were made while no server could be reached: each is kept on the machine where it
+//! was made, and delivered later.
 //!
-//! An entry is redacted when it is made, so that nothing secret is written down anywhere; and once
-//! more when it is delivered, because whoever delivers it could have written anything. Each entry
-//! names the digest of the one before, so that a missing one shows.
+//! An entry is redacted when it is made, so that a secret is never written to disk; and once more
+//! when it is delivered, because the sender could have written anything. Each entry contains the
+//! digest of the previous one, so that a missing one is noticed.
 
 use countersign_core::digest::of_value;
 use countersign_core::{Action, Judgement, RiskLevel, Verdict};
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use crate::approval::subject_of;
 use crate::redacted;
 
-/// What stands for the entry before the first.
+/// The digest that the first entry has for a previous one.
 const NOTHING: &str = "";
-/// More rules than this say nothing more.
+/// The most rules of an entry; more would add no information.
 const MOST_RULES: usize = 20;
-/// The longest text of an entry, but for the action itself.
+/// The longest text of an entry, except for the action itself.
 const LONGEST: usize = 2_000;
-/// The most bytes of an action that are kept; a longer one is kept by its kind alone.
+/// The most bytes of an action that are kept; of a longer one only the kind is kept.
 const MOST_BYTES: usize = 16 << 10;
 
-/// What became of an action while no server could be reached.
+/// The decision on an action while no server could be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -34,7 +34,7 @@ pub enum Fallback {
 }
 
 impl Fallback {
-    /// The word for it.
+    /// The name of the decision.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,41 +53,41 @@ pub struct OfflineDecision {
     pub number: u64,
     /// The digest of the entry before; empty for the first.
     pub previous: String,
-    /// When, by the clock of the machine it was made on.
+    /// The time, by the clock of the machine on which it was made.
     pub at: String,
     /// The program whose agent proposed the action.
     pub asker: String,
-    /// What kind of action, or which skill or tool.
+    /// The kind of the action, or the name of the skill or tool.
     pub action: String,
     /// The action, with secrets and personal data masked.
     pub target: Value,
-    /// What was judged.
+    /// The verdict.
     pub verdict: Verdict,
-    /// How bad it would be.
+    /// The risk of the action.
     pub risk: RiskLevel,
     /// The rules that asked.
     pub rules: Vec<String>,
-    /// Why it was asked about, redacted.
+    /// The reason for asking, redacted.
     pub reason: String,
-    /// What became of it.
+    /// The decision.
     pub decision: Fallback,
-    /// Why the server could not be asked, redacted.
+    /// The reason for which the server could not be asked, redacted.
     pub why: String,
 }
 
-/// Where and when a decision was made.
+/// The circumstances of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
-    /// When, by the machine's own clock.
+    /// The time, by the machine's own clock.
     pub at: &'a str,
     /// The program whose agent proposed the action.
     pub asker: &'a str,
-    /// Why the server could not be asked.
+    /// The reason for which the server could not be asked.
     pub why: &'a str,
 }
 
 impl OfflineDecision {
-    /// What is kept of a decision, behind the entry before it.
+    /// The entry for a decision, after the previous entry.
     #[must_use]
     pub fn new(
         before: Option<&Self>,
@@ -116,17 +116,17 @@ impl OfflineDecision {
     /// The digest by which the next entry names this one.
     #[must_use]
     pub fn digest(&self) -> String {
-        // Our own type has text keys and finite numbers: there is nothing that JSON cannot say.
+        // Our own type has text keys and finite numbers, so JSON can represent all of it.
         of_value(&serde_json::to_value(self).unwrap_or_default())
     }
 
-    /// Whether this entry follows another.
+    /// Reports whether this entry follows another.
     #[must_use]
     pub fn follows(&self, before: &Self) -> bool {
         self.number == before.number.saturating_add(1) && self.previous == before.digest()
     }
 
-    /// The same with everything masked that somebody else could have written into it.
+    /// The same with every text masked that the sender could have written.
     pub(crate) fn redacted(&self) -> Self {
         let text = |text: &str| {
             let text: String = text.chars().take(LONGEST).collect();
@@ -145,7 +145,7 @@ impl OfflineDecision {
     }
 }
 
-/// An action as it is kept: whole, or by its kind where it is too long.
+/// An action as it is kept: whole, or only its kind if it is too long.
 fn bounded(target: Value) -> Value {
     let bytes = target.to_string().len();
     if bytes <= MOST_BYTES {
@@ -180,7 +180,7 @@ mod tests {
         let kept = serde_json::to_string(&entry).unwrap();
         assert!(!kept.contains(&secret), "{kept}");
         assert!(!entry.rules.is_empty(), "{kept}");
-        // What somebody wrote into it by hand is masked when it is delivered.
+        // A text that somebody wrote into it by hand is masked when it is delivered.
         let forged = OfflineDecision { why: format!("password: {secret}"), ..entry };
         assert!(!serde_json::to_string(&forged.redacted()).unwrap().contains(&secret));
     }

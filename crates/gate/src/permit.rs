@@ -6,9 +6,9 @@ use crate::clock::Timestamp;
 use crate::id::{ActionId, ApprovalId, SessionId};
 use crate::proposal::{Script, binding};
 
-/// Proof that one action may run once. Whoever runs it takes this by value.
+/// Proof that one action may run once. The code that runs the action takes this by value.
 ///
-/// INVARIANT: only [`crate::Gate`] makes one, and there is no way to copy it.
+/// INVARIANT: only [`crate::Gate`] makes one, and it cannot be copied.
 #[derive(Debug)]
 #[must_use = "a permit that is not used is an action that was allowed for nothing"]
 pub struct Permit {
@@ -20,27 +20,27 @@ pub struct Permit {
     pub(crate) by: Basis,
 }
 
-/// Why an action may run: who or what has agreed to it.
+/// The basis on which an action may run: the person or setting that agreed to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
     /// The rules ask nobody about it.
     Rules,
-    /// A person was asked and said yes.
+    /// A person was asked and approved.
     Person,
-    /// A person has said yes to this very action before, and wanted that remembered.
+    /// A person has approved exactly this action before, and wanted that remembered.
     Remembered,
-    /// The session confirms by itself: nobody was asked.
+    /// The session confirms automatically: nobody was asked.
     AutoConfirm,
     /// Autonomous mode is on: nobody was asked.
     Autonomous,
     /// A program uses its owner's key, and its owner wants no questions: nobody was asked.
     Program,
-    /// A person said yes to this very call when the host's hook asked.
+    /// A person approved exactly this call when the host's hook asked.
     HandedOver,
 }
 
 impl Basis {
-    /// The word for it.
+    /// The name of the basis.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,16 +55,17 @@ impl Basis {
     }
 }
 
-/// What is about to run is not what was permitted.
+/// The error for an action that is not the one that was permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is not the action that was permitted")]
 pub struct OtherActionError;
 
 impl Permit {
-    /// Uses the permit on an action, just before it runs: it must be the very one.
+    /// Uses the permit on an action, just before it runs: it must be exactly the permitted one.
     ///
     /// # Errors
-    /// It is another action, elsewhere, or a script has changed. The permit is gone either way.
+    /// It is another action, in another place, or a script has changed. The permit is gone either
+    /// way.
     pub fn redeem(
         self,
         action: &Action,
@@ -75,13 +76,13 @@ impl Permit {
         if binding(&digest, scripts) == self.digest { Ok(self.id) } else { Err(OtherActionError) }
     }
 
-    /// By which to report how it went.
+    /// The id by which to report the outcome.
     #[must_use]
     pub const fn id(&self) -> &ActionId {
         &self.id
     }
 
-    /// What it is bound to.
+    /// The digest to which it is bound.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
@@ -93,13 +94,13 @@ impl Permit {
         self.approval.as_ref()
     }
 
-    /// Until when it may take: from then on it is taken for over.
+    /// The time by which the action must be reported: from then on it counts as ended.
     #[must_use]
     pub const fn report_by(&self) -> Option<Timestamp> {
         self.report_by
     }
 
-    /// Who or what has agreed.
+    /// The basis on which the action may run.
     #[must_use]
     pub const fn by(&self) -> Basis {
         self.by

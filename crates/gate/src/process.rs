@@ -1,11 +1,11 @@
-//! Who started whom, so that an agent cannot answer from its own process tree.
+//! The process tree, so that an agent cannot answer from its own processes.
 //!
-//! A [`Process`] is a number and the moment it began: numbers are used again, the pair is not.
-//! Where the system does not tell, the answer is [`Descent::Unknown`], and other rules (an agent's
-//! credential never answers) must do.
+//! A [`Process`] is a process id and a start time: ids are reused, the pair is not. If the
+//! operating system does not tell, the result is [`Descent::Unknown`], and other rules (an agent's
+//! credential never answers) must suffice.
 //!
 //! A process whose parents have ended belongs to the system's first process or to another that
-//! adopts orphans. What it keeps are its [`Marks`], by which [`agents`] tells whose it was.
+//! adopts orphans. It keeps its [`Marks`], by which [`agents`] finds its agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,44 +15,46 @@ use serde::{Deserialize, Serialize};
 
 pub mod agents;
 
-/// The number of a process.
+/// A process id.
 pub type Pid = u32;
 
-/// The number of the user a process runs as.
+/// A user id of the operating system.
 pub type Uid = u32;
 
-/// Tells who started whom.
+/// A source of facts about processes.
 pub trait Processes: Send + Sync + fmt::Debug {
-    /// Who started it, or took it over; `None` when there is no such process or nobody tells.
+    /// The parent process, or the process that adopted it; `None` if the process does not exist or
+    /// the parent is unknown.
     fn parent(&self, pid: Pid) -> Option<Pid>;
 
-    /// A mark of when it began: the same as long as it lives, another for the next of its number.
+    /// A value for the start time: constant while the process lives, different for the next process
+    /// with the same id.
     fn started(&self, pid: Pid) -> Option<u64>;
 
     /// The user it runs as.
     fn owner(&self, pid: Pid) -> Option<Uid>;
 
-    /// What its descendants inherit, and keep when it ends.
+    /// The attributes that its descendants inherit, and keep when it ends.
     fn marks(&self, pid: Pid) -> Option<Marks>;
 
-    /// Whether processes are handed to it when their parents end.
+    /// Reports whether it adopts processes whose parents have ended.
     fn adopts(&self, pid: Pid) -> bool;
 }
 
-/// What a process inherits and keeps, whoever its parent is later.
+/// Attributes that a process inherits and keeps when its parent changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
     /// Its control groups.
     pub cgroup: String,
-    /// The process that leads its session.
+    /// The leader of its session.
     pub session: Pid,
-    /// The login it belongs to, as the audit system counts them.
+    /// The login session it belongs to, by the audit system's number.
     pub login: u32,
 }
 
 impl Marks {
-    /// Whether both run in the same control groups and belong to the same login.
+    /// Reports whether both are in the same control groups and the same login session.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.cgroup == other.cgroup && self.login == other.login
@@ -70,41 +72,41 @@ pub struct Process {
     pub started: u64,
 }
 
-/// How a process stands to another.
+/// The relation of a process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Descent {
-    /// It is that process, or was started by it or by one below it.
+    /// It is that process, or a descendant of it.
     Within,
-    /// It was not.
+    /// It is neither.
     Outside,
-    /// Nobody tells.
+    /// The operating system does not tell.
     Unknown,
 }
 
-/// More generations than any honest tree has. Whoever nests deeper to get out of sight is
-/// [`Descent::Within`].
+/// The most generations that are followed, more than any honest tree has. A process that is nested
+/// deeper to hide is [`Descent::Within`].
 const MOST_GENERATIONS: usize = 1_024;
 
 impl Process {
-    /// The process that has this number now.
+    /// The process that has this id now.
     #[must_use]
     pub fn of(pid: Pid, processes: &dyn Processes) -> Option<Self> {
         processes.started(pid).map(|started| Self { pid, started })
     }
 
-    /// Whether it still runs.
+    /// Reports whether it still runs.
     #[must_use]
     pub fn is_alive(&self, processes: &dyn Processes) -> bool {
         processes.started(self.pid) == Some(self.started)
     }
 }
 
-/// Whether a process descends from another, or is that one itself.
+/// Determines if a process descends from another, or is that one itself.
 #[must_use]
 pub fn descends_from(pid: Pid, ancestor: &Process, processes: &dyn Processes) -> Descent {
     let mut current = pid;
     for _ in 0..MOST_GENERATIONS {
-        // The number alone is not enough: it may have been given to another process since.
+        // The id alone is not enough: it may have been given to another process since.
         if current == ancestor.pid && ancestor.is_alive(processes) {
             return Descent::Within;
         }
@@ -117,7 +119,7 @@ pub fn descends_from(pid: Pid, ancestor: &Process, processes: &dyn Processes) ->
     Descent::Within
 }
 
-/// What the system tells: on Linux, everything; elsewhere, nothing.
+/// The operating system's own facts: all of them on Linux, none elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
@@ -132,8 +134,8 @@ impl Processes for System {
         Some(mark(ticks, boot_id()))
     }
 
-    /// Not the owner of `/proc/PID`: that is root for a process that cannot be dumped, such as
-    /// our own.
+    /// Read from `status`, because the owner of `/proc/PID` is root for a process that cannot be
+    /// dumped, such as our own.
     fn owner(&self, pid: Pid) -> Option<Uid> {
         owner_in(&read(pid, "status")?)
     }
@@ -150,13 +152,13 @@ impl Processes for System {
     fn adopts(&self, pid: Pid) -> bool {
         let name = || read(pid, "comm").unwrap_or_default();
         let is_reaper = |name: &[u8]| REAPERS.iter().any(|reaper| reaper.as_bytes() == name);
-        // The first of a container is 1 in its own count.
+        // The first process of a container has id 1 in its own namespace.
         let is_first = || read(pid, "status").is_some_and(|status| is_first_in_its_own(&status));
         pid == 1 || is_reaper(name().trim_ascii_end()) || is_first()
     }
 }
 
-/// Programs that have orphans handed to them though they are not the first process.
+/// Programs that adopt orphans although they are not process 1.
 #[cfg(target_os = "linux")]
 const REAPERS: &[&str] = &[
     "systemd",
@@ -207,7 +209,7 @@ fn read(pid: Pid, file: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/{file}")).ok()
 }
 
-/// What we read of `/proc/PID/stat`.
+/// The fields that we read of `/proc/PID/stat`.
 #[cfg(any(target_os = "linux", test))]
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
@@ -218,14 +220,14 @@ struct Stat {
 
 #[cfg(any(target_os = "linux", test))]
 impl Stat {
-    /// `PID (name) state parent …`: the name is the process's own choice and may hold spaces,
-    /// parentheses, line breaks and bytes that are no text, so the last `)` ends it.
+    /// Parses `PID (name) state parent …`. The name is the process's own choice and may contain
+    /// spaces, parentheses, line breaks and invalid UTF-8, so the last `)` ends it.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(bytes.get(end.checked_add(1)?..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
         let parent = fields.nth(1)?.parse().ok()?;
-        // The 6th and the 22nd of all; `nth` counts from 0 and from where it stopped.
+        // The 6th and the 22nd field; `nth` counts from 0 and from where it stopped.
         let session = fields.nth(1)?.parse().ok()?;
         let started = fields.nth(15)?.parse().ok()?;
         Some(Self { parent, session, started })
@@ -235,12 +237,12 @@ impl Stat {
 /// The real user in `/proc/PID/status`.
 #[cfg(any(target_os = "linux", test))]
 fn owner_in(status: &[u8]) -> Option<Uid> {
-    // The name stands in a line of its own, with its line breaks escaped: it can fake no line.
+    // The name is on a line of its own, with its line breaks escaped: it cannot fake another line.
     let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
     std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Whether a process is the first of its own count of processes: the last number in its line.
+/// Reports whether a process has id 1 in its own namespace: the last number in its line.
 #[cfg(any(target_os = "linux", test))]
 fn is_first_in_its_own(status: &[u8]) -> bool {
     let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"));
@@ -248,16 +250,16 @@ fn is_first_in_its_own(status: &[u8]) -> bool {
     numbers.split_ascii_whitespace().next_back() == Some("1")
 }
 
-/// The bits of a mark that count time; those above tell one start of the machine from another.
+/// The bits of a start value that count time; the upper bits differ between boots.
 const TICKS: u64 = (1 << 40) - 1;
 
-/// Whether two marks are of the same start of the machine.
+/// Reports whether two start values are of the same boot.
 fn is_same_boot(one: u64, other: u64) -> bool {
     one & !TICKS == other & !TICKS
 }
 
-/// Ticks count from the start of the machine, so what was written down before it started again
-/// must not match: the upper bits tell one start from another.
+/// Combines ticks and boot id. Ticks count from boot, so a value stored before a reboot must not
+/// match: the upper bits differ between boots.
 #[cfg(any(target_os = "linux", test))]
 fn mark(ticks: u64, boot: Option<&[u8]>) -> u64 {
     let boot = boot.unwrap_or_default().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -266,7 +268,7 @@ fn mark(ticks: u64, boot: Option<&[u8]>) -> u64 {
     (boot & !TICKS) | (ticks & TICKS)
 }
 
-/// Processes that a test made up.
+/// A process table for tests.
 #[derive(Debug, Default)]
 pub struct Fake {
     processes: Mutex<BTreeMap<Pid, FakeProcess>>,
@@ -281,7 +283,7 @@ struct FakeProcess {
 }
 
 impl Fake {
-    /// Starts a process, instead of the one that had its number.
+    /// Starts a process, instead of the one that had its id.
     pub fn start(&self, process: Process, parent: Pid, owner: Uid) {
         let mut all = self.all();
         let inherited = all.get(&parent).map(|parent| parent.marks.clone());
@@ -291,7 +293,7 @@ impl Fake {
         all.insert(process.pid, fake);
     }
 
-    /// Gives a process other marks than it has inherited.
+    /// Gives a process other marks than it inherited.
     pub fn mark(&self, pid: Pid, marks: Marks) {
         if let Some(process) = self.all().get_mut(&pid) {
             process.marks = marks;

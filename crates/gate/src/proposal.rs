@@ -1,4 +1,4 @@
-//! What an agent proposes, and what it gets back.
+//! Proposals of agents, and the answers to them.
 
 use std::time::Duration;
 
@@ -14,35 +14,36 @@ use crate::id::{ApprovalId, SessionId};
 use crate::permit::Permit;
 use crate::session::{End, Hit, Violation};
 
-/// What an agent proposes.
+/// A proposal of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     /// The action.
     pub action: Action,
-    /// What is true around it. Profile, mode and origins are the session's, whatever stands here.
+    /// The context of the action. Profile, mode and origins are the session's, whatever is set
+    /// here.
     pub context: Context,
     /// The session it belongs to.
     pub session: Option<SessionId>,
     /// The files it runs, as they were when it was proposed.
     pub scripts: Vec<Script>,
-    /// Which model proposed it.
+    /// The model that proposed it.
     pub model: Option<String>,
-    /// Why, in the agent's own words.
+    /// The reason, in the agent's own words.
     pub reasoning: Option<String>,
-    /// How the asker waits for a person's answer, where it does.
+    /// The way in which the asker waits for a person's answer, if it does.
     pub waits: Option<Waits>,
-    /// Whether the caller only answers for a host and runs nothing itself, as hooks do. The proxy
-    /// that sees the same call next may then go on with the same yes, once.
+    /// True when the caller only answers for a host and runs nothing itself, as hooks do. The proxy
+    /// that sees the same call next may then use the same approval, once.
     pub relays: bool,
-    /// What the host calls this call, where it has a name for it.
+    /// The host's id of this call, if it has one.
     pub call_id: Option<String>,
-    /// What the asker calls the run of its agent. Outside of a session the same action in the same
-    /// run is one question: whoever lost the connection finds it again, with its answer.
+    /// The asker's id of its agent's run. Outside of a session the same action in the same run is
+    /// one question: a client that lost the connection finds it again, with its answer.
     pub run: Option<String>,
 }
 
-/// How an asker waits: one request of its waits at every moment, and a question nobody waits for
-/// any more is withdrawn within seconds.
+/// The way in which an asker waits: one of its requests waits at all times, and a question for
+/// which nobody waits any more is withdrawn within seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -52,7 +53,7 @@ pub struct Waits {
 }
 
 impl Proposal {
-    /// An action with nothing known around it.
+    /// An action without context.
     #[must_use]
     pub fn of(action: Action) -> Self {
         Self {
@@ -81,21 +82,21 @@ impl Proposal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Where it is.
+    /// The path of the file.
     pub path: String,
     /// SHA-256 of what is in it.
     pub sha256: Hash,
 }
 
 impl Script {
-    /// A script and what is in it.
+    /// A script with this content.
     #[must_use]
     pub fn new(path: &str, content: &[u8]) -> Self {
         Self { path: path.to_owned(), sha256: Hash(Sha256::digest(content).into()) }
     }
 }
 
-/// What an approval is bound to: the action, and what is in the scripts it runs.
+/// The digest to which an approval is bound: the action, and the content of the scripts it runs.
 pub(crate) fn binding(digest: &str, scripts: &[Script]) -> String {
     if scripts.is_empty() {
         return digest.to_owned();
@@ -105,28 +106,28 @@ pub(crate) fn binding(digest: &str, scripts: &[Script]) -> String {
     of_value(&json!({"action": digest, "scripts": scripts}))
 }
 
-/// What an agent gets back.
+/// The answer to a proposal.
 #[derive(Debug)]
 #[must_use = "only a permit lets anything run"]
 pub enum Submitted {
-    /// It may run.
+    /// The action may run.
     Permitted(Permit, Box<Judgement>),
-    /// It may not.
+    /// The action may not run.
     Refused(Box<Refusal>),
     /// A person is asked.
     Waiting(Box<Waiting>),
 }
 
-/// Why an action may not run, and what to do about it.
+/// The reason for which an action may not run, and the ways to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// What was found, where it came to that.
+    /// The judgement, if there is one.
     pub judgement: Option<Judgement>,
-    /// How long to wait before trying again.
+    /// The time to wait before another attempt.
     pub retry_after: Option<Duration>,
-    /// Which limit was hit, and how much of it is used.
+    /// The limit that was hit, and its use so far.
     pub hit: Option<Hit>,
 }
 
@@ -139,32 +140,32 @@ impl Refusal {
     }
 }
 
-/// Why an action may not run.
+/// The reason for which an action may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The kill switch.
+    /// Everything is halted.
     Halted,
-    /// There is no such session of theirs.
+    /// The session does not exist for them.
     NoSession,
-    /// The session is over.
+    /// The session has ended.
     Ended(End),
-    /// The session waits for a person to let it go on.
+    /// The session is paused until a person resumes it.
     Paused,
     /// A session limit was hit.
     Violation(Violation),
     /// The key may not propose this.
     Scope(String),
-    /// Too fast; what was too fast.
+    /// A rate was exceeded; the text names it.
     TooFast(&'static str),
-    /// As many questions as a person may have waiting.
+    /// The person has the most pending questions already.
     TooManyPending(u64),
-    /// There is nobody who could be asked.
+    /// Nobody could be asked.
     NobodyToAsk,
     /// A sign-in for which the session was given no credential.
     NoCredential,
-    /// A person has said no to this very action in this session.
+    /// A person has rejected exactly this action in this session.
     Declined(Option<String>),
-    /// It never runs.
+    /// The action is blocked.
     Blocked,
 }
 
@@ -198,13 +199,13 @@ impl Why {
     }
 }
 
-/// A question that waits for a person.
+/// A pending question to a person.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Which approval.
+    /// The approval.
     pub approval: ApprovalId,
-    /// From when on silence is a refusal, as the system's clock shows it.
+    /// The time at which it expires unanswered, by the system's clock.
     pub expires_at: Timestamp,
-    /// What was found.
+    /// The judgement.
     pub judgement: Judgement,
 }

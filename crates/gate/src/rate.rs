@@ -1,7 +1,7 @@
-//! Rates: how fast something may go, by the generic cell rate algorithm.
+//! Rate limits by the generic cell rate algorithm.
 //!
-//! One number is kept per key: the moment at which the bucket would be empty again. Each use puts
-//! it one interval further away; a use that would put it further than the burst allows must wait.
+//! One number is kept per key: the time at which the bucket would be empty again. Each use moves it
+//! one interval later; a use that would move it beyond the burst must wait.
 //!
 //! ```text
 //! rate 3 per minute: interval 20 s, burst 3
@@ -14,37 +14,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// So many uses in so much time, all at once if need be.
+/// A number of uses in a time, all at once if need be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// How many uses.
+    /// The number of uses.
     pub uses: u32,
     /// In how many seconds.
     pub seconds: u32,
 }
 
 impl Rate {
-    /// So many uses in a minute.
+    /// This many uses in a minute.
     #[must_use]
     pub const fn per_minute(uses: u32) -> Self {
         Self { uses, seconds: 60 }
     }
 
-    /// So many uses in an hour.
+    /// This many uses in an hour.
     #[must_use]
     pub const fn per_hour(uses: u32) -> Self {
         Self { uses, seconds: 3_600 }
     }
 
-    /// Uses once: when the bucket will be empty, or how long to wait before trying again.
+    /// Uses once: returns the time at which the bucket will be empty.
     ///
-    /// `empty_at` is what the last use returned, or nothing before the first. A clock that was set
-    /// back makes nobody wait longer than a whole period.
+    /// `empty_at` is the result of the last use, `None` before the first. If the clock was set
+    /// back, the wait is still never longer than a whole period.
     ///
     /// # Errors
-    /// Too fast: the time to wait.
+    /// The rate is exceeded; the value is the time to wait before another attempt.
     pub fn take(self, empty_at: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Duration> {
         let period = i64::from(self.seconds).saturating_mul(1_000);
         if self.uses == 0 {
@@ -112,7 +112,7 @@ mod tests {
             prop_assert!(used <= 60_000 / interval + now.0 / interval + 1);
         }
 
-        /// Whoever waits as long as they were told may go.
+        /// A caller that waits as long as it was told may go on.
         #[test]
         fn the_wait_is_enough(uses in 1_u32..50, burst in 1_u32..100) {
             let rate = Rate::per_minute(uses);

@@ -1,4 +1,4 @@
-//! Redaction before anything is kept or sent.
+//! Redaction before anything is stored or sent.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
@@ -14,20 +14,20 @@ pub(crate) fn text(text: &str) -> String {
     code::mask(&redact(text).text)
 }
 
-/// A text as whoever decides must see it: with addresses, since whom something goes to is what they
-/// decide on. Only for what is sealed, and goes to nobody but them.
+/// A text as the person who decides must see it: with addresses, because the decision depends on
+/// the recipient. Only for sealed texts, which go to nobody but them.
 pub(crate) fn shown(text: &str) -> String {
     code::mask(&masked(text, &hidden(text)))
 }
 
-/// What whoever decides must not see either.
+/// The parts of a text that are hidden even from the person who decides.
 fn hidden(text: &str) -> Vec<Found> {
     scan(text).into_iter().filter(|found| !matches!(found.kind, "email" | "phone")).collect()
 }
 
-/// What was found, as whoever decides must see it.
+/// The findings, as the person who decides must see them.
 pub(crate) fn shown_findings(action: &Action, findings: &[Finding]) -> Vec<Finding> {
-    // Looked through once, however much was found in it: both are the agent's to choose.
+    // The text is scanned once, however many findings there are: both are the agent's to choose.
     let text = action.text().unwrap_or_default();
     let hidden = hidden(text);
     let shown_text = code::mask(&masked(text, &hidden));
@@ -48,7 +48,7 @@ pub(crate) fn shown_effects(effects: Effects) -> Effects {
     }
 }
 
-/// Where a part of a text stands in what is shown of it; nowhere, if it is hidden itself.
+/// The position of a part of a text in the shown text; `None` if it is hidden itself.
 fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Option<Span> {
     let part = text.get(start as usize..end as usize)?;
     let mut at = start as usize;
@@ -58,22 +58,23 @@ fn moved(text: &str, hidden: &[Found], shown: &str, [start, end]: Span) -> Optio
         at = at.checked_add(mask)?.checked_sub(to.checked_sub(from)?)?;
     }
     let until = at.checked_add(part.len())?;
-    // Codes are masked too, and move what follows: right only if the same words stand there.
+    // Codes are masked too, and shift the rest: the position is right only if the same words are
+    // there.
     let same = shown.get(at..until) == Some(part);
     if same { Some([u32::try_from(at).ok()?, u32::try_from(until).ok()?]) } else { None }
 }
 
-/// Reasons that there is nothing to mask in. Where nothing was found in an action its judgement says
-/// the same few things every time, and to look through them takes longer than to judge.
+/// A cache of reasons that contain nothing to mask. The judgement of an action without findings has
+/// the same few reasons every time, and scanning them takes longer than judging.
 #[derive(Debug, Default)]
 pub(crate) struct Plain(RwLock<HashSet<String>>);
 
 impl Plain {
-    /// The most that are known, and the longest.
+    /// The most reasons in the cache, and the longest.
     const MOST: usize = 256;
     const LONGEST: usize = 256;
 
-    /// What was found, without what it was found in: reasons quote the action.
+    /// Redacts the reasons of a judgement, which quote the action.
     pub(crate) fn judgement(&self, mut judgement: Judgement) -> Judgement {
         let found = !judgement.findings.is_empty();
         let findings = judgement.findings.iter_mut().map(|finding| &mut finding.reason);
@@ -126,7 +127,7 @@ fn unescaped(part: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// A named value with secrets and personal data masked.
+/// A named value with secrets and personal data masked, except for addresses.
 pub(crate) fn shown_value(name: &str, value: &Value) -> Value {
     let mut masked = value.clone();
     mask(&mut masked, Some(name), shown);
@@ -142,18 +143,17 @@ pub(crate) fn value(value: &Value) -> Value {
 
 /// An action as JSON with secrets and personal data masked.
 ///
-/// What is typed into a field is left out whole where the field asks for something secret: a
-/// password looks like any other word.
+/// Text typed into a field is always left out: a password looks like any other word.
 pub(crate) fn action(action: &Action) -> Value {
     masked_action(action, text)
 }
 
-/// An action as whoever decides must see it.
+/// An action as the person who decides must see it.
 pub(crate) fn shown_action(action: &Action) -> Value {
     masked_action(action, shown)
 }
 
-/// How a text is masked.
+/// A function that masks a text.
 type Mask = fn(&str) -> String;
 
 fn masked_action(action: &Action, how: Mask) -> Value {
@@ -165,8 +165,8 @@ fn masked_action(action: &Action, how: Mask) -> Value {
     value
 }
 
-/// Masks every text in a value. A name goes with its value, so that `"password": "hunter2"` is
-/// found for what it is.
+/// Masks every text in a value. A value is checked together with its name, which is how a password
+/// is recognised in `"password": "hunter2"`.
 fn mask(value: &mut Value, name: Option<&str>, how: Mask) {
     match value {
         Value::String(found) => *found = named(name, found, how),
@@ -180,7 +180,7 @@ fn mask(value: &mut Value, name: Option<&str>, how: Mask) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, name, how)),
         Value::Object(fields) => {
             fields.iter_mut().for_each(|(name, field)| mask(field, Some(name), how));
-            // Names are the agent's own words too, where they are not those of the action.
+            // Names are the agent's own words too, unless they are fields of the action.
             *fields = std::mem::take(fields).into_iter().map(|(k, v)| (how(&k), v)).collect();
         }
         Value::Null | Value::Bool(_) => {}
@@ -192,7 +192,7 @@ fn named(name: Option<&str>, found: &str, how: Mask) -> String {
     let Some(name) = name.filter(|_| alone == found && !found.contains('\n')) else {
         return alone;
     };
-    // The value is judged once more as what its name says it is.
+    // The value is scanned once more together with its name.
     let pair = format!("{name}: {found}");
     match how(&pair).strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
         Some(masked) => masked.to_owned(),

@@ -1,4 +1,4 @@
-//! What an API key may do: names like `email.send`, `shell.*`, `*`.
+//! The scopes of an API key: names like `email.send`, `shell.*`, `*`.
 //!
 //! Every action needs exactly one name ([`needed`]), and a key has patterns over such names:
 //!
@@ -10,9 +10,10 @@
 //! | `sessions.consent` | to agree for a person that a session begins; no pattern includes it |
 //! | `audit.read`, `metrics.read` | to read the record, the numbers of the server; no pattern includes them |
 //!
-//! Names an agent chooses (a tool, a server, a channel) become one part each: whatever in them is
-//! not a letter, a digit, `_` or `-` is written as `%2E`, so that no dot, star or space in a name
-//! makes a pattern reach further than its author meant. Patterns are compared to the letter.
+//! Names that an agent chooses (a tool, a server, a channel) become one part each: every byte in
+//! them that is not a letter, a digit, `_` or `-` is percent-encoded (`%2E`), so that a dot, star
+//! or space in a name never makes a pattern match more than its author meant. Patterns are compared
+//! exactly, with case.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ use countersign_core::policy::nearest;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// The names of what is no skill.
+/// The names of actions that are not skills.
 pub const NAMES: &[&str] = &[
     "applescript.run",
     "code.run",
@@ -49,20 +50,21 @@ pub const NAMES: &[&str] = &[
     "web.request",
 ];
 
-/// What a program's key needs to agree, for its person, that a session begins, and to hand
-/// credentials to it. No pattern includes it: it must be named.
+/// The scope that a program's key needs to consent, for its person, that a session starts, and to
+/// hand credentials to it. No pattern includes it: it must be named.
 pub const CONSENT: &str = "sessions.consent";
 
-/// The scope that lets a program's key read the record of its workspace. No pattern includes it.
+/// The scope that lets a program's key read the audit trail of its workspace. No pattern includes
+/// it.
 pub const AUDIT_READ: &str = "audit.read";
 
-/// The scope that lets a key read the numbers of the server. No pattern includes it.
+/// The scope that lets a key read the server's metrics. No pattern includes it.
 pub const METRICS_READ: &str = "metrics.read";
 
 /// The names that no pattern includes.
 const NAMED_ALONE: [&str; 3] = [CONSENT, AUDIT_READ, METRICS_READ];
 
-/// Groups whose names nobody can list: whatever stands after the dot is somebody else's.
+/// Groups whose names cannot be listed: the part after the dot is chosen by others.
 const OPEN: &[&str] = &["login", "named", "notify", "skill", "tool"];
 
 /// One pattern over the names of actions.
@@ -73,7 +75,7 @@ pub struct Scope(Pattern);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Pattern {
     All,
-    /// Everything that starts with this, which ends in a dot.
+    /// All names that start with this, which ends in a dot.
     Group(String),
     Exact(String),
 }
@@ -92,18 +94,18 @@ impl schemars::JsonSchema for Scope {
     }
 }
 
-/// Why a text is no scope.
+/// The reason for which a text is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// It does not have the form of one.
+    /// It does not have the form of a scope.
     #[error("bad scope `{0}`: write a name like `email.send`, a group like `shell.*`, or `*`")]
     Shape(String),
-    /// It names nothing there is.
+    /// It names nothing known.
     #[error("unknown scope `{scope}`{}", hint(near.as_deref()))]
     Unknown {
-        /// What was written.
+        /// The scope as written.
         scope: String,
-        /// What was probably meant.
+        /// The scope that was probably meant.
         near: Option<String>,
     },
 }
@@ -113,13 +115,13 @@ fn hint(near: Option<&str>) -> String {
 }
 
 impl Scope {
-    /// Reads one that must name something: an action of ours, or one of these skills.
+    /// Parses a scope that must name something: an action of ours, or one of these skills.
     ///
-    /// What was stored earlier is read by serde instead, which asks for the form alone: a skill
-    /// that is no longer declared must not make a key unreadable.
+    /// A stored scope is read by serde instead, which checks only the form: a skill that is no
+    /// longer declared must not make a key unreadable.
     ///
     /// # Errors
-    /// It has another form, or names nothing there is.
+    /// It has another form, or names nothing known.
     pub fn parse(text: &str, skills: &BTreeSet<String>) -> Result<Self, ScopeError> {
         let scope = Self::read(text)?;
         let names = || NAMES.iter().copied().chain(skills.iter().map(String::as_str));
@@ -140,19 +142,19 @@ impl Scope {
         Err(ScopeError::Unknown { scope: shown(text), near: meant(&scope, names) })
     }
 
-    /// Whether it is [`CONSENT`] itself.
+    /// Reports whether it is [`CONSENT`] itself.
     #[must_use]
     pub fn is_consent(&self) -> bool {
         self.is(CONSENT)
     }
 
-    /// Whether it is this very name, and no pattern that would include it.
+    /// Reports whether it is exactly this name, not a pattern that would include it.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         matches!(&self.0, Pattern::Exact(own) if own == name)
     }
 
-    /// Whether a key with this scope may do what needs this name.
+    /// Reports whether a key with this scope may do an action that needs this name.
     #[must_use]
     pub fn allows(&self, needed: &str) -> bool {
         match &self.0 {
@@ -176,7 +178,7 @@ impl Scope {
         let name = group.unwrap_or(text);
         let mut parts = name.split('.');
         let sound = parts.clone().all(is_part) && (group.is_some() || parts.nth(1).is_some());
-        // `login.bank.*` would reach `login.bank.evil.example`: domains grow to the left.
+        // `login.bank.*` would match `login.bank.evil.example`: domains grow to the left.
         let reaches_too_far = group.is_some_and(|group| group.starts_with("login."));
         match (sound && !reaches_too_far, group) {
             (false, _) => Err(bad()),
@@ -186,7 +188,7 @@ impl Scope {
     }
 }
 
-/// Longer than any name of ours and of most tools.
+/// The longest scope, longer than any name of ours and of most tools.
 const LONGEST: usize = 256;
 
 impl fmt::Display for Scope {
@@ -213,14 +215,14 @@ impl TryFrom<String> for Scope {
     }
 }
 
-/// Whether any of these scopes lets this action through.
+/// Reports whether any of these scopes allows this action.
 #[must_use]
 pub fn allow(scopes: &[Scope], action: &Action) -> bool {
     let needed = needed(action);
     scopes.iter().any(|scope| scope.allows(&needed))
 }
 
-/// The one name a key must have a scope for.
+/// The name for which a key must have a scope.
 #[must_use]
 pub fn needed(action: &Action) -> String {
     let name: Cow<'static, str> = match action {
@@ -259,8 +261,8 @@ const fn ui_name(op: UiOp) -> &'static str {
     }
 }
 
-/// A skill's id, unless it has another form or would pass for something else: a skill called
-/// `shell.run` needs `skill.shell%2Erun`.
+/// A skill's id, unless it has another form or equals another name: a skill called `shell.run`
+/// needs `skill.shell%2Erun`.
 fn skill_name(id: &str) -> String {
     let plain = id.split_once('.').is_some_and(|(app, skill)| is_word(app) && is_word(skill));
     if plain && !is_open(id) && !NAMES.contains(&id) && id != CONSENT {
@@ -269,7 +271,7 @@ fn skill_name(id: &str) -> String {
     format!("skill.{}", part(id))
 }
 
-/// The domain of a site, in the letters it is looked up by. What is no address stays one part.
+/// The domain of a site, normalised for lookup. A text that is not an address stays one part.
 fn domain(site: &str) -> String {
     let parsed = Url::parse(site).ok().filter(is_web);
     let parsed = parsed.or_else(|| Url::parse(&format!("https://{site}")).ok());
@@ -285,7 +287,7 @@ fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
-/// One part of a name: no dot, no star, nothing that could end or widen it.
+/// One part of a name: without a dot, a star, or anything else that could end or widen it.
 fn part(text: &str) -> String {
     let mut part = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -314,7 +316,7 @@ fn is_open(name: &str) -> bool {
     name.split_once('.').is_some_and(|(group, _)| OPEN.contains(&group))
 }
 
-/// Whether some action of an open group needs this name.
+/// Reports whether some action of an open group needs this name.
 fn can_be(name: &str) -> bool {
     match name.split_once('.') {
         Some(("tool", rest)) => rest.matches('.').count() == 1,
@@ -324,7 +326,7 @@ fn can_be(name: &str) -> bool {
     }
 }
 
-/// Whether some action of an open group needs a name that starts like this, up to the dot.
+/// Reports whether some action of an open group needs a name with this prefix, which ends in a dot.
 fn can_hold(group: &str) -> bool {
     match group.split_once('.') {
         Some(("tool", rest)) => rest.matches('.').count() <= 1,
@@ -333,7 +335,7 @@ fn can_hold(group: &str) -> bool {
     }
 }
 
-/// What was probably meant, in the form it was written in.
+/// The scope that was probably meant, in the form in which it was written.
 fn meant<'a, I: Iterator<Item = &'a str>>(scope: &Scope, names: impl Fn() -> I) -> Option<String> {
     match &scope.0 {
         Pattern::All => None,
@@ -347,7 +349,7 @@ fn meant<'a, I: Iterator<Item = &'a str>>(scope: &Scope, names: impl Fn() -> I) 
     }
 }
 
-/// As it may stand in a message: one line, and not too long.
+/// A text for a message: one line, and not too long.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().filter(|char| !char.is_control()).take(80).collect();
     if shown.len() < text.len() {

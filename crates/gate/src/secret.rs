@@ -1,4 +1,4 @@
-//! The one form of our secrets.
+//! The format of our secrets.
 //!
 //! ```text
 //! csk_ 43 letters and digits   6 letters and digits
@@ -6,9 +6,8 @@
 //! ```
 //!
 //! The prefix lets scanners and our own redaction recognise one that leaked; the checksum tells a
-//! slip of the finger from a wrong one without looking anything up. Only hashes are stored. A
-//! secret is wiped when it goes, prints as its prefix, and [`Secret::expose`] is the only way to
-//! its text.
+//! typing mistake from a wrong secret without a lookup. Only hashes are stored. A secret is wiped
+//! when it is dropped, prints as its prefix, and [`Secret::expose`] is the only way to its text.
 
 use std::fmt;
 
@@ -25,24 +24,24 @@ const BODY: usize = 43;
 const CHECK: usize = 6;
 const LENGTH: usize = PREFIX + BODY + CHECK;
 
-/// What a secret opens.
+/// The kind of a secret, by the access it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SecretKind {
-    /// The API of an agent or program.
+    /// Access to the API as an agent or program.
     Key,
-    /// The console, as one signed-in client.
+    /// Access to the console, as one signed-in client.
     Device,
-    /// One approval.
+    /// The right to answer one approval.
     Token,
-    /// The console, once.
+    /// Sign-in to the console, once.
     Link,
 }
 
 impl SecretKind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: &'static [Self] = &[Self::Key, Self::Device, Self::Token, Self::Link];
 
-    /// What its secrets start with.
+    /// The prefix of its secrets.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -54,14 +53,14 @@ impl SecretKind {
     }
 }
 
-/// A secret: wiped when it goes, and printed as its prefix alone.
+/// A secret: wiped when it is dropped, and printed as its prefix alone.
 pub struct Secret {
     kind: SecretKind,
     // On the heap, so that moving the secret leaves no copy of it behind.
     text: Box<Zeroizing<[u8; LENGTH]>>,
 }
 
-/// Why a text is no secret of ours. Never says what the text was.
+/// The reason for which a text is not one of our secrets. Never contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// It has another form.
@@ -69,23 +68,23 @@ pub enum SecretError {
         "not one of our secrets: those are `csk_`, `csd_`, `cst_` or `csl_` and 49 letters and digits"
     )]
     Shape,
-    /// It has the form, but its end does not follow from the rest.
+    /// It has the form, but its checksum is wrong.
     #[error("mistyped: its last letters do not follow from the rest")]
     Mistyped,
 }
 
 impl Secret {
-    /// Draws a new one.
+    /// Draws a new secret.
     ///
     /// # Errors
-    /// The machine has no randomness to give.
+    /// The operating system provides no randomness.
     pub fn draw(kind: SecretKind, clock: &dyn Clock) -> Result<Self, ChanceError> {
         let mut bytes = Zeroizing::new([0; 32]);
         clock.fill(&mut *bytes)?;
         Ok(Self::from_bytes(kind, &bytes))
     }
 
-    /// The secret these bytes stand for.
+    /// The secret that encodes these bytes.
     #[must_use]
     pub fn from_bytes(kind: SecretKind, bytes: &[u8; 32]) -> Self {
         let mut text = Box::new(Zeroizing::new([0; LENGTH]));
@@ -97,7 +96,7 @@ impl Secret {
         Self { kind, text }
     }
 
-    /// Reads one.
+    /// Parses a secret.
     ///
     /// # Errors
     /// It has another form, or was mistyped.
@@ -113,34 +112,34 @@ impl Secret {
             *to = from;
         }
         write_check(&mut secret.text);
-        // Nobody learns anything from how long this takes that the checksum does not tell anyway.
+        // A timing difference here reveals nothing beyond the checksum.
         let follows = secret.text.iter().copied().eq(text.bytes());
         follows.then_some(secret).ok_or(SecretError::Mistyped)
     }
 
-    /// What it opens.
+    /// The kind of the secret.
     #[must_use]
     pub const fn kind(&self) -> SecretKind {
         self.kind
     }
 
-    /// What is stored of it.
+    /// The hash that is stored.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         let hash = Sha256::new_with_prefix(b"countersign secret v1\0");
         SecretHash(hash.chain_update(&self.text[..]).finalize().into())
     }
 
-    /// Whether this is the secret of which that is stored, in the same time either way.
+    /// Reports whether this is the secret with that hash, in constant time.
     #[must_use]
     pub fn matches(&self, hash: &SecretHash) -> bool {
         self.hash() == *hash
     }
 
-    /// The text itself, to be shown once or sent to whom it belongs.
+    /// The text itself, to be shown once or sent to its owner.
     #[must_use]
     pub fn expose(&self) -> &str {
-        // Nothing but letters, digits and `_` is ever in it.
+        // It consists only of letters, digits and `_`.
         std::str::from_utf8(&self.text[..]).unwrap_or_default()
     }
 }
@@ -151,7 +150,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The hash of a secret, in hexadecimal digits wherever it is written.
+/// The hash of a secret, written in hexadecimal digits.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SecretHash([u8; 32]);
@@ -240,7 +239,7 @@ fn write_number(bytes: &[u8; 32], to: &mut [u8]) {
         let mut rest = 0_u16;
         for byte in number.iter_mut() {
             let value = rest << 8 | u16::from(*byte);
-            // Below 256, since what was left is below 62.
+            // Below 256, because the remainder is below 62.
             *byte = u8::try_from(value / 62).unwrap_or_default();
             rest = value % 62;
         }
@@ -249,7 +248,7 @@ fn write_number(bytes: &[u8; 32], to: &mut [u8]) {
     }
 }
 
-/// Writes the end that follows from the rest.
+/// Writes the checksum of the rest.
 fn write_check(text: &mut [u8; LENGTH]) {
     let (rest, check) = text.split_at_mut(PREFIX + BODY);
     let mut sum = crc32(rest);
@@ -263,7 +262,7 @@ fn letter_of(digit: usize) -> u8 {
     ALPHABET.get(digit).copied().unwrap_or(b'0')
 }
 
-/// CRC-32 as zip and PNG have it, bit by bit: the few bytes here need no table.
+/// CRC-32 as in zip and PNG, bit by bit: the few bytes here need no table.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut sum = u32::MAX;
     for byte in bytes {

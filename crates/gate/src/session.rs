@@ -5,8 +5,8 @@
 //!    └─────────────────┴──► Ended (completed, stopped, max steps, timeout, errors, …)
 //! ```
 //!
-//! Every action counts as a step, refused ones too: an agent that is told no cannot try for ever.
-//! What is counted stands in the store's counters, which cannot be passed however many count.
+//! Every action counts as a step, refused ones too: a refused agent cannot try for ever. The counts
+//! are in the store's counters, whose limits hold under any concurrency.
 
 use std::time::Duration;
 
@@ -32,27 +32,27 @@ pub use hit::Hit;
 pub struct Session {
     /// Its id.
     pub id: SessionId,
-    /// For whom the agent works.
+    /// The user for whom the agent works.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace in which the agent works.
     pub workspace: WorkspaceId,
-    /// With which key it was started.
+    /// The API key with which it was started.
     pub key: Option<KeyId>,
-    /// How it was asked to be.
+    /// The plan with which it was started.
     pub plan: Plan,
-    /// What it may use up.
+    /// The limits of the session.
     pub limits: Limits,
-    /// Whether it was given credentials, which are gone with the process that holds them.
+    /// True when it was given credentials, which are gone with the process that holds them.
     pub has_credentials: bool,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: Timestamp,
-    /// When it ends at the latest.
+    /// The time at which it ends at the latest.
     pub deadline: Option<Timestamp>,
-    /// How it stands.
+    /// The state.
     pub state: SessionState,
 }
 
-/// How a session is asked to be.
+/// The plan of a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -67,7 +67,7 @@ pub struct Plan {
     pub auto_confirm_rules: Option<Vec<String>>,
     /// Origins the agent may open.
     pub allowed_origins: Option<Vec<String>>,
-    /// What the agent is to do.
+    /// The task of the agent.
     pub task: Option<String>,
     /// By which template it works.
     pub flow: Option<String>,
@@ -77,7 +77,7 @@ pub struct Plan {
     pub limits: Limits,
 }
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -91,14 +91,14 @@ pub enum SessionState {
     },
     /// It is over.
     Ended {
-        /// When.
+        /// The time of the end.
         at: Timestamp,
-        /// Why.
+        /// The reason.
         reason: End,
     },
 }
 
-/// Why a session is over.
+/// The reason for which a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "SessionEnd"))]
@@ -121,7 +121,7 @@ pub enum End {
 }
 
 impl End {
-    /// The word for it.
+    /// The name of the reason.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Every one.
+    /// All violations.
     pub const ALL: &'static [Self] = &[
         Self::RateLimit,
         Self::BlockedAction,
@@ -175,7 +175,7 @@ impl Violation {
         Self::StepTimeout,
     ];
 
-    /// The word for it.
+    /// The name of the violation.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -191,7 +191,7 @@ impl Violation {
         }
     }
 
-    /// What happens to the session.
+    /// The effect on the session.
     #[must_use]
     pub const fn response(self) -> Response {
         match self {
@@ -208,23 +208,23 @@ impl Violation {
     }
 }
 
-/// What a violation does to its session.
+/// The effect of a violation on its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
     /// The agent waits, then goes on.
     Wait,
     /// The action is skipped; the session goes on.
     Skip,
-    /// The session waits for a person.
+    /// The session pauses until a person resumes it.
     Pause,
     /// The session ends.
     End(End),
 }
 
-/// Questions a session may put to a person at once: more is a flood.
+/// The rate of questions that a session may ask; more is a flood.
 pub const PROMPTS: Rate = Rate { uses: 20, seconds: 300 };
 
-/// What one action uses up, and which violation it is when there is no more.
+/// The limits that one action counts against, each with its violation.
 #[derive(Debug, Default)]
 pub(crate) struct Use {
     pub(crate) counts: Vec<(Count, Violation)>,
@@ -250,21 +250,21 @@ impl Session {
         }
     }
 
-    /// How long one action may take before nobody knows how it went.
+    /// The time that one action may take before its outcome counts as unknown.
     #[must_use]
     pub fn patience(&self, action: &Action) -> Option<Duration> {
         let (_, seconds) = self.time_limit(action.kind())?;
         Some(Duration::from_secs(seconds.into()))
     }
 
-    /// The name of the limit on the time of an action of this kind, and what it is set to.
+    /// The name and value of the limit on the time of an action of this kind.
     pub(crate) fn time_limit(&self, kind: &str) -> Option<(&'static str, u32)> {
         let step = self.limits.step_seconds.map(|seconds| ("step_seconds", seconds));
         let download = self.limits.download_seconds.map(|seconds| ("download_seconds", seconds));
         if kind == "download" { download.or(step) } else { step }
     }
 
-    /// How much of its time is used, where that is bounded.
+    /// The time that is used, if it is limited.
     #[must_use]
     pub fn time_used(&self, now: Timestamp) -> Option<Hit> {
         let seconds = self.limits.session_seconds?;
@@ -277,11 +277,11 @@ impl Session {
         format!("session:{}:{what}", self.id)
     }
 
-    /// Every counter it has.
+    /// The names of all its counters.
     pub(crate) const COUNTERS: [&'static str; 6] =
         ["steps", "errors", "screenshots", "files", "uploads", "upload_bytes"];
 
-    /// What an action uses up, whatever becomes of it.
+    /// The limits that an action counts against, whatever its outcome.
     pub(crate) fn uses(&self, action: &Action, now: Timestamp) -> Use {
         let mut used = Use::default();
         let mut count = |what: &str, most: Option<u32>, violation| {
@@ -308,12 +308,12 @@ impl Session {
         used
     }
 
-    /// The counters, forgotten.
+    /// The writes that release its counters.
     pub(crate) fn forgotten(&self) -> impl Iterator<Item = Count> {
         Self::COUNTERS.iter().map(|what| Count { key: self.counter(what), step: CountStep::Forget })
     }
 
-    /// Whether it runs or could go on.
+    /// Reports whether it has not ended.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         match self.state {
@@ -323,11 +323,11 @@ impl Session {
     }
 }
 
-/// A download of more files than any session may move is refused by this many counts already.
+/// The most files of one download that are counted, more than any session may move.
 const MOST_COUNTED: usize = 10_000;
 
 impl SessionState {
-    /// The word for it.
+    /// The name of the state.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {

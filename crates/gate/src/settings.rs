@@ -1,4 +1,4 @@
-//! What a user has set: autonomy, per app and skill, logging, retention.
+//! The preferences of a user: autonomy, choices per app and skill, logging, retention.
 
 use countersign_core::policy::SkillChoices;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use crate::document::{Document, Marks};
 use crate::id::UserId;
 use crate::store::Kind;
 
-/// What a user has set.
+/// The preferences of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "UserSettings"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Whose.
+    /// The user.
     pub user: UserId,
     /// Everything is confirmed without asking, except what always asks.
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct Settings {
     /// Their own choices per app and skill.
     #[serde(default)]
     pub skills: SkillChoices,
-    /// How much goes on record.
+    /// The amount that goes on record.
     #[serde(default)]
     pub logging: Logging,
     /// Programs with a key ask too.
@@ -32,12 +32,12 @@ pub struct Settings {
     pub retention_days: Option<u32>,
 }
 
-/// How much goes on record.
+/// The amount that goes on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Logging {
-    /// What kind of action, when, by which key, and what became of it.
+    /// The kind of action, its time, its key, and its outcome.
     #[default]
     Minimal,
     /// Also what exactly, redacted, and why.
@@ -45,7 +45,7 @@ pub enum Logging {
 }
 
 impl Settings {
-    /// What holds for somebody who has set nothing.
+    /// The defaults for a user without preferences.
     #[must_use]
     pub fn of(user: UserId) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! The organisation's policy as a server hands it to hooks and clients: signed, with the moment it
-//! was issued.
+//! The organisation's policy as a server hands it to hooks and clients: signed, with its time of
+//! issue.
 //!
-//! Holds what rules, hooks and the MCP proxy need, and nothing of the sections that hold secrets.
-//! How old one may be is for those who use it to say.
+//! Contains the sections that rules, hooks and the MCP proxy need, and none of the sections with
+//! secrets. Its users decide how old it may be.
 
 use countersign_core::digest;
 use serde::{Deserialize, Serialize};
@@ -19,11 +19,11 @@ use crate::keyring::{PublicKey, Purpose};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignedPolicy {
-    /// What was signed.
+    /// The signed part.
     pub policy: IssuedPolicy,
     /// The SHA-256 of the organisation's and the workspace's part, in hex.
     pub digest: String,
-    /// The key by which it can be checked. Those who check it must know it from elsewhere.
+    /// The key by which it can be checked. A verifier must know this key from another source.
     pub key: String,
     /// The server's signature.
     pub signature: Sign,
@@ -34,23 +34,23 @@ pub struct SignedPolicy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IssuedPolicy {
-    /// When, in milliseconds since 1970.
+    /// The time of issue, in milliseconds since 1970.
     pub issued_at: Timestamp,
     /// The organisation's configuration; nothing, where it has none.
     pub organisation: Option<Map<String, Value>>,
     /// The workspace it was issued for.
     pub workspace_id: Option<WorkspaceId>,
-    /// What holds in that workspace besides.
+    /// The further configuration of that workspace.
     pub workspace: Option<Map<String, Value>>,
 }
 
-/// Why a policy proves nothing.
+/// The reason for which a policy proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignedPolicyError {
-    /// It is signed by another server.
+    /// The policy is signed by another server.
     #[error("signed by {0}, not by the key that was given")]
     OtherKey(String),
-    /// It is not as it was signed.
+    /// The policy was changed after it was signed.
     #[error("the policy was changed after it was signed")]
     Changed,
 }
@@ -64,10 +64,10 @@ impl IssuedPolicy {
 }
 
 impl SignedPolicy {
-    /// Checks it by a key that is known from elsewhere.
+    /// Checks it by a key that is known from another source.
     ///
     /// # Errors
-    /// It proves nothing, and why.
+    /// The policy proves nothing; the error says why.
     pub fn verify(&self, key: &PublicKey) -> Result<(), SignedPolicyError> {
         if self.key != key.to_string() {
             return Err(SignedPolicyError::OtherKey(self.key.clone()));

@@ -1,18 +1,19 @@
-//! What is kept: documents that change by compare-and-set, counters with a ceiling, paces, and the
-//! audit chain.
+//! The store: documents that change by compare-and-set, counters with a ceiling, rate limits, and
+//! the audit chain.
 //!
-//! A store knows nothing of approvals or sessions. It promises five things, which
-//! `conformance.rs` tests on every backend:
+//! A store knows nothing of approvals or sessions. It promises five things, which `conformance.rs`
+//! tests on every backend:
 //!
-//! 1. A [`Batch`] happens as a whole or not at all, and once [`Store::commit`] has answered `Ok`,
-//!    it is still there after the power fails.
-//! 2. A document changes only from the version its writer saw. Of two writers, one is told.
-//! 3. A counter never passes its ceiling, however many count at once.
+//! 1. A [`Batch`] is atomic, and once [`Store::commit`] has returned `Ok`, it survives a power
+//!    failure.
+//! 2. A document changes only from the version its writer read. Of two writers, one gets a
+//!    conflict.
+//! 3. A counter never exceeds its ceiling, under any concurrency.
 //! 4. Records are appended to one chain, in the order of their batches, without a gap.
-//! 5. What was committed before a read began, the read sees.
+//! 5. A read sees everything that was committed before it began.
 //!
-//! So every arrow in the life of an approval is one batch, and everything that goes with it (the
-//! counter of pending questions, the record) is in that batch.
+//! So every state transition of an approval is one batch, which also contains its side effects (the
+//! counter of pending questions, the record).
 
 use std::any::Any;
 use std::fmt;
@@ -33,24 +34,24 @@ mod sqlite;
 pub use memory::Memory;
 pub use sqlite::Sqlite;
 
-/// An answer that comes soon.
+/// A boxed future.
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What is kept.
+/// A store of documents, counters and records.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// One document.
+    /// Reads one document.
     fn get<'a>(&'a self, kind: Kind, id: &'a str) -> Soon<'a, Result<Option<Stored>, StoreError>>;
 
-    /// The documents a query asks for, by id in its order, at most as many as it wants.
+    /// The documents that a query finds, by id in its order, up to its limit.
     fn find<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<Vec<Stored>, StoreError>>;
 
-    /// How many documents a query would find without its limit.
+    /// The number of documents that a query would find without its limit.
     fn count<'a>(&'a self, query: &'a Query) -> Soon<'a, Result<u64, StoreError>>;
 
-    /// What a counter stands at; 0 when nobody has counted.
+    /// The value of a counter; 0 if it was never counted.
     fn counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>>;
 
-    /// The bytes that are free where it is kept, if that is bounded.
+    /// The free bytes on its disk, if it has one.
     ///
     /// # Errors
     /// It cannot be written at all.
@@ -58,28 +59,29 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// The bytes that it takes up where it is kept, if it is kept anywhere.
+    /// The bytes that it occupies on disk, if it is on disk.
     fn size(&self) -> Option<u64> {
         None
     }
 
-    /// Does all of a batch, durably, or nothing.
+    /// Commits a batch, atomically and durably.
     fn commit(&self, batch: Batch) -> Soon<'_, Result<Committed, CommitError>>;
 
-    /// Records of the audit chain, in the query's order, at most as many as it wants.
+    /// The records of the audit chain that a query finds, in its order, up to its limit.
     fn records<'a>(&'a self, query: &'a RecordQuery) -> Soon<'a, Result<Vec<Record>, StoreError>>;
 
-    /// Where the chain begins, where it ends, and the signed marks between.
+    /// The beginning and end of the chain, and the signed checkpoints between.
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>>;
 
-    /// What was noted outside of the store about the length of the chain.
+    /// The note outside the store about the length of the chain.
     fn noted(&self) -> Noted {
         Noted::NotKept
     }
 
-    /// One document, perhaps from memory. Only for a batch that names the [`epoch`](Self::epoch)
-    /// from before: others who use the same store may have changed the document since, and their
-    /// change is noticed when the batch is committed. A store that cannot notice reads.
+    /// Reads one document, perhaps from the cache. Only for a batch that names the
+    /// [`epoch`](Self::epoch) read before: other processes may have changed the document since, and
+    /// their change is noticed when the batch is committed. A store that cannot notice this always
+    /// reads.
     fn recall<'a>(
         &'a self,
         kind: Kind,
@@ -90,33 +92,33 @@ pub trait Store: Send + Sync + fmt::Debug {
         )
     }
 
-    /// What [`recall`](Self::recall) would give without reading; nothing, if it would read.
+    /// The result of [`recall`](Self::recall) if it is cached; `None` if it would have to read.
     fn in_mind(&self, _kind: Kind, _id: &str) -> Option<Option<Arc<Kept>>> {
         None
     }
 
-    /// What [`recall_counter`](Self::recall_counter) would give without reading; nothing, if it
-    /// would read.
+    /// The result of [`recall_counter`](Self::recall_counter) if it is cached; `None` if it would
+    /// have to read.
     fn counter_in_mind(&self, _key: &str) -> Option<u64> {
         None
     }
 
-    /// What a counter stands at, perhaps from memory, as [`recall`](Self::recall) has it.
+    /// The value of a counter, perhaps from the cache, with the rules of [`recall`](Self::recall).
     fn recall_counter<'a>(&'a self, key: &'a str) -> Soon<'a, Result<u64, StoreError>> {
         self.counter(key)
     }
 
-    /// The epoch that a batch names to rely on what is recalled from now on.
+    /// The epoch that a batch names to rely on cached values read from now on.
     fn epoch(&self) -> Epoch {
         Epoch::default()
     }
 }
 
-/// The time in which no other process was seen to change anything.
+/// A period in which no other process was seen to change anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Epoch(pub u64);
 
-/// A document that is kept in mind, with what was made of its text.
+/// A cached document, with its parsed body.
 #[derive(Debug)]
 pub struct Kept {
     stored: Stored,
@@ -124,7 +126,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A document whose text nobody has read yet.
+    /// A document whose body is not parsed yet.
     #[must_use]
     pub const fn new(stored: Stored) -> Self {
         Self { stored, read: OnceLock::new() }
@@ -136,7 +138,7 @@ impl Kept {
         &self.stored
     }
 
-    /// What its text says, read once.
+    /// Its parsed body; parsed once.
     pub(crate) fn read<T: Any + Send + Sync, E>(
         &self,
         read: impl FnOnce(&Stored) -> Result<T, E>,
@@ -149,42 +151,42 @@ impl Kept {
     }
 }
 
-/// The signed ends of the chain, and the marks between.
+/// The signed ends of the chain, and the checkpoints between.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chain {
-    /// What was cut off by retention, if anything was: the first record left follows it.
+    /// The last record that retention cut off, if any: the first record left follows it.
     pub anchor: Option<Mark>,
-    /// Signed as the chain grew, oldest first.
+    /// Checkpoints signed as the chain grew, oldest first.
     pub marks: Vec<Mark>,
-    /// The last record; none before the first.
+    /// The last record; `None` before the first.
     pub head: Option<Mark>,
-    /// How many records have a number below 1, which no record can have.
+    /// The number of records with a number below 1, which no record can have.
     pub stray: u64,
 }
 
-/// What the server has noted outside of its store: a record that the chain has reached. Whoever
-/// can only write into the store cannot make the chain shorter than that.
+/// The server's note outside its store: a record that the chain has reached. An attacker who can
+/// only write to the store cannot shorten the chain below it unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Noted {
-    /// Nobody else can get at the store, and nothing is noted.
+    /// Nobody else can access the store, and a note is not needed.
     NotKept,
-    /// There should be a note, and is none.
+    /// A note is expected, and missing.
     Missing,
-    /// What is there is not a note.
+    /// The file is not a note.
     Unreadable,
     /// The chain has reached this record; number 0 means that it had not begun.
     At(Mark),
 }
 
 impl Chain {
-    /// What the next record is linked to.
+    /// The position to which the next record is linked.
     #[must_use]
     pub fn end(&self) -> Head {
         self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Mark::head)
     }
 }
 
-/// What a document is about.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each variant is the module of its name")]
 pub enum Kind {
@@ -207,7 +209,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: &'static [Self] = &[
         Self::Approval,
         Self::Session,
@@ -251,12 +253,12 @@ impl Kind {
     }
 }
 
-/// One document, with what it can be found by.
+/// A document, with the columns by which it can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doc {
-    /// What it is about.
+    /// The kind of document.
     pub kind: Kind,
-    /// Unique within its kind.
+    /// The id, unique within its kind.
     pub id: String,
     /// The user it belongs to.
     pub owner: Option<String>,
@@ -268,9 +270,9 @@ pub struct Doc {
     pub fingerprint: Option<String>,
     /// The name of its state.
     pub state: String,
-    /// When something must be done about it.
+    /// The time at which the sweeper must act on it.
     pub due: Option<Timestamp>,
-    /// Everything else, as JSON.
+    /// All other fields, as JSON.
     pub body: String,
 }
 
@@ -279,11 +281,11 @@ pub struct Doc {
 pub struct Stored {
     /// The document.
     pub doc: Doc,
-    /// What [`Write::Replace`] must name; the first is 1.
+    /// The version, which [`Write::Replace`] must name; the first is 1.
     pub version: u64,
 }
 
-/// From which end a search begins. Ids and numbers grow with time.
+/// The end from which a search begins. Ids and numbers grow with time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The smallest first.
@@ -293,33 +295,34 @@ pub enum Order {
     Newest,
 }
 
-/// Which documents. What is `None` does not matter.
+/// A query for documents. A field that is `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Of this kind.
+    /// The kind.
     pub kind: Kind,
-    /// Belonging to this user.
+    /// The user to whom they belong.
     pub owner: Option<String>,
-    /// Belonging to this workspace.
+    /// The workspace to which they belong.
     pub workspace: Option<String>,
-    /// Belonging to this session.
+    /// The session to which they belong.
     pub session: Option<String>,
     /// About the action with this fingerprint.
     pub fingerprint: Option<String>,
     /// In one of these states; any, if empty.
     pub states: Vec<&'static str>,
-    /// Due at this moment or before.
+    /// The latest due time.
     pub due_by: Option<Timestamp>,
-    /// From which end.
+    /// The order.
     pub order: Order,
-    /// Beyond this id: with one after it, or before it where the newest come first.
+    /// The id beyond which the search begins: greater ids, or smaller ones if the newest come
+    /// first.
     pub after: Option<String>,
-    /// At most so many.
+    /// The most documents.
     pub limit: usize,
 }
 
 impl Query {
-    /// All of a kind, up to a thousand.
+    /// A query for all documents of a kind, up to a thousand.
     #[must_use]
     pub const fn of(kind: Kind) -> Self {
         Self {
@@ -337,111 +340,112 @@ impl Query {
     }
 }
 
-/// What happens as a whole or not at all.
+/// Changes that are committed atomically.
 ///
-/// It happens in the order of its fields, except that its own records come after erasing and
-/// cutting, which do not touch them. Last come the records that name what was erased. A condition
-/// that fails first is the one that is told.
+/// They are applied in the order of the fields, except that its own records come after erasing and
+/// cutting, which do not touch them. Last come the records that name the erased ones. The first
+/// condition that fails is the one that is reported.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
-    /// Documents that must still be as they were read.
+    /// Documents that must not have changed since they were read.
     pub unchanged: Vec<Unchanged>,
-    /// What is written.
+    /// Writes of documents.
     pub writes: Vec<Write>,
-    /// What is counted.
+    /// Changes of counters.
     pub counts: Vec<Count>,
-    /// What must not go too fast.
+    /// Rate limits that must not be exceeded.
     pub paces: Vec<Pace>,
-    /// What goes on record.
+    /// Records to append.
     pub records: Vec<Draft>,
-    /// Whose records lose their payload.
+    /// The records that lose their payload.
     pub erase: Option<Erase>,
-    /// The chain loses its records from before this moment, down to the first that is not. If one
-    /// of them does not hold, the batch fails.
+    /// The time before which the oldest records are cut off, up to the first that is not older. If
+    /// one of them fails verification, the batch fails.
     pub cut: Option<Timestamp>,
-    /// What was [recalled](Store::recall) for it was recalled in this epoch, which must not be over.
-    /// Of all conditions this is the first.
+    /// The epoch in which values were [recalled](Store::recall) for it, which must not be over.
+    /// This condition is checked first.
     pub epoch: Option<Epoch>,
 }
 
-/// A document that must still be as it was read; version 0 means that there was none.
+/// The condition that a document has not changed since it was read; version 0 means that it did not
+/// exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unchanged {
-    /// What it is about.
+    /// The kind of document.
     pub kind: Kind,
-    /// Which one.
+    /// The id.
     pub id: String,
     /// The version that was read.
     pub version: u64,
 }
 
-/// One change to the documents.
+/// A change of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// A document that was not there.
+    /// Inserts a document that does not exist.
     Insert(Doc),
-    /// A document that was there in this version.
+    /// Replaces a document that has this version.
     Replace(Doc, u64),
-    /// A document that is no longer wanted, in this version.
+    /// Deletes a document that has this version.
     Delete(Unchanged),
 }
 
-/// A counter that moves.
+/// A change of a counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
-    /// Which one.
+    /// The key of the counter.
     pub key: String,
-    /// How it moves.
+    /// The change.
     pub step: CountStep,
 }
 
-/// How a counter moves.
+/// The change of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountStep {
-    /// Up by one, but not past this.
+    /// Up by one, but not past the ceiling.
     Up {
-        /// The most it may stand at.
+        /// The ceiling.
         most: u64,
     },
     /// Down by one, not below 0.
     Down,
-    /// Up by so many, all of them or none.
+    /// Up by a number, all of it or nothing.
     Add {
-        /// How many; adding nothing always works.
+        /// The number; adding 0 always works.
         by: u64,
-        /// The most it may stand at afterwards.
+        /// The ceiling.
         most: u64,
     },
-    /// Down by so many, not below 0.
+    /// Down by a number, not below 0.
     Sub {
-        /// How many.
+        /// The number.
         by: u64,
     },
-    /// Back to nothing.
+    /// Removes the counter.
     Forget,
 }
 
-/// Something that must not go too fast.
+/// A use of something with a rate limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pace {
-    /// What is paced.
+    /// The key that is limited.
     pub key: String,
-    /// How fast it may go.
+    /// The rate.
     pub rate: Rate,
-    /// The time of this one.
+    /// The time of this use.
     pub now: Timestamp,
 }
 
-/// Whose records lose their payload. Records about erasures never do.
+/// The records that lose their payload. Records about erasures never do.
 ///
-/// A record whose content is not what was recorded is not erased: the batch fails.
+/// A record whose content does not match its digest is not erased: the batch fails.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Erase {
-    /// This user's; everybody's, if none is named.
+    /// The user whose records these are; everybody's, if `None`.
     pub owner: Option<String>,
-    /// Those from before this moment; all, if none is named.
+    /// The time before which the records were made; all, if `None`.
     pub before: Option<Timestamp>,
-    /// The person or program that did it, as the record that names the erased ones says.
+    /// The person or program that erases, as named in the record about the erasure.
     pub by: String,
     /// The time of that record.
     pub at: Timestamp,
@@ -450,33 +454,33 @@ pub struct Erase {
 }
 
 impl Erase {
-    /// What goes on record when the content of these was taken away.
+    /// The records of an erasure of these.
     pub(crate) fn records(&self, erased: &Numbers) -> Vec<Draft> {
         erasure_records(&self.by, self.at, self.salt, erased)
     }
 }
 
-/// Which records. What is `None` does not matter.
+/// A query for records. A field that is `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// This user's.
+    /// The user.
     pub owner: Option<String>,
-    /// This workspace's.
+    /// The workspace.
     pub workspace: Option<String>,
-    /// This session's.
+    /// The session.
     pub session: Option<String>,
-    /// About one of these events; any, if empty.
+    /// The events; any, if empty.
     pub events: Vec<&'static str>,
-    /// From this moment on.
+    /// The earliest time.
     pub from: Option<Timestamp>,
-    /// From before this moment.
+    /// The time before which the records were made.
     pub until: Option<Timestamp>,
-    /// From which end.
+    /// The order.
     pub order: Order,
-    /// Beyond this number: after it, or before it where the newest come first; 0 begins at the end
-    /// that the order names.
+    /// The number beyond which the search begins: greater numbers, or smaller ones if the newest
+    /// come first; 0 begins at the end that the order names.
     pub after: u64,
-    /// At most so many.
+    /// The most records.
     pub limit: usize,
 }
 
@@ -496,45 +500,45 @@ impl Default for RecordQuery {
     }
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Committed {
     /// The number of its first record, if it had any.
     pub first_record: Option<u64>,
-    /// How many records lost their payload.
+    /// The number of records that lost their payload.
     pub erased: u64,
-    /// How many records were cut off.
+    /// The number of records that were cut off.
     pub cut: u64,
 }
 
-/// Why nothing was committed.
+/// The reason for which nothing was committed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// A document is not as it was read.
+    /// A document has changed since it was read.
     #[error("{} `{id}` has changed meanwhile", kind.as_str())]
     Conflict {
-        /// What it is about.
+        /// The kind of document.
         kind: Kind,
-        /// Which one.
+        /// The id.
         id: String,
     },
-    /// Another process has changed something meanwhile, perhaps what was recalled.
+    /// Another process has changed something meanwhile, perhaps a recalled value.
     #[error("another process has changed something meanwhile")]
     Outdated,
-    /// A counter stands at its ceiling.
+    /// A counter is at its ceiling.
     #[error("`{key}` stands at its limit of {most}")]
     Full {
-        /// Which one.
+        /// The key of the counter.
         key: String,
         /// Its ceiling.
         most: u64,
     },
-    /// Too fast.
+    /// A rate limit is exceeded.
     #[error("`{key}` goes too fast: wait {wait:?}")]
     TooFast {
-        /// What is paced.
+        /// The key that is limited.
         key: String,
-        /// How long to wait.
+        /// The time to wait.
         wait: Duration,
     },
     /// The store itself failed.
@@ -542,7 +546,7 @@ pub enum CommitError {
     Store(#[from] StoreError),
 }
 
-/// The store failed. Nothing may be allowed because of it.
+/// A failure of the store. Nothing may be allowed because of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the store failed: {0}")]
 pub struct StoreError(pub String);

@@ -1,4 +1,4 @@
-//! The gate's own hands on the clock: sweeps again and again, until the gate is gone.
+//! The thread that sweeps at intervals, until the gate is dropped.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use pollster::block_on;
 
 use crate::gate::Gate;
 
-/// Between two looks at what retention asks for there are so many sweeps.
+/// The number of sweeps between two runs of retention.
 const RETAIN_EVERY: u32 = 3_600;
 
 /// Sweeps until it is dropped.
@@ -20,11 +20,11 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// Begins to sweep, so often. What a sweep could not do, the next one does: `failed` is told
-    /// why.
+    /// Starts to sweep at this interval. Work that fails is repeated by the next sweep; `failed` is
+    /// called with the error.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The operating system starts no further thread.
     pub fn start(
         gate: &Arc<Gate>,
         every: Duration,
@@ -52,7 +52,7 @@ impl Sweeper {
     }
 }
 
-/// Waits, and says whether to stop.
+/// Waits, and reports whether to stop.
 fn waited(stopping: &(Mutex<bool>, Condvar), every: Duration) -> bool {
     let (stop, told) = stopping;
     let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! A lock at which a test can let another thread go first.
+//! A mutex at which a test can switch threads.
 //!
-//! In a test that `shuttle` runs, every [`Mutex::lock`] is a point where any other thread may be
-//! next, so that shuttle tries the interleavings between two calls of a store. Everywhere else,
-//! ordinary tests included, it is the standard library's lock.
+//! In a test that `shuttle` runs, every [`Mutex::lock`] is a point at which any other thread may be
+//! scheduled, so that shuttle tries the interleavings between two calls of a store. Everywhere
+//! else, ordinary tests included, it is the standard library's mutex.
 
 use std::sync::{MutexGuard, PoisonError};
 
-/// A lock that nobody's panic closes for good.
+/// A mutex without poisoning.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -16,10 +16,10 @@ impl<T> Mutex<T> {
         Self(std::sync::Mutex::new(value))
     }
 
-    /// Waits for the value.
+    /// Locks the value.
     ///
-    /// A thread that panicked while it had it left it as it was then. So whoever locks must change
-    /// the value by steps that cannot panic halfway.
+    /// A thread that panicked while it held the lock leaves the value as it was then. So code that
+    /// holds the lock must change the value by steps that cannot panic halfway.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(test)]
         if shuttle::current::try_get_current_task().is_some() {
@@ -28,7 +28,7 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shuttle runs all its threads on one, which must not be blocked.
+    /// Locks without blocking: shuttle runs all its threads on one.
     #[cfg(test)]
     fn lock_exploring(&self) -> MutexGuard<'_, T> {
         use std::sync::TryLockError;

@@ -1,9 +1,9 @@
-//! What several tests need.
+//! Helpers that several tests share.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that is gone when the test is.
+/// A temporary folder that is deleted when the test ends.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

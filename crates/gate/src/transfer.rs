@@ -1,19 +1,19 @@
-//! Files that an agent hands in: names, sizes, quotas, and where the bytes lie.
+//! Files that an agent hands in: names, sizes, quotas, and the location of the bytes.
 //!
 //! ```text
 //! begin ──► Uploading ──receive, keep──► Uploading ──finish──► Complete ──retention──► gone
 //!               └──────abort, a day without an end──────► gone
 //! ```
 //!
-//! What is known of a file is a document in the store; its bytes lie in `<folder>/<session>/<id>`,
-//! under its id, never under its name. Room is taken before a byte is written, in the batch that
-//! says who takes it, so that no two uploads pass a limit together.
+//! The metadata of a file is a document in the store; its bytes are in `<folder>/<session>/<id>`,
+//! under its id, never under its name. Space is reserved before a byte is written, in the batch
+//! that names the upload, so that two uploads cannot exceed a limit together.
 //!
-//! An upload stands where the store says it does: `keep` flushes the bytes first and says so
-//! afterwards. What lies on the disk beyond that was not kept, and is written again. One writes at
-//! a time: the bytes are locked while somebody does.
+//! The offset of an upload is the one in the store: `keep` flushes the bytes first and updates the
+//! offset afterwards. Bytes on the disk beyond it were not committed, and are written again. There
+//! is one writer at a time: the file is locked during a write.
 //!
-//! Nothing here runs, opens or judges what is in a file.
+//! Nothing here runs, opens or judges the content of a file.
 
 use std::io;
 use std::time::Duration;
@@ -41,10 +41,10 @@ pub(crate) use incoming::Stop;
 pub use name::FileName;
 pub(crate) use running::{Known, Running};
 
-/// How long an upload may take before what there is of it goes away.
+/// The time within which an upload must be finished before it is deleted.
 pub const UPLOAD_WITHIN: Duration = Duration::from_hours(24);
 
-/// How much may be handed in.
+/// The limits of files that may be handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FileLimits"))]
@@ -69,87 +69,87 @@ impl Default for Limits {
 /// A file that is about to be handed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// What it is called.
+    /// The name of the file.
     pub name: FileName,
-    /// How large it will be, if that is known; then it must be.
+    /// The size, if it is known in advance; the file must then have it.
     pub bytes: Option<u64>,
-    /// What it will hash to, if that is known; then it must.
+    /// The SHA-256, if it is known in advance; the file must then have it.
     pub sha256: Option<Hash>,
 }
 
-/// How an upload stands.
+/// The state of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Its id, and the file's.
+    /// The id of the upload and of the file.
     pub id: FileId,
-    /// Where it belongs.
+    /// The session it belongs to.
     pub session: SessionId,
-    /// What the file is called: with a number, if there was one of its name.
+    /// The name of the file: with a number, if the name was taken.
     pub name: FileName,
-    /// How much is kept, which is where to go on.
+    /// The number of bytes that are committed, at which to resume.
     pub offset: u64,
-    /// How much it will be, if that was said.
+    /// The declared size, if there is one.
     pub bytes: Option<u64>,
-    /// The most that is taken at once.
+    /// The most bytes of one chunk.
     pub chunk_bytes: u64,
-    /// When it goes away, unless it is finished.
+    /// The time at which it is deleted, unless it is finished.
     pub expires_at: Timestamp,
 }
 
-/// What is known of a file.
+/// The metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Its id.
     pub id: FileId,
-    /// Whose it is.
+    /// The user it belongs to.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// In which session.
+    /// The session it belongs to.
     pub session: SessionId,
-    /// With which key it came.
+    /// The API key with which it was handed in.
     pub key: Option<KeyId>,
-    /// What it is called.
+    /// The name of the file.
     pub name: FileName,
-    /// How large it was said to be.
+    /// The declared size.
     pub declared_bytes: Option<u64>,
-    /// What it was said to hash to.
+    /// The declared SHA-256.
     pub declared_sha256: Option<Hash>,
-    /// When it was begun.
+    /// The time at which the upload began.
     pub created_at: Timestamp,
-    /// How it stands.
+    /// The state.
     #[serde(flatten)]
     pub state: FileState,
 }
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum FileState {
-    /// Some of it is here.
+    /// Some of it has arrived.
     Uploading {
-        /// How much is kept.
+        /// The number of bytes that are committed.
         received: u64,
-        /// How much room it has taken.
+        /// The number of bytes that are reserved.
         reserved: u64,
-        /// When it goes away, unless it is finished.
+        /// The time at which it is deleted, unless it is finished.
         expires_at: Timestamp,
     },
-    /// All of it is here.
+    /// All of it has arrived.
     Complete {
-        /// Since when.
+        /// The time of completion.
         at: Timestamp,
-        /// How large it is.
+        /// The size in bytes.
         bytes: u64,
-        /// What it hashes to.
+        /// The SHA-256 of the content.
         sha256: Hash,
-        /// Its checksum, as archives want it.
+        /// The CRC-32 of the content, for archives.
         crc32: u32,
     },
 }
 
 impl FileMeta {
-    /// How much room it takes.
+    /// The bytes that it counts for in the session's quota.
     pub(crate) const fn room(&self) -> u64 {
         match self.state {
             FileState::Uploading { reserved, .. } => reserved,
@@ -181,23 +181,23 @@ impl Document for FileMeta {
     }
 }
 
-/// A complete file, opened to be read.
+/// A complete file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// What is known of it.
+    /// The metadata.
     pub meta: FileMeta,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Its bytes, from the beginning; to be read from anywhere.
+    /// The open file, at its beginning; seekable.
     pub file: std::fs::File,
 }
 
-/// Who wants to see files.
+/// The one who wants to read files.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
-    /// Whoever works for the session's user, in its workspace.
+    /// A caller that works for the session's user, in its workspace.
     Caller(&'a Caller),
-    /// Whoever looks after the session.
+    /// A person who administers the session.
     Person(&'a Person),
 }
 
@@ -213,13 +213,13 @@ impl<'a> From<&'a Person> for Reader<'a> {
     }
 }
 
-/// Why a file does not come or go.
+/// The reason for which a transfer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// There is no such file or session of theirs.
+    /// The file or session does not exist for them.
     #[error("not found")]
     NotFound,
-    /// The gate has no folder for files.
+    /// The gate lacks a folder for files.
     #[error("files are not kept here: no folder is set for them")]
     Off,
     /// Everything is halted.
@@ -231,49 +231,49 @@ pub enum TransferError {
     /// The file is complete.
     #[error("the file is complete already")]
     Complete,
-    /// The file is larger than a file may be.
+    /// The file is larger than allowed.
     #[error("a file may have at most {most} bytes")]
     FileTooLarge {
-        /// How many.
+        /// The limit in bytes.
         most: u64,
     },
-    /// The session has as many bytes as it may.
+    /// The session has reached its limit of bytes.
     #[error("the files of a session may have at most {most} bytes together")]
     SessionFull {
-        /// How many.
+        /// The limit in bytes.
         most: u64,
     },
-    /// The session has as many files as it may.
+    /// The session has reached its limit of files.
     #[error("a session may have at most {most} files")]
     TooManyFiles {
-        /// How many.
+        /// The limit.
         most: u64,
     },
-    /// More at once than is taken.
+    /// The chunk is larger than allowed.
     #[error("at most {most} bytes are taken at once")]
     ChunkTooLarge {
-        /// How many.
+        /// The limit in bytes.
         most: u64,
     },
-    /// More or less than was said.
+    /// The size differs from the declared one.
     #[error("the file was said to have {declared} bytes")]
     NotAsLarge {
-        /// How many.
+        /// The declared size.
         declared: u64,
     },
-    /// Not where the upload stands.
+    /// The chunk does not begin at the upload's offset.
     #[error("the upload goes on at byte {expected}")]
     Offset {
-        /// Where it stands.
+        /// The upload's offset.
         expected: u64,
     },
     /// Somebody else is writing.
     #[error("somebody is writing this file: try again")]
     Writing,
-    /// It does not hash to what was said.
+    /// The SHA-256 differs from the declared one.
     #[error("the file is not what it was said to be, and was dropped: its sha-256 differs")]
     Differs,
-    /// What was kept is not on the disk.
+    /// Committed bytes are not on the disk.
     #[error("the bytes of this file are gone or damaged")]
     Lost,
     /// The disk failed.

@@ -1,4 +1,4 @@
-//! Who can sign in: users with their roles, workspaces, devices, and one-time invitations.
+//! Users with their roles, workspaces, devices, and one-time invitations.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::store::Kind;
 pub struct User {
     /// Their id.
     pub id: UserId,
-    /// What they are called.
+    /// The name of the user.
     pub name: String,
     /// A person or a bot.
     #[serde(default)]
     pub kind: UserKind,
-    /// Whether they may see and do everything.
+    /// True when they may see and do everything.
     pub super_admin: bool,
-    /// Where they belong.
+    /// The workspaces they belong to.
     pub workspaces: BTreeMap<WorkspaceId, Membership>,
-    /// Where an admin wants them, who have not said yes.
+    /// The workspaces to which an admin has invited them, and which they have not joined.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub invited: BTreeMap<WorkspaceId, Membership>,
     /// Since when.
@@ -50,7 +50,7 @@ pub enum UserKind {
     Bot,
 }
 
-/// What somebody is in a workspace.
+/// The membership of a user in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -61,7 +61,7 @@ pub enum Membership {
     Admin,
 }
 
-/// What somebody is, seen from a workspace.
+/// The role of a user in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -77,7 +77,7 @@ pub enum Role {
 }
 
 impl User {
-    /// What they are, seen from a workspace.
+    /// Their role in a workspace.
     #[must_use]
     pub fn role_in(&self, workspace: &WorkspaceId) -> Role {
         if self.super_admin {
@@ -92,7 +92,8 @@ impl User {
 }
 
 impl User {
-    /// Whether they can sign in, and belong to a workspace.
+    /// Reports whether they are not disabled and have a role in a workspace, as super admins have
+    /// in all.
     #[must_use]
     pub fn works_in(&self, workspace: &WorkspaceId) -> bool {
         self.disabled_at.is_none() && self.role_in(workspace) > Role::Stranger
@@ -116,13 +117,13 @@ impl Document for User {
     }
 }
 
-/// What owns sessions.
+/// A workspace, which owns sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workspace {
     /// Its id.
     pub id: WorkspaceId,
-    /// What it is called.
+    /// The name of the workspace.
     pub name: String,
     /// Since when.
     pub created_at: Timestamp,
@@ -143,32 +144,32 @@ impl Document for Workspace {
 /// One signed-in client of a person, or a machine on which their keys may be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// Its id, which follows from its secret.
+    /// The id, which is derived from the secret.
     pub id: DeviceId,
-    /// Whose.
+    /// The user it belongs to.
     pub user: UserId,
-    /// What they call it.
+    /// The name that its user gave it.
     pub name: String,
-    /// The hash of what it proves itself by.
+    /// The hash of the secret by which it proves itself.
     pub secret: SecretHash,
-    /// What it may do.
+    /// The state.
     pub state: DeviceState,
-    /// Since when it is known.
+    /// The time at which it was registered.
     pub created_at: Timestamp,
 }
 
-/// What a device may do.
+/// The state of a device, with its rights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeviceState {
     /// Nothing, until another device approves it.
     Waiting,
-    /// What it was approved for.
+    /// The device is approved for a role.
     Approved {
         /// By which device; none for the first.
         by: Option<DeviceId>,
-        /// What for.
+        /// The role.
         role: DeviceRole,
     },
     /// Nothing, for good.
@@ -178,7 +179,7 @@ pub enum DeviceState {
     },
 }
 
-/// What a device is for.
+/// The role of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -190,13 +191,13 @@ pub enum DeviceRole {
 }
 
 impl Device {
-    /// Whether a person may answer there.
+    /// Reports whether a person may answer there.
     #[must_use]
     pub const fn is_console(&self) -> bool {
         matches!(self.state, DeviceState::Approved { role: DeviceRole::Console, .. })
     }
 
-    /// Whether keys may be used there.
+    /// Reports whether keys may be used there.
     #[must_use]
     pub const fn is_machine(&self) -> bool {
         matches!(self.state, DeviceState::Approved { role: DeviceRole::Machine, .. })
@@ -229,10 +230,10 @@ impl Document for Device {
 /// A link that signs one device in, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Invitation {
-    /// Follows from its secret.
+    /// The id, derived from the secret.
     pub(crate) id: String,
     pub(crate) user: UserId,
-    /// The person who made it; nobody on the first start.
+    /// The person who created it; `None` on the first start.
     #[serde(default)]
     pub(crate) by: Option<UserId>,
     pub(crate) secret: SecretHash,

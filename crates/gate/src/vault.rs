@@ -1,17 +1,18 @@
 //! Credentials, in memory only.
 //!
-//! They arrive with a session, are used one field at a time, and are gone when it ends. There is
-//! no way to print, store, copy or list what is in here: [`Vault::fill`] lends one field to one
-//! function, and that is all.
+//! They arrive with a session, are used one field at a time, and are dropped when it ends. They
+//! cannot be printed, stored, copied or listed: [`Vault::fill`] lends one field to one function,
+//! and that is the only access.
 //!
 //! - A credential is for one origin: scheme, domain and port, as a browser compares them.
-//! - Its fields share one page of memory that holds nothing else. It never grows, so no outgrown
-//!   copy is left behind; it is kept out of swap where the system allows, and wiped when it goes.
-//! - [`forbid_dumps`] keeps it out of crash reports, and other programs of the same user out of
-//!   our memory. The server calls it first of all.
+//! - Its fields share one page of memory that holds nothing else. It never grows, so reallocation
+//!   never leaves a copy behind; it is kept out of swap where the system allows, and wiped when it
+//!   is dropped.
+//! - [`forbid_dumps`] keeps it out of crash reports, and other programs of the same user out of our
+//!   memory. The server calls it first of all.
 //!
-//! What this cannot wipe: the buffer a request was read into, and the one a JSON reader unescapes
-//! a text in. Those are the server's, which should keep them short and few.
+//! This cannot wipe the buffer into which a request was read, and the one in which a JSON parser
+//! unescapes a text. Both belong to the server, which should keep them short and few.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +29,7 @@ mod page;
 
 use page::Page;
 
-/// Every credential there is. Prints nothing of itself.
+/// All credentials. Its `Debug` output reveals none of them.
 #[derive(Default)]
 pub struct Vault {
     sessions: Mutex<BTreeMap<SessionId, Sites>>,
@@ -37,10 +38,10 @@ pub struct Vault {
 type Sites = BTreeMap<Origin, Arc<Credential>>;
 
 impl Vault {
-    /// Keeps a credential for a site until the session ends, instead of the one it had.
+    /// Keeps a credential for a site until the session ends, in place of an earlier one.
     ///
     /// # Errors
-    /// The site is no web address.
+    /// The site is not a web address.
     pub fn put(
         &self,
         session: &SessionId,
@@ -54,7 +55,7 @@ impl Vault {
 
     /// Lends one field to a function, if the session has a credential for exactly this site.
     ///
-    /// The function must not keep what it is lent. It may use the vault itself.
+    /// The function must not keep the text. It may use the vault itself.
     pub fn fill<R>(
         &self,
         session: &SessionId,
@@ -62,24 +63,24 @@ impl Vault {
         field: &str,
         using: impl FnOnce(&str) -> R,
     ) -> Option<R> {
-        // Not while the vault is locked: whoever fills may take long, or come back here.
+        // Not while the vault is locked: the function may take long, or use the vault.
         let credential = self.find(session, site)?;
         credential.field(field).map(using)
     }
 
-    /// The names of the fields there are for a site.
+    /// The names of the fields for a site.
     #[must_use]
     pub fn fields(&self, session: &SessionId, site: &str) -> Vec<String> {
         let names = |credential: Arc<Credential>| credential.fields.keys().cloned().collect();
         self.find(session, site).map(names).unwrap_or_default()
     }
 
-    /// Forgets what a session had.
+    /// Drops the credentials of a session.
     pub fn forget(&self, session: &SessionId) {
         self.sessions().remove(session);
     }
 
-    /// Forgets everything.
+    /// Drops all credentials.
     pub fn forget_all(&self) {
         self.sessions().clear();
     }
@@ -90,7 +91,7 @@ impl Vault {
     }
 
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionId, Sites>> {
-        // The map is whole after every step, so a panic elsewhere has broken nothing.
+        // The map is consistent after every step, so a panic elsewhere has broken nothing.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,45 +102,45 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// A site that is no web address.
+/// A site that is not a web address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a credential is for a web address, such as `https://example.com`")]
 pub struct SiteError;
 
-/// Whether a text is a web address that a credential can be for.
+/// Reports whether a text is a web address that a credential can be for.
 #[must_use]
 pub fn is_site(site: &str) -> bool {
     Origin::of(site).is_some()
 }
 
-/// What a browser compares to tell one site from another.
+/// The origin by which a browser tells sites apart.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(String);
 
 impl Origin {
     fn of(site: &str) -> Option<Self> {
         let url = Url::parse(site).ok()?;
-        // A name or password in the address is a trick to make it look like another.
+        // A user name or password in the address is a trick to make it look like another.
         let plain = url.username().is_empty() && url.password().is_none();
         let web = matches!(url.scheme(), "http" | "https") && url.has_host();
         (plain && web).then(|| Self(url.origin().ascii_serialization()))
     }
 }
 
-/// What somebody signs in with: a few named texts. Prints nothing of itself, cannot be copied or
-/// written down, and is wiped when it goes.
+/// A credential: a few named texts. Cannot be printed, copied or serialised, and is wiped when it
+/// is dropped.
 pub struct Credential {
     fields: BTreeMap<String, Range<usize>>,
     page: Page,
 }
 
-/// Why a credential is none. Never says what was in it.
+/// The reason for which a credential is invalid. Never contains its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// There is more than a credential holds.
+    /// The credential is too large.
     #[error("a credential holds up to 16 fields of 4096 bytes together")]
     TooLarge,
-    /// A field has no name, or a very long one.
+    /// A field lacks a name, or has a very long one.
     #[error("a field's name has 1 to 64 letters, digits, `_`, `-` or `.`")]
     Name,
     /// Two fields have the same name.
@@ -154,7 +155,7 @@ impl Credential {
     /// A credential with these fields.
     ///
     /// # Errors
-    /// There is too much, or a name is no name or stands there twice.
+    /// It is too large, or a name is invalid or used twice.
     pub fn new<'a>(
         fields: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, CredentialError> {
@@ -165,7 +166,7 @@ impl Credential {
         Ok(credential)
     }
 
-    /// Whether its memory is kept out of swap.
+    /// Reports whether its memory is kept out of swap.
     #[must_use]
     pub const fn is_locked(&self) -> bool {
         self.page.is_locked()
@@ -193,7 +194,7 @@ impl Credential {
 
     fn field(&self, name: &str) -> Option<&str> {
         let bytes = self.page.read(self.fields.get(name)?.clone())?;
-        // It was a text when it was written.
+        // It was valid UTF-8 when it was written.
         std::str::from_utf8(bytes).ok()
     }
 }
@@ -204,17 +205,17 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// From a map of names to texts. Each text goes straight into its place.
+/// Deserialises a map of names to texts. Each text is written straight into its page.
 impl<'de> Deserialize<'de> for Credential {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not as a map: an error about a text in its place would show the text.
+        // Not `deserialize_map`: the error for a text in its place would quote the text.
         deserializer.deserialize_any(CredentialVisitor)
     }
 }
 
 struct CredentialVisitor;
 
-/// The usual error about a wrong kind of value quotes the value, so each is refused here.
+/// Refuses each wrong kind of value here, because the usual error quotes the value.
 macro_rules! refuse {
     ($message:literal: $($visit:ident $type:ty),*) => {$(
         fn $visit<E: de::Error>(self, _: $type) -> Result<Self::Value, E> {
@@ -249,7 +250,7 @@ impl<'de> Visitor<'de> for CredentialVisitor {
     }
 }
 
-/// Puts one text where it belongs.
+/// Writes one text into the page.
 struct FieldSeed<'a> {
     credential: &'a mut Credential,
     name: &'a str,
@@ -288,10 +289,10 @@ impl Visitor<'_> for FieldSeed<'_> {
 }
 
 /// Keeps this process out of crash reports, and other programs of the same user from reading its
-/// memory. For the server to call before anything secret is there.
+/// memory. The server must call it before it has any secret.
 ///
 /// # Errors
-/// The system refuses. On systems that have no such thing, nothing happens.
+/// The system refuses. On systems without such a setting, nothing happens.
 pub fn forbid_dumps() -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;

@@ -1,8 +1,8 @@
-//! A process that uses the store is killed in the middle of its work, again and again. What it
-//! said was done must be done, nothing may be done twice, and the chain must verify.
+//! A process that uses the store is killed in the middle of its work, again and again. Everything
+//! that it reported as done must be done, nothing may be done twice, and the chain must verify.
 //!
-//! The test binary runs itself as that process. `KILLS` says how many times it is killed, and
-//! `KILL_SEED` repeats the moments of an earlier run.
+//! The test binary runs itself as that process. `KILLS` is the number of kills, and `KILL_SEED`
+//! repeats the moments of an earlier run.
 
 #![cfg(test)]
 
@@ -46,7 +46,7 @@ fn nothing_is_lost_or_done_twice_when_the_process_is_killed() {
         told.check(&folder.0, round);
     }
     println!("{} spent, {} records", told.spent.len(), told.end.0);
-    // On a machine too slow to get anything done in time, this would show nothing.
+    // A machine that is too slow to get anything done in time would prove nothing.
     assert!(!told.spent.is_empty());
 }
 
@@ -59,7 +59,7 @@ fn kills_and_seed(kills: u64) -> (u64, u64) {
     (kills, seed)
 }
 
-/// Not a test by itself: what the other one runs and kills.
+/// Not a test by itself: the process that the other test runs and kills.
 #[test]
 fn the_child_works_until_it_is_killed() {
     let (Ok(folder), Ok(seed)) = (env::var("KILL_CHILD"), env::var("KILL_CHILD_SEED")) else {
@@ -116,7 +116,7 @@ fn work(store: &Sqlite, open: &Mutex<Vec<String>>, name: &str, mut dice: Dice) {
 
 const UP: CountStep = CountStep::Up { most: MOST_PENDING };
 
-/// The next step of a document, unless there is none.
+/// The next step of a document, if there is one.
 fn advance(store: &Sqlite, id: &str) -> Option<(&'static str, Batch)> {
     let Stored { doc: Doc { state, .. }, version } =
         block_on(store.get(Kind::Approval, id)).unwrap()?;
@@ -143,7 +143,7 @@ fn step(operation: &str, write: Write, count: Option<CountStep>) -> Batch {
     Batch { writes: vec![write], counts, records, ..Batch::default() }
 }
 
-/// Records that come and are erased again, which empties the write-ahead log.
+/// Records that are made and erased again, which empties the write-ahead log.
 fn noise(dice: &mut Dice) -> Batch {
     let owner = Some("noise".to_owned());
     let erase = Erase { owner, by: "request".to_owned(), ..Erase::default() };
@@ -170,7 +170,7 @@ fn doc(id: &str, state: &str) -> Doc {
     }
 }
 
-/// One write, so that a line is either whole or not there.
+/// Prints a line in one write, so that it is either whole or missing.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -181,7 +181,7 @@ fn keyring() -> Arc<Keyring> {
     Arc::new(Keyring::from_seed(&[4; 32]))
 }
 
-/// What the child said until it was killed.
+/// Runs the child until it is killed, and returns its output.
 fn run_and_kill(folder: &Path, seed: u64, moment: Duration) -> Vec<String> {
     let mut child = Command::new(env::current_exe().unwrap());
     child
@@ -201,7 +201,7 @@ fn kill_after(command: &mut Command, moment: Duration) -> Vec<String> {
     listener.join().unwrap()
 }
 
-/// What was said to be done, by all children so far.
+/// The steps that all children so far reported as done.
 #[derive(Default)]
 struct Told {
     asked: BTreeSet<String>,
@@ -225,14 +225,14 @@ impl Told {
         }
     }
 
-    /// Looks at what was left, first as another process would, then as the next server.
+    /// Checks the store, first as another process would, then as the next server.
     fn check(&mut self, folder: &Path, round: u64) {
         let path = folder.join(FILE);
         if round.is_multiple_of(5) && path.exists() {
             if let Ok(store) = Sqlite::read_only(&path) {
                 self.check_chain(&store);
             } else {
-                // Killed before it was laid out: then nothing was said either.
+                // Killed before the schema was created: then nothing was reported either.
                 assert_eq!(self.asked.len(), 0);
             }
         }
@@ -242,7 +242,7 @@ impl Told {
         drop(store);
         let mut names: Vec<_> =
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        // Killed while it wrote a note; the next note is written over it.
+        // Killed during the write of a note; the next note overwrites it.
         names.retain(|name| name != "store.noted.new");
         names.sort_unstable();
         assert_eq!(names, [FILE, "store.noted"]);
@@ -331,7 +331,7 @@ impl Dice {
     }
 }
 
-/// A folder that is gone when the test has passed, and stays to be looked at when it has not.
+/// A folder that is deleted when the test has passed, and kept for inspection when it has not.
 struct Folder(PathBuf);
 
 impl Folder {

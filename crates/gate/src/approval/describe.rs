@@ -1,13 +1,14 @@
-//! What a person is shown of an action: one line, and more lines below it. Redacted.
+//! The description of an action that a person is shown: one line, and more lines below it.
+//! Redacted.
 
 use countersign_core::Action;
 use serde_json::Value;
 
 use crate::redacted;
 
-/// More lines than this nobody reads; the last one says how many were left out.
+/// The most lines that are shown; one more says how many were left out.
 const MOST_LINES: usize = 20;
-/// A longer line is cut.
+/// The longest line that is shown; a longer one is cut.
 const MOST_CHARACTERS: usize = 500;
 
 /// The kind of an action, or the skill or tool it uses.
@@ -37,7 +38,7 @@ pub(crate) fn subject_of(action: &Action) -> String {
     }
 }
 
-/// One line and more lines, both redacted but for addresses.
+/// One line and more lines, both redacted except for addresses.
 pub(crate) fn describe(action: &Action) -> (String, Vec<String>) {
     let (line, mut lines) = plain(action);
     let left_out = lines.len().saturating_sub(MOST_LINES);
@@ -127,10 +128,10 @@ fn rarer(action: &Action) -> (String, Vec<String>) {
     }
 }
 
-/// What an agent asks, in its own words.
+/// A question in the agent's own words.
 fn question(params: &std::collections::BTreeMap<String, Value>) -> (String, Vec<String>) {
     let mut rest = params.clone();
-    // Named elsewhere: as what it is about, and how risky.
+    // Both are shown elsewhere: as the subject, and as the risk.
     rest.retain(|name, _| !matches!(name.as_str(), "action" | "risk_level"));
     let description = match rest.remove("description") {
         Some(Value::String(text)) => text,
@@ -151,7 +152,8 @@ fn question(params: &std::collections::BTreeMap<String, Value>) -> (String, Vec<
     (description, lines)
 }
 
-/// Redacted as a whole before it is cut into lines: a private key is only known by its frame.
+/// The lines of a text. It is redacted as a whole before it is split, because a private key is
+/// recognised only by its first and last lines.
 fn lines_of(text: &str) -> Vec<String> {
     redacted::shown(text).lines().map(str::to_owned).collect()
 }

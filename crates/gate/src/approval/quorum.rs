@@ -1,4 +1,4 @@
-//! How many people must agree, and who is asked when nobody answers.
+//! The number of people who must agree, and the people who are asked when nobody answers.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// Who must agree to one approval.
+/// The people who must agree to one approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quorum {
-    /// How many different people.
+    /// The number of different people.
     pub need: u8,
-    /// Whether the person for whom the agent works may be one of them.
+    /// The part of the person for whom the agent works: they may be one of them, or not.
     pub requester: Requester,
 }
 
-/// Whether the person for whom the agent works may answer.
+/// The part of the person for whom the agent works in a quorum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -29,14 +29,14 @@ pub enum Requester {
 }
 
 impl Default for Quorum {
-    /// The person for whom the agent works, alone.
+    /// One person, who may be the one for whom the agent works.
     fn default() -> Self {
         Self { need: 1, requester: Requester::Counts }
     }
 }
 
 impl Quorum {
-    /// What satisfies both.
+    /// The quorum that satisfies both.
     pub(crate) fn stricter(self, other: Self) -> Self {
         let excluded = [self.requester, other.requester].contains(&Requester::Excluded);
         let requester = if excluded { Requester::Excluded } else { Requester::Counts };
@@ -44,7 +44,7 @@ impl Quorum {
     }
 }
 
-/// When more people than one must agree, or others are asked after a while.
+/// A condition under which more than one person must agree, or others are asked after a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -55,8 +55,8 @@ pub struct QuorumRow {
     /// For these rules; a family ends in `.*`.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// So many different people besides the one for whom the agent works; nobody else, if left
-    /// out.
+    /// The number of different people who must agree besides the one for whom the agent works; if
+    /// left out, nobody else must.
     #[serde(default)]
     pub need: Option<u8>,
     /// Workspace admins may answer too after so many seconds.
@@ -77,13 +77,14 @@ impl QuorumRow {
     }
 }
 
-/// Whether the rows ask for others than the person for whom the agent works.
+/// Reports whether the rows require others than the person for whom the agent works.
 #[must_use]
 pub fn needs_others(rows: &[QuorumRow], judgement: &Judgement) -> bool {
     rows.iter().any(|row| row.need.is_some() && row.is_about(judgement))
 }
 
-/// What the rows together ask for: the most people, the soonest escalation.
+/// The quorum and escalation that the rows ask for together: the most people, the earliest
+/// escalation.
 pub(crate) fn quorum(
     rows: &[QuorumRow],
     judgement: &Judgement,

@@ -9,36 +9,36 @@ use crate::bytes::{Hash, Sign};
 use crate::keyring::{Keyring, PublicKey, Purpose};
 use crate::proposal::{Script, binding};
 
-/// What was asked and what was decided, signed by the server.
+/// A request and its decision, signed by the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// What was asked.
+    /// The request.
     pub request: Request,
     /// The server's signature on it.
     pub request_signature: Sign,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
     /// Opens the request's commitment to the action.
     pub salt: [u8; 16],
-    /// By which key it can be checked. Whoever checks must know it from elsewhere.
+    /// The key by which it can be checked. A verifier must know this key from another source.
     pub key: String,
 }
 
-/// Why a receipt proves nothing.
+/// The reason for which a receipt proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// It is signed by another server.
     #[error("signed by {0}, not by the key that was given")]
     OtherKey(String),
-    /// The request is not as it was signed.
+    /// The request was changed after it was signed.
     #[error("the request was changed after it was signed")]
     Request,
-    /// The decision is not as it was signed, or belongs to another request.
+    /// The decision was changed after it was signed, or belongs to another request.
     #[error("the decision was changed after it was signed, or belongs to another request")]
     Decision,
-    /// The action is another one.
+    /// The receipt is about another action.
     #[error("it is about another action")]
     Action,
 }
@@ -59,10 +59,10 @@ impl Receipt {
         }))
     }
 
-    /// Checks it by a key that is known from elsewhere.
+    /// Checks it by a key that is known from another source.
     ///
     /// # Errors
-    /// It proves nothing, and why.
+    /// The receipt proves nothing; the error says why.
     pub fn verify(&self, key: &PublicKey) -> Result<(), ReceiptError> {
         if self.key != key.to_string() {
             return Err(ReceiptError::OtherKey(self.key.clone()));
@@ -77,10 +77,10 @@ impl Receipt {
         Ok(())
     }
 
-    /// Checks that it is about this action, there, running scripts with this content.
+    /// Checks that it is about this action, in this context, running scripts with this content.
     ///
     /// # Errors
-    /// It is about another one.
+    /// It is about another action.
     pub fn verify_action(
         &self,
         action: &Action,

@@ -1,7 +1,7 @@
 //! The states of an approval, and the steps between them.
 //!
-//! Every step takes the state and gives the next, or says that this one is settled. A step that
-//! was taken on a value read earlier means nothing until the store has compared and set it.
+//! Every step takes the state and returns the next, or reports that this one is settled. A step on
+//! a value that was read earlier counts only once the store's compare-and-set has succeeded.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::id::{ApprovalId, DeviceId, UserId};
 use crate::keyring::{Keyring, PublicKey, Purpose};
 
-/// What became of an approval.
+/// The state of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "ApprovalState"))]
@@ -40,7 +40,7 @@ pub enum State {
     Unknown { decision: Decision, at: Timestamp },
 }
 
-/// Why an approval is no longer wanted.
+/// The reason for which an approval is no longer wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -71,7 +71,7 @@ pub enum Say {
     Reject,
 }
 
-/// How far a yes reaches.
+/// The reach of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "ApprovalScope"))]
@@ -92,18 +92,18 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vote {
-    /// Who.
+    /// The person who voted.
     pub by: UserId,
     /// On which device; none for a channel such as a terminal.
     pub device: Option<DeviceId>,
-    /// When.
+    /// The time of the vote.
     pub at: Timestamp,
     /// The server's signature over all of it and the request's signature: a yes that waits for
     /// others must not be one that somebody wrote into the database.
     signature: Sign,
 }
 
-/// What was decided, signed.
+/// A signed decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
@@ -111,35 +111,35 @@ pub struct Decision {
     pub say: Say,
     /// Everybody whose word it took.
     pub votes: Vec<Vote>,
-    /// When it fell.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// How far it reaches.
+    /// The reach of the decision.
     pub scope: Scope,
-    /// What the person wants the agent to know, redacted.
+    /// A message from the person to the agent, redacted.
     pub feedback: Option<String>,
     /// The server's signature over all of it and the request's signature.
     signature: Sign,
 }
 
-/// The approval is settled: this step comes too late.
+/// An approval that is already settled: this step comes too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("already settled")]
 pub struct SettledError;
 
-/// What a person said.
+/// A person's answer, before it is applied to the state.
 #[derive(Debug, Clone)]
 pub(crate) struct Word {
     pub(crate) say: Say,
     pub(crate) vote: Vote,
     pub(crate) scope: Scope,
     pub(crate) feedback: Option<String>,
-    /// By when a yes must be used.
+    /// The time by which an approval must be used.
     pub(crate) until: Timestamp,
 }
 
 impl State {
-    /// Records a person's word. One no settles it; a yes settles it once enough different people
-    /// have said yes.
+    /// Records a person's answer. One rejection settles it; approvals settle it once enough
+    /// different people have approved.
     pub(crate) fn answer(
         self,
         request: &Request,
@@ -151,7 +151,7 @@ impl State {
         match self {
             Self::Pending { mut votes } if now < request.expires_at => {
                 let until = word.until;
-                // The same person twice is one person.
+                // Two votes of the same person count once.
                 if votes.iter().all(|vote| vote.by != word.vote.by) {
                     votes.push(word.vote.clone());
                 }
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// Spends a yes: from here on it runs, or nobody knows.
+    /// Spends an approval. From here on the action runs, or its outcome is unknown.
     pub(crate) fn spend(self, now: Timestamp, report_by: Timestamp) -> Result<Self, SettledError> {
         match self {
             Self::Approved { decision, until } if now < until => {
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// Records how it went. A report that comes after all is better than none.
+    /// Records the outcome. A late report is accepted too.
     pub(crate) fn report(self, outcome: Outcome, now: Timestamp) -> Result<Self, SettledError> {
         match self {
             Self::Started { decision, .. } | Self::Unknown { decision, .. } => Ok(match outcome {
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Lets time do its work, if its time has come.
+    /// Applies expiry, if its time has come; a run that was not reported becomes unknown.
     pub(crate) fn expire(self, request: &Request, now: Timestamp) -> Result<Self, SettledError> {
         match self {
             Self::Pending { .. } if now >= request.expires_at => Ok(Self::Expired { at: now }),
@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    /// Takes the question back. What runs already cannot be.
+    /// Cancels the question. An action that already runs cannot be cancelled.
     pub(crate) fn cancel(self, why: Cancel, now: Timestamp) -> Result<Self, SettledError> {
         match self {
             Self::Pending { .. } | Self::Approved { .. } => Ok(Self::Cancelled { at: now, why }),
@@ -252,7 +252,7 @@ impl State {
         }
     }
 
-    /// The word for it.
+    /// The name of the state.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -268,13 +268,13 @@ impl State {
         }
     }
 
-    /// Whether somebody can still answer.
+    /// Reports whether it is pending.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::Pending { .. })
     }
 
-    /// The decision, if one fell.
+    /// The decision, if there is one.
     #[must_use]
     pub const fn decision(&self) -> Option<&Decision> {
         match self {
@@ -288,8 +288,8 @@ impl State {
         }
     }
 
-    /// Whether everything in it that a person said is what the server signed, and the state is the
-    /// one that follows from it.
+    /// Reports whether every vote and decision in it is signed by the server, and the state is the
+    /// one that follows from them.
     pub(crate) fn is_signed(&self, request: &Sign, key: &PublicKey) -> bool {
         let say = match self {
             Self::Pending { votes } => {
@@ -303,12 +303,12 @@ impl State {
             | Self::Failed { .. }
             | Self::Unknown { .. } => Say::Approve,
         };
-        // A signed no must not become a yes by the name of the state it stands in.
+        // A signed rejection must not become an approval by a change of the state's name.
         self.decision()
             .is_some_and(|decision| decision.say == say && decision.is_signed(request, key))
     }
 
-    /// When something must be done about it; none once it is over.
+    /// The time at which the sweeper must act on it; `None` once it is settled.
     pub(crate) fn due(&self, request: &Request, escalated: bool) -> Option<Timestamp> {
         match self {
             Self::Pending { .. } => {
@@ -326,7 +326,7 @@ impl State {
     }
 }
 
-/// How a permitted action went.
+/// The outcome of a permitted action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -338,7 +338,7 @@ pub enum Outcome {
 }
 
 impl Vote {
-    /// One person's word on a request.
+    /// Signs one person's vote on a request.
     pub(crate) fn sign(
         by: UserId,
         device: Option<DeviceId>,
@@ -374,7 +374,7 @@ impl Decision {
         decision
     }
 
-    /// Whether the server signed this decision on that request.
+    /// Reports whether the server signed this decision on that request.
     #[must_use]
     pub fn is_signed(&self, request: &Sign, key: &PublicKey) -> bool {
         key.verifies(Purpose::Decision, &self.to_bytes(request), &self.signature.0)
@@ -390,10 +390,10 @@ fn distinct(votes: &[Vote]) -> usize {
     votes.iter().map(|vote| &vote.by).collect::<BTreeSet<_>>().len()
 }
 
-/// The names of states in which nothing happens any more.
+/// The names of the final states.
 pub(crate) const OVER: &[&str] = &["rejected", "expired", "cancelled", "done", "failed", "unknown"];
 
-/// The names of states in which something may still happen by itself.
+/// The names of the states in which an approval can be cancelled.
 pub(crate) const OPEN: [&str; 2] = ["pending", "approved"];
 
 #[cfg(test)]
@@ -406,7 +406,7 @@ mod tests {
     use crate::id::WorkspaceId;
     use crate::secret::{Secret, SecretKind};
 
-    /// A question that waits until 10.
+    /// A pending question that expires at 10.
     fn request() -> Request {
         Request {
             id: ApprovalId::from_bytes([1; 16]),

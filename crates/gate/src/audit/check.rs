@@ -1,16 +1,16 @@
-//! The one check of a record, for whoever starts a server on it and whoever asks.
+//! The check of an audit trail, used when a server starts and by commands that verify it.
 
 use crate::audit::{Damage, Report, Verifier};
 use crate::keyring::PublicKey;
 use crate::store::{RecordQuery, Store, StoreError};
 
-/// How often a chain is walked again when it seemed damaged and has changed meanwhile.
+/// The number of walks over a chain that seemed damaged and changed during the walk.
 const TRIES: u32 = 4;
 
-/// Walks the whole chain of a store and says what is wrong with it. `expected` are records that
-/// were noted down earlier, by number and hash; `progress` hears the number of each record.
+/// Walks the whole chain of a store and reports the damage. `expected` are records that were noted
+/// down earlier, by number and hash; `progress` is called with the number of each record.
 ///
-/// Others may write meanwhile: what is recorded during the walk is not part of it.
+/// Others may write meanwhile: records made during the walk are not part of it.
 ///
 /// # Errors
 /// The store failed.
@@ -24,7 +24,7 @@ pub async fn check(
     for _ in 0..TRIES {
         let before;
         (report, before) = walk(store, key, expected, progress).await?;
-        // An erasure or a cut in the middle of a walk looks like damage to it.
+        // An erasure or a cut during a walk looks like damage.
         if report.damage.is_empty() || store.chain().await?.end().number == before {
             break;
         }
@@ -32,18 +32,18 @@ pub async fn check(
     Ok(report)
 }
 
-/// Walks once. Also says where the chain was signed to end when the walk began.
+/// Walks once. Also returns the number at which the chain was signed to end when the walk began.
 async fn walk(
     store: &dyn Store,
     key: &PublicKey,
     expected: &[(u64, [u8; 32])],
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<(Report, u64), StoreError> {
-    // First what was noted, then the chain, which is never shorter.
+    // The note is read first: the chain read after it is never shorter.
     let noted = store.noted();
     let chain = store.chain().await?;
     let signed = chain.end().number;
-    // Without a signed end everything is looked at.
+    // Without a signed end, all records are read.
     let end = chain.head.as_ref().map_or(u64::MAX, |head| head.number);
     let mut verifier = Verifier::new(chain, key.clone()).with_note(&noted);
     for (number, hash) in expected {
@@ -66,7 +66,8 @@ async fn walk(
     Ok((report, signed))
 }
 
-/// What came during the walk is signed by now; any other record past the signed end is damage.
+/// Finds a record past the signed end. A record made during the walk is signed by now; any other is
+/// damage.
 async fn past_the_end(store: &dyn Store, end: u64) -> Result<Option<Damage>, StoreError> {
     let last = RecordQuery { order: crate::store::Order::Newest, limit: 1, ..Default::default() };
     let last = store.records(&last).await?.first().map_or(0, |record| record.number);
@@ -90,7 +91,7 @@ mod tests {
     use crate::keyring::Keyring;
     use crate::store::{Batch, Memory};
 
-    /// More records than are read at once, about one user.
+    /// More records about one user than are read at once.
     const RECORDS: u64 = 1_100;
 
     fn store(user: &UserId) -> (Memory, PublicKey) {
@@ -127,7 +128,7 @@ mod tests {
         let (store, key) = store(&user);
         let mut walks = 0;
         let mut record_meanwhile = |number| {
-            // In every walk, as on a server that is busy.
+            // During every walk, as on a busy server.
             if number == 1 {
                 walks += 1;
                 let subject = Subject::default();

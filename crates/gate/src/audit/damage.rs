@@ -1,61 +1,61 @@
-//! What can be wrong with the chain.
+//! The kinds of damage to the chain.
 
 use std::fmt;
 
-/// Something wrong with the chain.
+/// A kind of damage to the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
     /// Records are missing before this one.
     Gap {
         /// The record that should have been next.
         missing: u64,
-        /// The one that came.
+        /// The record that came instead.
         found: u64,
     },
-    /// What this record says is not what was recorded.
+    /// The content of this record does not match its digest.
     Changed(u64),
-    /// This record does not follow from the one before.
+    /// This record does not follow from the previous one.
     Unlinked(u64),
     /// A signature is not the server's, or signs something else.
     Forged(&'static str, u64),
-    /// The chain ends before, or after, where the server signed its end.
+    /// The chain ends before or after the end that the server signed.
     End {
         /// The last record.
         found: u64,
-        /// Where the server signed the end.
+        /// The number of the end that the server signed.
         signed: u64,
     },
-    /// There is no signed checkpoint where one must be.
+    /// A signed checkpoint is missing.
     NoCheckpoint(u64),
-    /// There is no signed end.
+    /// The signed end is missing.
     NoEnd,
-    /// What was written down earlier is no longer in the chain.
+    /// A record that was noted down earlier is no longer in the chain.
     NotAsNoted(u64),
-    /// Content is gone, and no record says that it was erased.
+    /// Content is missing, and no record says that it was erased.
     Emptied {
         /// The first of the records.
         first: u64,
         /// The last of them.
         last: u64,
     },
-    /// Content is there that was erased.
+    /// Content is present that a record names as erased.
     Restored {
         /// The first of the records.
         first: u64,
         /// The last of them.
         last: u64,
     },
-    /// So many records have a number below 1.
+    /// The number of records whose number is below 1.
     Stray(u64),
-    /// The file beside the key that says how long the chain is at least is missing.
+    /// The file beside the key that holds the minimum length of the chain is missing.
     NoteMissing,
-    /// The file beside the key that says how long the chain is at least cannot be read.
+    /// The file beside the key that holds the minimum length of the chain cannot be read.
     NoteUnreadable,
     /// The chain is shorter than it was.
     Shortened {
         /// The last record.
         found: u64,
-        /// The record up to which the chain had already come.
+        /// The record that the chain had already reached.
         noted: u64,
     },
 }

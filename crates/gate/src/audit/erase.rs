@@ -1,4 +1,4 @@
-//! Erases what is kept about a user. The chain stays whole.
+//! Erasure of everything that is kept about a user. The chain stays whole.
 
 use serde_json::json;
 
@@ -10,12 +10,12 @@ use crate::gate::GateError;
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError};
 
-/// Takes the content of every record about a user away, and their settled approvals and ended
-/// sessions with what those were about. Says how many records lost their content. `by` says on
-/// record who did it.
+/// Removes the content of every record about a user, and deletes their settled approvals and ended
+/// sessions. Returns the number of records that lost their content. `by` is recorded as the one who
+/// erased.
 ///
 /// # Errors
-/// One of the records does not hold, or the store failed; what was done until then stays done.
+/// One of the records fails verification, or the store failed; erasures made until then stay.
 pub async fn erase(
     store: &dyn Store,
     clock: &dyn Clock,
@@ -31,11 +31,12 @@ pub async fn erase(
     Ok(store.commit(batch).await.map_err(failed)?.erased)
 }
 
-/// So many ranges of numbers are in one record at most.
+/// The most ranges of numbers in one record.
 const RANGES: usize = 2_000;
 
-/// The records that a store makes of an erasure: who did it and the numbers of the records that lost
-/// their content, not whose they were. Without these records the missing content would be damage.
+/// The records that a store makes of an erasure: the person who erased and the numbers of the
+/// records that lost their content, but not their owner. Without these records the missing content
+/// would be damage.
 #[must_use]
 pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {
     let draft = |numbers: &Numbers| {

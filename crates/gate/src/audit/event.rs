@@ -1,6 +1,6 @@
-//! What can be on record.
+//! The kinds of events on record.
 
-/// What happened.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each variant is the event of its name")]
 pub enum Event {
@@ -31,7 +31,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Every one.
+    /// All kinds.
     pub const ALL: &'static [Self] = &[
         Self::SessionStart,
         Self::ActionPlanned,
@@ -59,7 +59,7 @@ impl Event {
         Self::DecidedOffline,
     ];
 
-    /// The word on record.
+    /// The name on record.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::audit::Record;
 use crate::bytes::Hash;
 
-/// A record as JSON. What was erased is `null`.
+/// A record as JSON. Erased fields are `null`.
 #[must_use]
 pub fn export(record: &Record) -> Value {
     let content = record.content.as_ref();
     let subject = content.map(|content| &content.subject);
     let payload = content.map(|content| {
-        // Ours is always JSON; what somebody put there instead is shown as it is.
+        // The server always writes JSON; a payload that somebody else put there is shown unchanged.
         serde_json::from_str(&content.payload)
             .unwrap_or_else(|_| Value::from(content.payload.as_str()))
     });

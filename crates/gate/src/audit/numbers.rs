@@ -17,7 +17,7 @@ impl Numbers {
         self.add_range(number, number);
     }
 
-    /// Adds a range, both ends included. Nothing if it ends before it begins.
+    /// Adds a range, both ends included. Does nothing if it ends before it begins.
     pub fn add_range(&mut self, mut first: u64, mut last: u64) {
         if last < first {
             return;
@@ -33,7 +33,7 @@ impl Numbers {
         self.0.insert(first, last);
     }
 
-    /// What is in this set and not in the other.
+    /// The numbers in this set that are not in the other.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut left = Self::default();
@@ -52,7 +52,7 @@ impl Numbers {
         left
     }
 
-    /// What is in both sets.
+    /// The numbers in both sets.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         self.without(&self.without(other))
@@ -63,19 +63,19 @@ impl Numbers {
         self.0.iter().map(|(first, last)| (*first, *last))
     }
 
-    /// How many there are.
+    /// The number of elements.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ranges().map(|(first, last)| (last - first).saturating_add(1)).sum()
     }
 
-    /// Whether there is none.
+    /// Reports whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Reads a set as it is written.
+    /// Parses the written form of a set.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = Self::default();
@@ -86,7 +86,7 @@ impl Numbers {
         Some(numbers)
     }
 
-    /// The same numbers in several sets, each with at most so many ranges.
+    /// The same numbers in several sets, each with at most `most` ranges.
     #[must_use]
     pub fn split(&self, most: usize) -> Vec<Self> {
         let ranges: Vec<_> = self.ranges().collect();

@@ -1,4 +1,4 @@
-//! Proves that a chain is whole, record by record.
+//! Verification of a chain, record by record.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::audit::{CHECKPOINT_EVERY, Damage, Event, Head, Mark, Numbers, Record}
 use crate::keyring::{PublicKey, Purpose};
 use crate::store::{Chain, Noted};
 
-/// Walks the chain, record by record, and remembers what is wrong with it.
+/// Walks the chain, record by record, and collects the damage.
 #[derive(Debug)]
 pub struct Verifier {
     key: PublicKey,
@@ -16,40 +16,40 @@ pub struct Verifier {
     head: Option<Mark>,
     /// Checkpoints that were not reached yet, by the number of their record.
     checkpoints: BTreeMap<u64, Mark>,
-    /// What was noted down earlier and has to be found again.
+    /// Records that were noted down earlier and have to be found again.
     expected: BTreeMap<u64, [u8; 32]>,
-    /// Whether there are checkpoints; not where only some records are looked at.
+    /// True when checkpoints are expected; not when only some records are verified.
     wants_checkpoints: bool,
-    /// How far the chain had come at least.
+    /// The number that the chain had reached at least.
     noted: u64,
     /// Records without content.
     empty: Numbers,
     /// Records with content.
     full: Numbers,
-    /// Records that are said to be erased.
+    /// Records that other records name as erased.
     erased: Numbers,
     report: Report,
 }
 
-/// How the chain is.
+/// The condition of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// How many of them were erased.
+    /// The number of records that were erased.
     pub erased: u64,
-    /// How many signed checkpoints hold.
+    /// The number of valid signed checkpoints.
     pub checkpoints: u64,
-    /// The number of the last record that is no longer there: cut off by retention, or left behind
-    /// when the chain was begun anew.
+    /// The number of the last record that is no longer there: cut off by retention, or dropped when
+    /// the chain was begun anew.
     pub cut: u64,
-    /// Where the chain ends.
+    /// The number of the last record.
     pub end: u64,
     /// The hash of its last record.
     pub end_hash: [u8; 32],
     /// Records that say that the chain was begun anew after damage.
     pub begun_anew: Vec<u64>,
-    /// What is wrong, in the order it was found.
+    /// The damage, in the order in which it was found.
     pub damage: Vec<Damage>,
 }
 
@@ -94,15 +94,15 @@ impl Verifier {
         }
     }
 
-    /// Also expects a record that was noted down earlier, so that not even a whole older copy of
-    /// the store passes.
+    /// Also expects a record that was noted down earlier, so that an older copy of the whole store
+    /// is detected.
     #[must_use]
     pub fn expecting(mut self, number: u64, hash: [u8; 32]) -> Self {
         self.expected.insert(number, hash);
         self
     }
 
-    /// Also expects what the server has noted outside of the store.
+    /// Also expects the chain to reach the end that the server noted outside the store.
     #[must_use]
     pub fn with_note(mut self, noted: &Noted) -> Self {
         let damage = &mut self.report.damage;
@@ -115,7 +115,7 @@ impl Verifier {
             }
             Noted::At(mark) => {
                 self.noted = mark.number;
-                // What retention has cut off since cannot be found again.
+                // A record that retention has cut off since cannot be found again.
                 if mark.number > self.at.number {
                     self.expected.insert(mark.number, mark.hash);
                 }
@@ -124,7 +124,7 @@ impl Verifier {
         self
     }
 
-    /// Looks at the next record.
+    /// Verifies the next record.
     pub fn next(&mut self, record: &Record) {
         let damage = &mut self.report.damage;
         let missing = self.at.number.saturating_add(1);
@@ -160,8 +160,8 @@ impl Verifier {
         self.at = record.head();
     }
 
-    /// Takes note of what a record says about others: that they were erased, or that the chain was
-    /// begun anew.
+    /// Reads a record's statements about others: that they were erased, or that the chain was begun
+    /// anew.
     pub(crate) fn heed(&mut self, record: &Record) {
         let Some(content) = record.content.as_ref().filter(|_| record.content_holds()) else {
             return;
@@ -175,20 +175,20 @@ impl Verifier {
         let payload: Option<Value> = serde_json::from_str(&content.payload).ok();
         let named = payload.as_ref().and_then(|payload| payload.get("records")?.as_str());
         for (first, last) in named.and_then(Numbers::parse).unwrap_or_default().ranges() {
-            // A record can only speak of what was before it.
+            // A record can only name records before it.
             self.erased.add_range(first, last.min(record.number.saturating_sub(1)));
         }
     }
 
-    /// Walks only the beginning of a chain, without its checkpoints. These records count as erased,
-    /// though no record names them yet.
+    /// Walks only the beginning of a chain, without its checkpoints. The records in `erased` count
+    /// as erased, although no record names them yet.
     pub(crate) fn for_beginning(mut self, erased: &Numbers) -> Self {
         self.wants_checkpoints = false;
         erased.ranges().for_each(|(first, last)| self.erased.add_range(first, last));
         self
     }
 
-    /// Ends: was that all?
+    /// Ends the walk and reports.
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.check_erasures();
@@ -217,7 +217,7 @@ impl Verifier {
         self.report
     }
 
-    /// What is wrong with the records that were looked at, when there are more of them.
+    /// The damage among the records verified so far, when more of them follow.
     pub(crate) fn so_far(mut self) -> Vec<Damage> {
         self.check_erasures();
         self.report.damage
@@ -322,13 +322,13 @@ mod tests {
         records[1].content = None;
         let whole = name_erased(&mut records, "2,6-9");
         assert_eq!(verify(&records, &whole).damage, []);
-        // Content that is back.
+        // Erased content that is present again.
         let (untouched, _) = chain(5);
         let mut restored = records.clone();
         restored[1].content = untouched[1].content.clone();
         let damage = verify(&restored, &whole).damage;
         assert_eq!(damage, [Damage::Restored { first: 2, last: 2 }]);
-        // The record that names them, widened or emptied itself.
+        // The record that names them, with its list widened, or itself emptied.
         let mut widened = records.clone();
         widened[2].content = None;
         let content = widened[5].content.as_mut().unwrap();

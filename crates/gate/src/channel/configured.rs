@@ -1,4 +1,4 @@
-//! A channel as it stands in a configuration.
+//! A channel as it is configured.
 
 use serde::Deserialize;
 
@@ -6,24 +6,24 @@ use crate::channel::http::{self, Reach};
 use crate::channel::{Settings, ntfy, syslog, telegram, terminal, webhook};
 use crate::id::UserId;
 
-/// A channel as it stands in a configuration: how it is reached, and whose it is.
+/// A channel as it is configured: its settings, and the user it belongs to.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Row")]
 pub struct Configured {
-    /// Whom it tells; everybody who is asked, if nobody is named.
+    /// The user who is notified; everybody who is asked, if `None`.
     pub user: Option<UserId>,
-    /// How it is reached.
+    /// The settings of the channel.
     pub settings: Settings,
 }
 
 /// One channel as written: exactly one of them, and whom it tells.
-// One field per channel, so that what is wrong in one has its own line and column.
+// One field per channel, so that an error in one is reported with its own line and column.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Channel"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// Whom it tells; everybody who is asked, if nobody is named.
+    /// The user who is notified; everybody who is asked, if left out.
     #[serde(default)]
     user: Option<UserId>,
     /// The terminal the gate runs in.
@@ -69,7 +69,7 @@ impl TryFrom<Row> for Configured {
     }
 }
 
-/// Refuses what could never be reached, before anybody waits for a message.
+/// Refuses an address that could never be reached, before anybody waits for a message.
 fn check(settings: &Settings) -> Result<(), &'static str> {
     let (url, reach) = match settings {
         Settings::Terminal(_) => return Ok(()),
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(read("https://hooks.example/approvals", ""), Ok(()));
         let danger = r#","danger_any_address":true"#;
         assert_eq!(read("http://10.0.0.7/hook", danger), Ok(()));
-        // A cloud's metadata service is out of reach whatever the settings say.
+        // A cloud's metadata service cannot be reached with any settings.
         assert!(read("http://169.254.169.254/latest", danger).is_err());
         let ntfy = r#"{"ntfy":{"topic":"t","server":"https://192.168.1.1"}}"#;
         assert!(serde_json::from_str::<Configured>(ntfy).is_err());

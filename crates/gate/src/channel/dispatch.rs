@@ -1,15 +1,15 @@
-//! Tells every channel, each on a thread of its own.
+//! Sends messages to every channel, each on a thread of its own.
 //!
 //! ```text
 //! tell ──► queue of webhook  ──► thread: send, wait after a failure, send again …
 //!     └──► queue of telegram ──► thread
 //! ```
 //!
-//! [`Dispatcher::tell`] never waits for anything but a short lock, and one dead channel never
-//! delays another. After a failure the channel as a whole pauses, longer each time; then what was
-//! tried least often comes first, so that one message that never gets through holds up no other.
-//! What is about the same approval stays in order: no button appears after its question is settled.
-//! Whatever is not delivered is counted, and [`Dispatcher::stats`] says so.
+//! [`Dispatcher::tell`] never waits for anything but a short lock, and a dead channel never delays
+//! another. After a failure the whole channel pauses, longer each time; then the message with the
+//! fewest attempts comes first, so that one that is never delivered does not block the others.
+//! Messages about the same approval stay in order: a button never appears after its question is
+//! settled. Undelivered messages are counted in [`Dispatcher::stats`].
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -21,41 +21,41 @@ use std::time::{Duration, Instant};
 use super::{Channel, Message, SendError};
 use crate::clock::{Clock, Timestamp, random};
 
-/// How many messages wait for one channel.
+/// The most messages that wait for one channel.
 pub const CAPACITY: usize = 1_024;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Short, because a question lives for minutes and may come while the channel pauses.
+/// The longest pause. Short, because a question lives for minutes and may come during the pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// However long the other side wants us to wait, it is asked again after this.
+/// The longest wait that the other side can ask for.
 const LONGEST_WISH: Duration = Duration::from_mins(15);
-/// How long it matters that something is settled.
+/// The time after which the news of a settled approval is dropped.
 const SETTLED_MATTERS: Duration = Duration::from_mins(15);
 const TEST_MATTERS: Duration = Duration::from_mins(1);
 
-/// Tells every channel, each on a thread of its own.
+/// Sends messages to every channel, each on a thread of its own.
 #[derive(Debug)]
 pub struct Dispatcher {
     lanes: Vec<Arc<Lane>>,
     clock: Arc<dyn Clock>,
 }
 
-/// How one channel is doing.
+/// The statistics of one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
     /// The channel's name.
     pub name: String,
-    /// How many messages wait, the one under way included.
+    /// The number of messages that wait, including the one being sent.
     pub waiting: usize,
-    /// How many got through.
+    /// The number of messages that were delivered.
     pub sent: u64,
-    /// How many attempts failed and were made again.
+    /// The number of attempts that failed and were repeated.
     pub retried: u64,
-    /// How many never got through.
+    /// The number of messages that were given up.
     pub failed: u64,
-    /// How many were pushed out of a full queue, or left at the end.
+    /// The number of messages that were pushed out of a full queue, or left over at the end.
     pub dropped: u64,
-    /// Why the last one that failed did.
+    /// The reason of the last failure.
     pub last_failure: Option<String>,
 }
 
@@ -89,13 +89,13 @@ impl Dispatcher {
         }
     }
 
-    /// How each channel is doing.
+    /// The statistics of each channel.
     #[must_use]
     pub fn stats(&self) -> Vec<Stats> {
         self.lanes.iter().map(|lane| lane.stats()).collect()
     }
 
-    /// Tries what still waits once more, for at most so long in all, then ends.
+    /// Tries every waiting message once more, for at most `patience` in all, then ends.
     pub fn shutdown(&self, patience: Duration) {
         for lane in &self.lanes {
             lane.set(Phase::Draining);
@@ -116,13 +116,13 @@ impl Drop for Dispatcher {
     }
 }
 
-/// A way to let time pass.
+/// A way to wait, replaced in tests.
 pub trait Wait: Send + Sync + fmt::Debug {
-    /// Waits so long, or until it is time to stop.
+    /// Waits for a duration, or until `stop` is set.
     fn wait(&self, stop: &Stop, duration: Duration);
 }
 
-/// Waits for real.
+/// Waits in real time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sleep;
 
@@ -133,7 +133,7 @@ impl Wait for Sleep {
     }
 }
 
-/// Whether it is time to stop.
+/// A flag that ends waits.
 #[derive(Debug, Default)]
 pub struct Stop {
     stopped: Mutex<bool>,
@@ -141,13 +141,13 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Ends every wait.
+    /// Sets the flag and ends every wait.
     pub fn stop(&self) {
         *lock(&self.stopped) = true;
         self.changed.notify_all();
     }
 
-    /// Whether it is.
+    /// Reports whether the flag is set.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         *lock(&self.stopped)
@@ -157,7 +157,7 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
-    /// Everything once more, nothing twice.
+    /// Every message is tried once more, and never again.
     Draining,
     Stopped,
 }
@@ -185,7 +185,7 @@ struct State {
 struct Queued {
     message: Arc<Message>,
     attempts: u32,
-    /// When it no longer matters.
+    /// The time after which the message is dropped.
     until: Timestamp,
 }
 
@@ -228,7 +228,7 @@ impl Lane {
             return;
         }
         if state.queue.len() >= self.capacity && !state.make_room(now) {
-            // Full of questions that still wait: the newest is told nobody by this channel.
+            // The queue is full of pending questions: this channel drops the newest.
             state.stats.dropped += 1;
             return;
         }
@@ -262,7 +262,8 @@ impl Lane {
 }
 
 impl State {
-    /// Drops what matters least: the oldest that is only news, or a question nobody can answer.
+    /// Drops the least important message: the oldest that is only news, or a question that nobody
+    /// can answer any more.
     fn make_room(&mut self, now: Timestamp) -> bool {
         let stale = |queued: &Queued| match *queued.message {
             Message::Settled { .. } | Message::Test => true,
@@ -274,7 +275,8 @@ impl State {
         true
     }
 
-    /// What was tried least often and has nothing about the same approval before it.
+    /// Takes the message with the fewest attempts, among those that are the first about their
+    /// approval.
     fn next(&mut self) -> Option<Queued> {
         let mut seen = BTreeSet::new();
         let mut best: Option<(u32, usize)> = None;
@@ -291,13 +293,13 @@ impl State {
     }
 }
 
-/// What runs on a channel's thread.
+/// The state of a channel's thread.
 struct Worker {
     lane: Arc<Lane>,
     channel: Box<dyn Channel>,
     clock: Arc<dyn Clock>,
     wait: Arc<dyn Wait>,
-    /// How often it failed since it last succeeded.
+    /// The number of failures since the last success.
     failures: u32,
 }
 
@@ -332,7 +334,7 @@ impl Worker {
         }
     }
 
-    /// Tries once, and says how long to pause.
+    /// Tries once, and returns the time to pause.
     fn attempt(&mut self, mut queued: Queued) -> Option<Duration> {
         if queued.until <= self.clock.now() {
             self.give_up("it no longer matters".to_owned());
@@ -374,7 +376,7 @@ impl Worker {
         state.stats.last_failure = Some(reason);
     }
 
-    /// In front, so that it stays before what came later about the same approval.
+    /// Puts a message back in front, so that it stays before later ones about the same approval.
     fn put_back(&self, queued: Queued) {
         let mut state = lock(&self.lane.state);
         state.busy = false;
@@ -409,7 +411,7 @@ mod tests {
     use crate::channel::testing::{Leaping, NOW, clock, notice, required, settled};
     use crate::id::ApprovalId;
 
-    /// Answers as it is told to, and says what it was sent.
+    /// A channel with scripted answers that reports what it was sent.
     #[derive(Debug)]
     struct Scripted {
         answers: Vec<Result<(), SendError>>,
@@ -457,7 +459,7 @@ mod tests {
         Bench { dispatcher: Dispatcher::with(channels, clock, &wait, capacity), waiting }
     }
 
-    /// A question that differs from the others.
+    /// A question with a number of its own.
     fn question(number: u8) -> Message {
         let clock = crate::clock::Fake::at(NOW);
         let mut notice = notice();
@@ -492,7 +494,7 @@ mod tests {
         let bench = bench(vec![channel], CAPACITY);
         bench.dispatcher.tell(required());
         assert_eq!((next(&seen), next(&seen)), (required(), required()));
-        // The second wish goes past the question's end.
+        // The second requested wait ends after the question expires.
         bench.dispatcher.shutdown(Duration::from_secs(10));
         let waits = bench.waiting.waits.lock().unwrap().clone();
         assert!(waits[0] >= Duration::from_secs(30) && waits[0] <= Duration::from_secs(45));

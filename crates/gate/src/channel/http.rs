@@ -1,11 +1,11 @@
-//! The little HTTP that channels need: one POST, to an address that was judged, one bounded answer.
+//! A small HTTP client for channels: one POST to a checked address, one bounded answer.
 //!
-//! By hand over rustls, for three reasons: the connection goes to the very addresses that were
-//! judged; no environment variable puts a proxy in between; and nothing logs a URL, which for
-//! Telegram holds the bot's token. There are no redirects, no cookies, no second request on a
-//! connection. Certificates are checked against Mozilla's roots.
+//! Written by hand over rustls, for three reasons: the connection goes to exactly the addresses
+//! that were checked; no environment variable puts a proxy in between; and nothing logs a URL,
+//! which for Telegram contains the bot's token. It supports neither redirects nor cookies nor a
+//! second request on a connection. Certificates are checked against Mozilla's roots.
 //!
-//! INVARIANT: no error made here holds any part of the URL or of the request.
+//! INVARIANT: no error made here contains any part of the URL or of the request.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -23,21 +23,21 @@ use super::SendError;
 
 mod answer;
 
-/// How long one exchange may take, all in all.
+/// The longest time for one exchange in all.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How much of an answer is read.
+/// The most bytes of an answer that are read.
 pub(super) const MOST_BYTES: usize = 64 * 1_024;
 
-/// What is said of an address that was judged and refused.
+/// The message for an address that was checked and refused.
 pub(super) const OUT_OF_REACH: &str = "the server is at an address that may not be reached";
 
-/// Where a channel may reach.
+/// The addresses that a channel may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// HTTPS, to the public internet.
     Public,
-    /// Plain HTTP and machines inside as well. Never a cloud's metadata service.
+    /// Plain HTTP and machines inside the network as well. Never a cloud's metadata service.
     DangerAnywhere,
 }
 
@@ -47,7 +47,7 @@ impl Reach {
     }
 }
 
-/// Speaks to one server.
+/// A client for one server.
 pub(super) struct Client {
     base: Url,
     reach: Reach,
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// A resolver that can be kept.
+/// A resolver that can be stored.
 pub(super) trait Resolver: Send + Sync {
     fn addresses(&self, domain: &str) -> io::Result<Vec<IpAddr>>;
 }
@@ -80,12 +80,12 @@ impl Resolve for Asking<'_> {
     }
 }
 
-/// What is sent.
+/// A request.
 pub(super) struct Request<'a> {
-    /// What comes after the base URL; nothing, for the base itself.
+    /// The path after the base URL; empty for the base itself.
     pub(super) path: &'a str,
     pub(super) headers: &'a [(&'a str, &'a str)],
-    /// JSON.
+    /// The JSON body.
     pub(super) body: &'a [u8],
     pub(super) timeout: Duration,
     pub(super) most_bytes: usize,
@@ -97,17 +97,17 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
-    /// As much of it as may be read.
+    /// The body, as far as it may be read.
     pub(super) body: Vec<u8>,
 }
 
 impl Response {
-    /// What the status means for the message.
+    /// Maps the status to the message's delivery.
     pub(super) fn delivered(&self) -> Result<(), SendError> {
         match self.status {
             200..=299 => Ok(()),
@@ -121,8 +121,8 @@ impl Response {
     }
 }
 
-/// Looks at a URL without reaching for anything: what its text alone says must not be reached is
-/// refused. What a name resolves to is judged with every request.
+/// Checks a URL without any connection: a URL whose text alone shows that it must not be reached is
+/// refused. The addresses of a name are checked with every request.
 ///
 /// # Errors
 /// It cannot be read, or may not be reached.
@@ -131,7 +131,7 @@ pub(super) fn check(url: &str, reach: Reach) -> Result<(), &'static str> {
     match base.host() {
         Some(Host::Domain(name)) if reach == Reach::Public && is_local(name) => Err(OUT_OF_REACH),
         Some(Host::Domain(_)) => Ok(()),
-        // An address is judged as it stands: there is nothing to resolve.
+        // An address is checked as it is, because it needs no resolving.
         _ => destination(&base, reach, &Unasked).map(drop).map_err(|_| OUT_OF_REACH),
     }
 }
@@ -145,14 +145,14 @@ impl Resolve for Unasked {
     }
 }
 
-/// Names that never lead out of the machine or its network.
+/// Reports whether a name never leads out of the machine or its network.
 fn is_local(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let below = |top: &str| name == top || name.ends_with(&format!(".{top}"));
     ["localhost", "local", "internal", "home.arpa"].into_iter().any(below)
 }
 
-/// A URL that names a server, by a scheme that may be spoken.
+/// Parses a URL that names a server, with a scheme that is allowed.
 fn readable(url: &str, reach: Reach) -> Result<Url, &'static str> {
     let base = Url::parse(url).map_err(|_| "its URL cannot be read")?;
     match (base.scheme(), reach) {
@@ -187,7 +187,7 @@ pub(super) fn destination(
 }
 
 impl Client {
-    /// Speaks to the server of a URL.
+    /// A client for the server of a URL.
     ///
     /// # Errors
     /// The URL is not one that may be reached.
@@ -211,15 +211,15 @@ impl Client {
         Ok(Self { base, reach, resolver, tls: Arc::new(tls) })
     }
 
-    /// Posts.
+    /// Posts a request.
     ///
     /// # Errors
-    /// There was no answer, or nobody may be asked.
+    /// The server did not answer, or the address may not be reached.
     pub(super) fn post(&self, request: &Request<'_>) -> Result<Response, SendError> {
         let destination = self.destination()?;
         let until = Instant::now() + request.timeout;
-        // What goes wrong on the way may go right another time; why is nobody's to read here,
-        // because such texts hold addresses.
+        // A failure on the way may pass. Its reason is not passed on, because such texts contain
+        // addresses.
         self.exchange(&destination, request, until).map_err(|cause| match cause.kind() {
             io::ErrorKind::InvalidInput => SendError::Never("it cannot be sent by HTTP".into()),
             io::ErrorKind::InvalidData if is_certificate(&cause) => {
@@ -229,7 +229,7 @@ impl Client {
         })
     }
 
-    /// Resolved and judged anew for every request.
+    /// Resolves and checks the address again for every request.
     fn destination(&self) -> Result<Destination, SendError> {
         destination(&self.base, self.reach, &*self.resolver).map_err(|refused| match refused {
             RefusedError::Unresolved { .. } => SendError::Later(None),
@@ -261,13 +261,14 @@ impl Client {
         answer::speak(StreamOwned::new(connection, stream), &head, request)
     }
 
-    /// Enough that the head never moves while it is written, leaving half of itself behind.
+    /// A capacity large enough that the head never reallocates while it is written, which would
+    /// leave an unwiped copy behind.
     fn head_size(&self, request: &Request<'_>) -> usize {
         let headers = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
         2 * self.base.as_str().len() + request.path.len() + headers.sum::<usize>() + 512
     }
 
-    /// Wiped after use: the path or a header may hold a token.
+    /// The head of the request, wiped after use because the path or a header may contain a token.
     fn head(&self, request: &Request<'_>) -> io::Result<Zeroizing<String>> {
         let mut head = Zeroizing::new(String::with_capacity(self.head_size(request)));
         let domain = self.base.host_str().unwrap_or_default();
@@ -310,7 +311,7 @@ fn connect(destination: &Destination, until: Instant) -> io::Result<Timed> {
     Err(failed)
 }
 
-/// A stream with an end: a server that dribbles cannot hold a thread.
+/// A stream with a deadline, so that a slow server cannot hold a thread.
 struct Timed {
     stream: TcpStream,
     until: Instant,

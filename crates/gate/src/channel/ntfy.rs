@@ -1,8 +1,8 @@
-//! A push message by ntfy that leads to the console.
+//! Push messages by ntfy that lead to the console.
 //!
-//! A topic is a password that everybody who subscribes knows, so there is no button that answers,
-//! only one that opens the console, where a person signs in. What the agent wants is left out
-//! unless the server is declared private.
+//! A topic is a password that everybody who subscribes knows, so a button never answers: it only
+//! opens the console, where a person signs in. The action is left out unless the server is declared
+//! private.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::clock::Clock;
 
 const NAME: &str = "ntfy";
 
-/// Longer messages become attachments.
+/// The longest message; ntfy turns a longer one into an attachment.
 const MOST_BYTES: usize = 3_800;
 
-/// How to reach a topic.
+/// The settings of an ntfy topic.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "NtfyChannel"))]
@@ -33,7 +33,7 @@ pub struct Settings {
     /// The access token, if the server wants one.
     #[serde(default)]
     pub token: Option<Secret>,
-    /// Whether only our own people can read what the server holds.
+    /// True when only our own people can read the server's messages.
     #[serde(default)]
     pub private: bool,
     /// Allows plain HTTP and servers inside the network.
@@ -45,7 +45,7 @@ fn public_server() -> String {
     "https://ntfy.sh".to_owned()
 }
 
-/// A topic that is told.
+/// A channel that sends to one topic.
 #[derive(Debug)]
 pub struct Ntfy {
     client: Client,
@@ -56,7 +56,7 @@ pub struct Ntfy {
 }
 
 impl Ntfy {
-    /// Opens it; nothing is sent yet.
+    /// Opens the channel; nothing is sent yet.
     ///
     /// # Errors
     /// The settings cannot work.

@@ -5,11 +5,10 @@
 //! Settled  ──editMessageText──► the same message, with its outcome and without buttons
 //! ```
 //!
-//! A button carries an id that is drawn by lot and means something only in this process's memory:
-//! one approval, in one chat, on one message, until it expires. Who may press is decided by the
-//! number of the account, never by its name. The bot's token is part of every URL, so no URL is
-//! ever part of an error. What the agent wrote is sent as plain text, without previews: Telegram
-//! would fetch a link to make one.
+//! A button carries a random id that is known only to this process: it belongs to one approval, in
+//! one chat, on one message, until it expires. Presses are authorised by the number of the account,
+//! never by its name. The bot's token is part of every URL, so a URL is never part of an error. The
+//! agent's text is sent as plain text, without previews: Telegram would fetch a link to make one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,14 +32,14 @@ mod press;
 const NAME: &str = "telegram";
 const API: &str = "https://api.telegram.org";
 
-/// Telegram takes 4096 units of UTF-16; the rest is for the outcome.
+/// The longest card. Telegram takes 4096 UTF-16 units; the rest is for the outcome.
 const MOST_UNITS: usize = 3_500;
 const MOST_LINK: usize = 300;
 const MOST_OUTCOME: usize = 200;
-/// How long a message is remembered after its question has expired.
+/// The time for which a message is remembered after its question has expired.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
-/// How to reach a chat.
+/// The settings of a Telegram chat.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "TelegramChannel"))]
@@ -50,14 +49,14 @@ pub struct Settings {
     pub token: Secret,
     /// The chat that is told.
     pub chat: i64,
-    /// Who may press a button: the number of the account, and who that is here.
+    /// The accounts that may press a button, by number, with the user each belongs to.
     pub users: std::collections::BTreeMap<i64, UserId>,
     /// Another server than Telegram's, by plain HTTP and inside the network if need be.
     #[serde(default)]
     pub danger_api: Option<Secret>,
 }
 
-/// A bot that tells one chat.
+/// A bot that sends to one chat.
 pub struct Telegram {
     shared: Arc<Shared>,
 }
@@ -70,19 +69,19 @@ impl fmt::Debug for Telegram {
 
 impl Drop for Telegram {
     fn drop(&mut self) {
-        // The thread that asks for news may be in the middle of a long question. It ends after it,
-        // and passes nothing on.
+        // The polling thread may be in the middle of a long poll. It ends after it, and passes no
+        // answer on.
         self.shared.stop.stop();
     }
 }
 
-/// What the channel and the thread that asks for news both use.
+/// The state shared by the channel and the polling thread.
 struct Shared {
     bot: Bot,
     chat: i64,
     users: std::collections::BTreeMap<i64, UserId>,
     asked: Mutex<Vec<Asked>>,
-    /// Why no news came the last time it was asked for.
+    /// The reason for which the last poll failed.
     deaf: Mutex<Option<String>>,
     clock: Arc<dyn Clock>,
     desk: Arc<dyn Desk>,
@@ -92,7 +91,7 @@ struct Shared {
 /// A message with buttons.
 #[derive(Clone)]
 struct Asked {
-    /// What its buttons carry.
+    /// The id that its buttons carry.
     id: String,
     approval: ApprovalId,
     message: i64,
@@ -101,7 +100,7 @@ struct Asked {
 }
 
 impl Telegram {
-    /// Opens it, and asks for news from now on.
+    /// Opens the channel and starts polling.
     ///
     /// # Errors
     /// The settings cannot work.
@@ -184,7 +183,8 @@ impl Shared {
             "link_preview_options": {"is_disabled": true},
             "reply_markup": {"inline_keyboard": [buttons]},
         });
-        // Held while sending: somebody quick can press before we know the message's number.
+        // The lock is held while sending: a button can be pressed before we know the message's
+        // number.
         let mut asked = self.asked();
         let sent = self.bot.call("sendMessage", &body)?;
         let message = sent.get("message_id").and_then(Value::as_i64);
@@ -199,7 +199,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Works only if both directions do: a button that nobody hears is worse than none.
+    /// Succeeds only if both directions work: a button whose press is never received is worse than
+    /// none.
     fn test(&self) -> Result<(), SendError> {
         let body = json!({"chat_id": self.chat, "text": "This is a test."});
         self.bot.call("sendMessage", &body)?;
@@ -210,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// Takes the buttons away and says how it ended.
+    /// Removes the buttons and shows the outcome.
     fn settle(&self, approval: &ApprovalId, outcome: &str) -> Result<(), SendError> {
         let about = |asked: &&Asked| asked.approval == *approval;
         let settled: Vec<_> = self.asked().iter().filter(about).cloned().collect();
@@ -229,7 +230,7 @@ impl Shared {
     }
 }
 
-/// What a person reads.
+/// The text of the message.
 fn card(notice: &Notice, now: Timestamp) -> String {
     let mut lines = vec![
         format!("Approval needed ({} risk)", notice.risk.as_str()),
@@ -246,7 +247,7 @@ fn card(notice: &Notice, now: Timestamp) -> String {
     card
 }
 
-/// The text, cut off visibly after so many units of UTF-16.
+/// The text, cut off visibly after `most` UTF-16 units.
 fn cut_units(text: &str, most: usize) -> String {
     let mut units = 0;
     let fits = text.chars().take_while(|char| {
@@ -256,7 +257,8 @@ fn cut_units(text: &str, most: usize) -> String {
     text::cut(text, fits.count())
 }
 
-/// Digits, a colon, and letters: nothing that could change the path it becomes part of.
+/// Reports whether a text is a bot's token: digits, a colon, and letters, which cannot change the
+/// path that the token becomes part of.
 fn is_token(token: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     token.split_once(':').is_some_and(|(bot, key)| {
@@ -267,7 +269,7 @@ fn is_token(token: &str) -> bool {
     })
 }
 
-/// Speaks to Telegram.
+/// A client for Telegram's bot API.
 struct Bot {
     client: Client,
     token: Secret,
@@ -295,7 +297,7 @@ impl Bot {
             Ok(()) if said.get("ok") == Some(&Value::Bool(true)) => {
                 Ok(said.get_mut("result").map(Value::take).unwrap_or_default())
             }
-            // An answer that cannot be read: nobody knows what became of the message.
+            // The answer cannot be parsed: the fate of the message is unknown.
             Ok(()) => Err(SendError::Never("Telegram's answer cannot be read".to_owned())),
             Err(SendError::Later(wish)) => {
                 let asked = said.pointer("/parameters/retry_after").and_then(Value::as_u64);
@@ -309,7 +311,7 @@ impl Bot {
         }
     }
 
-    /// Changes a message; one that is so already, or gone, is as good as changed.
+    /// Edits a message. A message that already has this content, or is gone, counts as edited.
     fn edit(&self, method: &str, body: &Value) -> Result<(), SendError> {
         match self.call(method, body) {
             Err(SendError::Never(reason))

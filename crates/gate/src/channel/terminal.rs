@@ -1,4 +1,4 @@
-//! The terminal the gate runs in: a card for every question, and a prompt when somebody sits there.
+//! The terminal the gate runs in: a card for every question, and a prompt when a person is there.
 //!
 //! ```text
 //! Required ──► shown, asked ──y──► Desk: approve
@@ -9,8 +9,8 @@
 //!
 //! One question is asked at a time, and a line answers only the question that was on the screen
 //! while it was typed: a `y` meant for one must never approve the next. So a line that was begun
-//! under another question, or comes sooner than anybody can read, is thrown away. Leaving a question open
-//! refuses it nowhere else; silence does that by itself, in time.
+//! under another question, or comes sooner than anybody can read, is discarded. A question that is
+//! left open here can still be answered elsewhere, until it expires.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,21 +30,21 @@ const NAME: &str = "terminal";
 const MOST_LINE: usize = 1_000;
 const MOST_DETAILS: usize = 20;
 const MOST_TYPED: u64 = 1_024;
-/// Nobody has read a question in less.
+/// The shortest time in which a person can read a question.
 const QUICKEST: Duration = Duration::from_millis(500);
 
-/// What the terminal is used for.
+/// The settings of the terminal.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "TerminalChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Whether questions can be answered here.
+    /// True when questions can be answered here.
     #[serde(default)]
     pub ask: bool,
 }
 
-/// Whether colour is wanted.
+/// The use of colour in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     /// No escape codes at all.
@@ -53,7 +53,7 @@ pub enum Paint {
     Colour,
 }
 
-/// The terminal.
+/// The terminal in which the gate runs.
 pub struct Terminal {
     shared: Arc<Shared>,
 }
@@ -64,7 +64,7 @@ impl fmt::Debug for Terminal {
     }
 }
 
-/// What the channel and the reader of lines both use.
+/// The state shared by the channel and the thread that reads lines.
 struct Shared {
     screen: Mutex<Screen>,
     paint: Paint,
@@ -74,18 +74,18 @@ struct Shared {
 
 struct Screen {
     out: Box<dyn Write + Send>,
-    /// Whether lines are read.
+    /// True while lines are read.
     asks: bool,
-    /// The question that was asked last is the first.
+    /// The open questions; the first is the one being asked.
     open: VecDeque<Notice>,
     asked_at: Timestamp,
-    /// The question changed while somebody may have been typing.
+    /// True when the question changed while somebody may have been typing.
     stale: bool,
 }
 
 impl Terminal {
-    /// Uses standard error and, for answers, standard input. Both must be a terminal for anything
-    /// to be asked: a pipe is not a person.
+    /// Uses standard error and, for answers, standard input. Questions are asked only if both are
+    /// terminals: a pipe is not a person.
     #[must_use]
     pub fn open(settings: Settings, clock: Arc<dyn Clock>, desk: Arc<dyn Desk>) -> Self {
         let paint = match std::env::var_os("NO_COLOR") {
@@ -184,15 +184,15 @@ impl Shared {
         let mut line = Vec::new();
         loop {
             line.clear();
-            // A line without an end would fill the memory.
+            // The read is limited: a line without an end would fill the memory.
             let read = io::Read::take(&mut input, MOST_TYPED).read_until(b'\n', &mut line);
             if !matches!(read, Ok(1..)) {
                 break;
             }
-            // A screen that is gone takes no prompt; the answer counts all the same.
+            // A prompt may fail on a closed terminal; the answer counts all the same.
             let _ = self.take(String::from_utf8_lossy(&line).trim());
         }
-        // Nobody is there any more: whatever is open stays open.
+        // The input has ended: open questions stay open.
         let mut screen = self.screen();
         screen.asks = false;
         screen.open.clear();
@@ -221,7 +221,7 @@ impl Shared {
                 return self.ask(&mut screen);
             }
         };
-        // The gate may tell us of the outcome before it answers: the screen must be free.
+        // The gate may report the outcome before `answer` returns, so the lock must be free.
         drop(screen);
         let reply = Reply { approval: notice.approval, say, from: Sender::Terminal };
         let answered = self.desk.answer(reply);
@@ -277,7 +277,7 @@ mod tests {
     use crate::clock::Fake;
     use crate::id::ApprovalId;
 
-    /// What was printed so far.
+    /// The output so far.
     #[derive(Clone, Default)]
     struct Printed(Arc<Mutex<Vec<u8>>>);
 
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Lines as somebody types them.
+    /// Lines as a person types them.
     struct Typed(Receiver<String>);
 
     impl io::Read for Typed {

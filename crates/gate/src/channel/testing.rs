@@ -1,4 +1,4 @@
-//! Servers on loopback, and a gate that notes what it is asked.
+//! Servers on loopback, and a desk that records the replies it gets.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -46,7 +46,7 @@ pub(crate) fn settled() -> Message {
     Message::Settled { approval, state: "approved", by: Some("Ann".to_owned()), at: NOW }
 }
 
-/// A request as a server saw it.
+/// A request as a server received it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-/// A whole response.
+/// A complete response.
 pub(crate) fn response(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n{body}")
@@ -125,7 +125,7 @@ pub(crate) fn read(stream: &mut (impl Read + ?Sized)) -> Option<Seen> {
     Some(seen)
 }
 
-/// An address where nobody listens.
+/// An address at which no server listens.
 pub(crate) fn dead() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -136,7 +136,7 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
     listener.accept().unwrap().0
 }
 
-/// A gate that notes every reply and answers always the same.
+/// A desk that records every reply and always answers the same.
 pub(crate) struct Noting {
     pub(crate) replies: Mutex<Vec<Reply>>,
     pub(crate) says: Result<Answered, String>,
@@ -159,7 +159,7 @@ impl Desk for Noting {
     }
 }
 
-/// Waits by moving the clock, and notes how long.
+/// Waits by moving the clock, and records for how long.
 #[derive(Debug)]
 pub(crate) struct Leaping {
     pub(crate) clock: Arc<Fake>,

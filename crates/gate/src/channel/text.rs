@@ -1,7 +1,7 @@
-//! Texts on their way out: redacted once more, nothing hidden in them, never too long.
+//! Outgoing texts: redacted once more, without hidden characters, never too long.
 //!
-//! An agent wrote most of them. Control characters could move a cursor over our words, and
-//! bidirectional ones reorder them, on a phone as much as on a terminal.
+//! An agent wrote most of them. Control characters could overwrite our text, and bidirectional ones
+//! reorder it, on a phone as much as on a terminal.
 
 use countersign_core::redact::redact;
 use countersign_core::visible::one_line;
@@ -9,7 +9,7 @@ use countersign_core::visible::one_line;
 use super::Notice;
 use crate::redacted;
 
-/// What is put where something was left out.
+/// The mark for omitted text.
 pub(super) const MARK: char = '…';
 
 /// The text without secrets and personal data.
@@ -17,20 +17,20 @@ pub(super) fn clean(text: &str) -> String {
     redacted::text(text)
 }
 
-/// The text for a person: clean, and on one line with everything invisible made visible.
+/// The text for a person: clean, and on one line with invisible characters made visible.
 pub(super) fn line(text: &str) -> String {
     one_line(&clean(text)).into_owned()
 }
 
-/// The text for a person who decides on it: as [`line`], but with addresses, since whom something
-/// goes to is what they decide on.
+/// The text for a person who decides on it: as [`line`], but with addresses, because the decision
+/// depends on the recipient.
 pub(super) fn line_to_decide_on(text: &str) -> String {
     one_line(&redacted::shown(text)).into_owned()
 }
 
-/// The text, cut off visibly after so many characters.
+/// The text, cut off visibly after `most` characters.
 ///
-/// Cut what is clean already: half a secret is not recognised.
+/// The text must be clean already: half a secret would not be recognised.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The link, unless it carries something that must not be sent.
+/// The link, unless it contains something that must not be sent.
 pub(super) fn link(notice: &Notice) -> Option<&str> {
     notice.link.as_deref().filter(|link| redact(link).found.is_empty())
 }

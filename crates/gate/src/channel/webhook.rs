@@ -1,8 +1,8 @@
-//! A signed request to a server, as Standard Webhooks lays it down.
+//! A signed request to a server, as Standard Webhooks specifies it.
 //!
-//! The id of a message is made from what it is about, so it is the same at every attempt, and a
-//! receiver that has seen it can pass over it. The signature covers id, time and body. Without a
-//! `danger` setting only HTTPS to the public internet is spoken.
+//! The id of a message is derived from its approval and state, so it is the same at every attempt,
+//! and a receiver can skip a message that it has seen. The signature covers id, time and body.
+//! Without a `danger` setting only HTTPS to the public internet is used.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ use crate::clock::{Clock, Timestamp, random};
 
 const NAME: &str = "webhook";
 
-/// Receivers may refuse 20 KB.
+/// The longest body; receivers may refuse 20 KB.
 const MOST_BODY: usize = 18_000;
 const MOST_DETAILS: usize = 100;
 const MOST_LINE: usize = 1_000;
 
-/// How to reach a receiver.
+/// The settings of a receiver.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "WebhookChannel"))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Where to; a secret, because many hold one.
+    /// The receiver's URL; a secret, because many contain one.
     pub url: Secret,
     /// The shared secret: `whsec_` and 24 to 64 bytes as base64.
     #[serde(default)]
@@ -91,10 +91,10 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Opens it; nothing is sent yet.
+    /// Opens the channel; nothing is sent yet.
     ///
     /// # Errors
-    /// The settings cannot work, or nothing would be signed.
+    /// The settings cannot work, or name no key to sign with.
     pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, ChannelError> {
         let reach = Reach::danger(settings.danger_any_address);
         let client = Client::new(settings.url.expose(), reach).map_err(problem)?;
@@ -114,7 +114,7 @@ impl Webhook {
         Ok(Self { client, secret, key, clock, events: settings.events.clone(), test: None })
     }
 
-    /// The id, the same at every attempt.
+    /// The id of a message, the same at every attempt.
     fn id(&mut self, message: &Message) -> Result<String, SendError> {
         Ok(match message {
             Message::Required(notice) => format!("msg_{}_requested", notice.approval),
@@ -230,7 +230,7 @@ fn body(message: &Message, now: Timestamp) -> Value {
     json!({"type": kind, "timestamp": at.to_string(), "data": data})
 }
 
-/// The confirmation, with as many details as fit; a mark says how many do not.
+/// The confirmation, with as many details as fit, and the number of those that do not.
 fn question(notice: &Notice) -> Value {
     let bounded = |text: &str| text::cut(&text::clean(text), MOST_LINE);
     let mut data = json!({
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn an_independent_implementation_accepts_the_signature() {
-        // It refuses what is five minutes old by the machine's own clock.
+        // It refuses a message that is five minutes old by the machine's own clock.
         let server = serve(|_| ok());
         let clock = Arc::new(crate::clock::System);
         Webhook::open(&settings(&server.url), clock).unwrap().send(&required()).unwrap();
@@ -439,7 +439,7 @@ mod tests {
             let server: Server = serve(move |_| response(status, "location: /other\r\n", ""));
             let sent = webhook(&server.url).send(&required());
             assert_eq!(matches!(sent, Err(SendError::Later(_))), again, "{status}");
-            // One request, whatever it says: a redirect is not followed.
+            // There is only one request: a redirect is not followed.
             server.next();
             assert!(server.seen.try_recv().is_err());
         }

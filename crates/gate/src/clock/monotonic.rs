@@ -1,16 +1,16 @@
-//! The gate's time, which never runs backwards and never stands still.
+//! The gate's time, which never runs backwards and never stops.
 //!
-//! The system's clock may be wrong, set or slewed. What it says is shown to people; what expires,
-//! expires by a clock that only counts. The gate's time begins at the system's time, but not before
-//! the latest moment on record, and goes on from there as fast as time passes:
+//! The system's clock may be wrong, set or slewed. Its time is shown to people; expiry follows a
+//! monotonic clock. The gate's time begins at the system's time, but not before the latest time on
+//! record, and goes on from there at the speed of the monotonic clock:
 //!
-//! - The system's clock is set back: the gate's time goes on. Nothing lives longer than it should.
+//! - The system's clock is set back: the gate's time goes on. Nothing expires later than it should.
 //! - The system's clock is set forward by more than [`TOLERANCE`]: the gate's time follows, so that
-//!   a clock that was wrong at the start and is put right does not stay wrong. What waits may
-//!   expire early, which is the safe side. Only retention, which takes things away for good, does
-//!   not follow before the next start.
+//!   a clock that was wrong at the start and is corrected does not stay wrong. Pending questions
+//!   may expire early, which is the safe side. Only retention, which deletes for good, does not
+//!   follow before the next start.
 //!
-//! Either is a [`Step`], which goes on record.
+//! Both are a [`Step`], which is recorded.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,39 +18,40 @@ use std::time::Duration;
 
 use crate::clock::{ChanceError, Clock, Timestamp, milliseconds};
 
-/// As much as the system's clock may differ without being taken for set.
+/// The difference by which the system's clock may deviate without counting as set.
 pub const TOLERANCE: Duration = Duration::from_secs(5);
 
-/// Between two steps on record there is at least so much time: a clock that runs at the wrong speed
-/// does not fill the record.
+/// The least time between two recorded steps, so that a clock that runs at the wrong speed does not
+/// fill the audit trail.
 const BETWEEN_STEPS: Duration = Duration::from_mins(1);
 
-/// A clock that goes on at the speed of time, whatever the system's clock does.
+/// A monotonic clock: it never runs backwards, and follows the system's clock only when that is set
+/// forward.
 #[derive(Debug)]
 pub struct MonotonicClock {
     clock: Arc<dyn Clock>,
-    /// What is added to the elapsed milliseconds for the gate's time. It only grows.
+    /// The difference between the gate's time and the elapsed milliseconds. It only grows.
     offset: AtomicI64,
-    /// What it was at the start.
+    /// The offset at the start.
     first_offset: i64,
     seen: Mutex<Seen>,
 }
 
-/// How the system's clock was when a step was last on record.
+/// The system's clock at the last recorded step.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// What had to be added to the elapsed milliseconds for the system's time.
+    /// The difference between the system's time and the elapsed milliseconds.
     offset: i64,
-    /// When that was, in elapsed time; never, if no step is on record yet.
+    /// The elapsed time of that step; `None` if no step was recorded yet.
     at: Option<Duration>,
 }
 
-/// The system's clock was set, or runs at the wrong speed.
+/// A change of the system's clock: it was set, or runs at the wrong speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// By how many milliseconds; less than 0 is back.
+    /// The change in milliseconds; negative if the clock was set back.
     pub by: i64,
-    /// What the system's clock says now.
+    /// The system's time now.
     pub wall: Timestamp,
     /// The gate's time now.
     pub gate: Timestamp,
@@ -58,7 +59,7 @@ pub struct Step {
 }
 
 impl MonotonicClock {
-    /// Goes on from what was already seen, such as the time of the last record.
+    /// Goes on from the latest time already seen, such as that of the last record.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, seen: Timestamp) -> Self {
         let elapsed = milliseconds(clock.elapsed());
@@ -71,14 +72,14 @@ impl MonotonicClock {
         }
     }
 
-    /// The gate's time without the steps forward of the system's clock since the start: for what
-    /// must not happen early.
+    /// The gate's time without the forward steps of the system's clock since the start: for
+    /// operations that must not happen early.
     #[must_use]
     pub fn without_steps(&self) -> Timestamp {
         Timestamp(milliseconds(self.clock.elapsed()).saturating_add(self.first_offset))
     }
 
-    /// A moment of the gate's time as the system's clock would show it.
+    /// A gate's time as the system's clock would show it.
     #[must_use]
     pub fn shown(&self, at: Timestamp) -> Timestamp {
         let difference = self.wall().0.saturating_sub(self.now().0);
@@ -88,7 +89,7 @@ impl MonotonicClock {
         Timestamp(at.0.saturating_add(difference))
     }
 
-    /// The step that has to go on record, if there is one.
+    /// The step that has to be recorded, if there is one.
     #[must_use]
     pub fn step(&self) -> Option<Step> {
         let (gate, wall, elapsed) = (self.now(), self.wall(), self.clock.elapsed());
@@ -98,7 +99,7 @@ impl MonotonicClock {
         (by.abs() > milliseconds(TOLERANCE) && !recent).then_some(Step { by, wall, gate, elapsed })
     }
 
-    /// Takes note that a step is on record.
+    /// Notes that a step was recorded.
     pub fn recorded(&self, step: &Step) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let offset = seen.offset.saturating_add(step.by);

@@ -1,9 +1,9 @@
-//! A person answers: one of many devices, once.
+//! Answers of people: from any of their devices, once.
 //!
-//! Who may answer: the person for whom the agent works, unless others must agree; members of the
-//! workspace where others must; its admins once a question has escalated. Nobody who is the agent:
-//! not with its key (a key never makes a [`Person`]), not from its process tree, not as the user
-//! it runs as.
+//! These may answer: the person for whom the agent works, unless others must agree; members of the
+//! workspace where others must; its admins once a question has escalated; super admins any
+//! question. The agent itself may never: not with its key (a key never makes a [`Person`]), not
+//! from its process tree, not as the user it runs as.
 
 use countersign_core::Action;
 use serde_json::json;
@@ -30,54 +30,55 @@ use crate::store::{Batch, Count, CountStep, Unchanged};
 
 mod edit;
 
-/// What a person says to one question.
+/// A person's answer to one question.
 #[derive(Debug)]
 pub struct Reply {
-    /// To which.
+    /// The question.
     pub approval: ApprovalId,
-    /// Yes or no.
+    /// The answer.
     pub say: Say,
-    /// How far a yes reaches.
+    /// The reach of an approval.
     pub scope: Scope,
-    /// What the agent should know.
+    /// A message to the agent.
     pub feedback: Option<String>,
-    /// The token that was sent to the device, where it was sent there.
+    /// The token that was sent to the device, if it was sent there.
     pub token: Option<Secret>,
-    /// The action as the person wants it instead.
+    /// The action as edited by the person.
     pub edited: Option<Action>,
 }
 
 impl Reply {
-    /// A plain yes or no.
+    /// An answer without further fields.
     #[must_use]
     pub const fn plain(approval: ApprovalId, say: Say) -> Self {
         Self { approval, say, scope: Scope::Once, feedback: None, token: None, edited: None }
     }
 }
 
-/// What became of an answer.
+/// The result of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// It is settled so.
+    /// The approval is settled, and now in this state.
     Settled(State),
-    /// It counts; more people must agree.
+    /// The answer counts, and more people must agree.
     Counted {
-        /// How many have.
+        /// The number of people who have agreed.
         have: usize,
-        /// How many must.
+        /// The number of people who must agree.
         need: u8,
     },
-    /// The edited action is riskier or another one: it is asked about anew, under this id.
+    /// The edited action is riskier, of another kind or needs other people: a new question was
+    /// asked, with this id.
     AskedAgain(ApprovalId),
 }
 
-/// Why an answer changes nothing.
+/// The reason for which an answer is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// There is no such question for this person.
+    /// The question does not exist, or is not for this person.
     #[error("there is no such approval for you")]
     NotFound,
-    /// It is settled already.
+    /// The question is settled already.
     #[error("already {0}")]
     Settled(&'static str),
     /// The token is not the one that was sent.
@@ -89,28 +90,28 @@ pub enum AnswerError {
     /// The answer comes from the agent itself.
     #[error("the agent that asks cannot answer")]
     FromTheAgent,
-    /// The person has a device to say yes on.
+    /// The person has a device on which they must approve.
     #[error(
         "you have a signed-in device: say yes there, or with its secret; over the socket alone you \
          can look and say no"
     )]
     NeedsDevice,
-    /// This may not be remembered.
+    /// This approval may not be remembered.
     #[error("a yes to this cannot be remembered: answer it each time")]
     NotForAlways,
-    /// The edited action is one that never runs.
+    /// The edited action is blocked.
     #[error("the edited action never runs: {0}")]
     EditedIsBlocked(String),
-    /// The edited action holds what is never kept.
+    /// The edited action contains something that is never stored.
     #[error("an edited action cannot hold secrets, personal data or typed text: it is kept")]
     EditedHasSecrets,
     /// No approval was named.
     #[error("name at least one approval")]
     NoneNamed,
-    /// The kill switch.
+    /// Everything is halted.
     #[error("everything is halted")]
     Halted,
-    /// Somebody has changed the approval in the store.
+    /// The approval was changed in the store by somebody else.
     #[error(transparent)]
     Tampered(#[from] TamperedError),
     /// Something else went wrong.
@@ -134,7 +135,7 @@ impl Gate {
     /// Records a person's answer.
     ///
     /// # Errors
-    /// It changes nothing, and why. Attempts by those who may not are on record.
+    /// The answer is refused; the error says why. Every refusal is recorded.
     pub async fn answer(&self, person: &Person, reply: Reply) -> Result<Answered, AnswerError> {
         let answered = self.try_answer(person, &reply).await;
         if let Err(error) = &answered {
@@ -143,8 +144,8 @@ impl Gate {
         answered
     }
 
-    /// Records the answers to a group: each by its own token, each with its own result. One that
-    /// is wrong spoils only itself.
+    /// Records the answers to a group: each by its own token, each with its own result. An invalid
+    /// answer does not affect the others.
     ///
     /// # Errors
     /// The group is empty: that approves nothing, rather than everything.
@@ -169,7 +170,7 @@ impl Gate {
             if control.value.halted {
                 return Err(AnswerError::Halted);
             }
-            // They may have come days ago: only what they may do now counts.
+            // The person may have connected days ago: only their current rights count.
             let (person, mut rests_on) = self.person_now(person).await?;
             rests_on.push(control.unchanged());
             let person = &person;
@@ -177,7 +178,7 @@ impl Gate {
                 self.get(reply.approval.as_str()).await?.ok_or(AnswerError::NotFound)?;
             self.may_answer(person, &held.value, reply).await?;
             let details = held.value.open(&self.keyring)?;
-            // A no is always welcome, whatever it says about other times.
+            // A rejection is always accepted, whatever its scope.
             if reply.say == Say::Approve && !may_reach(reply.scope, &held.value, &details) {
                 return Err(AnswerError::NotForAlways);
             }
@@ -196,7 +197,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Whether this person may answer this question, from where they are, with what they show.
+    /// Checks that this person may answer this question, from their connection and with their
+    /// token.
     async fn may_answer(
         &self,
         person: &Person,
@@ -212,7 +214,7 @@ impl Gate {
         if reply.token.as_ref().is_some_and(|token| !token.matches(&request.token)) {
             return Err(AnswerError::Token);
         }
-        // A no is always welcome, also from the person the agent works for.
+        // A rejection is always accepted, also from the person the agent works for.
         if mine && others && reply.say == Say::Approve {
             return Err(AnswerError::OthersMustAgree);
         }
@@ -240,16 +242,17 @@ impl Gate {
         let processes = &*self.processes;
         let own = processes.owner(std::process::id());
         let runs_as = processes.owner(agent.pid);
-        // Where agents run as a user of their own, whoever that user is cannot answer.
+        // If agents run as a user of their own, no process of that user can answer.
         let as_agent = runs_as.is_some_and(|uid| uid == peer.uid) && runs_as != own;
-        // Whose ancestors cannot be told may well be the agent's child.
+        // A process whose ancestors cannot be determined may be the agent's child.
         if as_agent || descends_from(peer.pid, &agent, processes) != Descent::Outside {
             return Err(AnswerError::FromTheAgent);
         }
         Ok(())
     }
 
-    /// Settles, or counts one more yes. Nothing when somebody else was faster: look again.
+    /// Settles the approval, or counts one more vote. Returns `None` if something else changed it
+    /// first: read again.
     async fn settle(
         &self,
         person: &Person,
@@ -302,8 +305,8 @@ impl Gate {
         }
     }
 
-    /// The state with the votes of those who may still answer. Whoever was disabled, or has left
-    /// the workspace, no longer agrees.
+    /// The state with the votes of the people who may still answer. A person who was disabled, or
+    /// has left the workspace, no longer counts.
     async fn with_counting_votes(
         &self,
         approval: &Approval,
@@ -372,9 +375,9 @@ impl Gate {
     }
 }
 
-/// Whether a yes may reach so far. What takes several people, or others than the one for whom the
-/// agent works, takes them each time: the last of them cannot speak for all. What is critical or
-/// always asks is asked each time too.
+/// Reports whether an approval may have this scope. An action that takes several people, or others
+/// than the one for whom the agent works, takes them each time: the last of them cannot speak for
+/// all. A critical action, or one that always asks, is asked each time too.
 fn may_reach(scope: Scope, approval: &Approval, details: &Details) -> bool {
     match scope {
         Scope::Once => true,
@@ -384,13 +387,13 @@ fn may_reach(scope: Scope, approval: &Approval, details: &Details) -> bool {
     }
 }
 
-/// Why an answer comes too late.
+/// The error for an answer that comes too late.
 fn late(approval: &Approval, now: Timestamp) -> AnswerError {
     let over = approval.state.is_pending() && now >= approval.request.expires_at;
     AnswerError::Settled(if over { "expired" } else { approval.state.as_str() })
 }
 
-/// One question less waits for the person.
+/// The write that counts one pending question less for the person.
 pub(super) fn settled_count(approval: &Approval) -> Count {
     Count { key: pending_key(&approval.request.user), step: CountStep::Down }
 }

@@ -1,10 +1,10 @@
-//! Askers that wait for their answer. A question whose asker is gone is withdrawn: nobody would
-//! use a yes to it.
+//! Askers that wait for their answer. A question whose asker is gone is withdrawn, because an
+//! approval would not be used.
 //!
-//! An asker says with its proposal that it waits. From then on one of its requests must be waiting
-//! at every moment, but for a few seconds between two of them, and some more for one that comes over
-//! the network: a connection that broke is made again by then. Who waits is known in memory only;
-//! after a restart each asker has the longer time to come back.
+//! An asker announces in its proposal that it waits. From then on one of its requests must be
+//! waiting at all times, except for a few seconds between two of them, and some more for one that
+//! comes over the network: by then a broken connection is restored. The waiting requests are kept
+//! in memory only; after a restart each asker has the longer time to come back.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,27 +16,26 @@ use crate::document::Held;
 use crate::gate::{Gate, GateError};
 use crate::id::ApprovalId;
 
-/// How long an asker on this machine may be away between two of its requests.
+/// The time that an asker on this machine may take between two requests.
 const AWAY: Duration = Duration::from_secs(3);
-/// The same for one that comes with a key, and for everybody after a restart.
+/// The same for an asker with a key, and for all askers after a restart.
 const RECONNECTS_WITHIN: Duration = Duration::from_secs(15);
 
-/// The questions whose askers have said that they wait.
+/// The questions whose askers have announced that they wait.
 #[derive(Debug, Default)]
 pub(super) struct Attendance(Mutex<HashMap<ApprovalId, Asker>>);
 
-/// One asker.
 #[derive(Debug)]
 struct Asker {
-    /// Its requests that wait right now.
+    /// The number of its requests that wait right now.
     waiting: usize,
-    /// How long it may be away.
+    /// The time for which it may be away.
     may_be_away: Duration,
-    /// From when on it is gone, unless a request of its waits.
+    /// The time at which it counts as gone, unless one of its requests waits.
     gone_at: Timestamp,
 }
 
-/// One request that waits. The asker counts as away from when it is dropped.
+/// One waiting request. The asker counts as away once it is dropped.
 pub(super) struct Attending<'a> {
     gate: &'a Gate,
     approval: ApprovalId,
@@ -47,7 +46,7 @@ impl Attendance {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The questions nobody waits for any more.
+    /// The questions whose askers are gone.
     fn left(&self, now: Timestamp) -> Vec<ApprovalId> {
         let all = self.all();
         let gone = |asker: &Asker| asker.waiting == 0 && now >= asker.gone_at;
@@ -62,7 +61,7 @@ impl Gate {
         self.expect_within(approval, may_be_away, may_be_away);
     }
 
-    /// Expects the asker of a question that was put before a restart to come back.
+    /// Expects the asker of a question from before a restart to come back.
     pub(super) fn expect_asker_again(&self, approval: &Approval) {
         self.expect_within(approval, away(approval), RECONNECTS_WITHIN);
     }
@@ -74,7 +73,7 @@ impl Gate {
         }
     }
 
-    /// Counts a request that waits, until what is returned is dropped.
+    /// Counts a waiting request, until the returned guard is dropped.
     pub(super) fn attend(&self, approval: &ApprovalId) -> Attending<'_> {
         if let Some(asker) = self.attendance.all().get_mut(approval) {
             asker.waiting = asker.waiting.saturating_add(1);
@@ -106,7 +105,7 @@ impl Drop for Attending<'_> {
     }
 }
 
-/// How long the asker of a question may be away.
+/// The time for which the asker of a question may be away.
 const fn away(approval: &Approval) -> Duration {
     if approval.request.key.is_some() { RECONNECTS_WITHIN } else { AWAY }
 }

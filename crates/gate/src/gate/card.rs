@@ -1,4 +1,4 @@
-//! What a person is shown of a question.
+//! The card of a question, as a person is shown it.
 
 use std::collections::HashSet;
 
@@ -20,83 +20,84 @@ use crate::secret::Secret;
 use crate::store::{Doc, Kind, Query};
 use crate::user::Role;
 
-/// What a person is shown of a question.
+/// A question as a person is shown it.
 #[derive(Debug)]
 pub struct Card {
-    /// Which one.
+    /// The approval.
     pub approval: ApprovalId,
-    /// For whom the agent works.
+    /// The user for whom the agent works.
     pub user: UserId,
-    /// In which workspace.
+    /// The workspace in which the agent works.
     pub workspace: WorkspaceId,
-    /// In which session.
+    /// The session in which the agent asked.
     pub session: Option<SessionId>,
-    /// With which key the agent asked.
+    /// The API key with which the agent asked.
     pub key: Option<KeyId>,
-    /// What kind of action, or which skill or tool.
+    /// The kind of the action, or the name of the skill or tool.
     pub action: String,
-    /// One line: what would happen.
+    /// One line that tells what would happen.
     pub description: String,
     /// More lines.
     pub details: Vec<String>,
-    /// The action, with secrets and personal data masked but for addresses.
+    /// The action, with secrets and personal data masked, except for addresses.
     pub action_json: Value,
-    /// Where it would run, redacted.
+    /// The directory in which it would run, redacted.
     pub cwd: Option<String>,
-    /// Why the agent wants it, in its own words, redacted.
+    /// The agent's own words on why it wants the action, redacted.
     pub reasoning: Option<String>,
-    /// The files it runs, by what is in them; their paths redacted.
+    /// The files that the action runs, with a digest of their content; their paths redacted.
     pub scripts: Vec<Script>,
-    /// The question in whose place it came.
+    /// The question that this one replaces.
     pub replaces: Option<ApprovalId>,
-    /// How bad it would be.
+    /// The risk of the action.
     pub risk: RiskLevel,
-    /// Why it is asked.
+    /// The reason for asking.
     pub reason: String,
-    /// What to do instead.
+    /// A suggestion of what to do instead.
     pub instead: Option<String>,
     /// The rules that asked.
     pub rules: Vec<String>,
-    /// What they found, marked in the text of the action as it is shown.
+    /// The findings of these rules, marked in the text of the action as it is shown.
     pub findings: Vec<Finding>,
-    /// What would be touched.
+    /// The things that would be touched.
     pub effects: Effects,
-    /// Whether a yes may be remembered for good.
+    /// True when an approval may be remembered.
     pub may_remember: bool,
-    /// When it was asked, as the system's clock shows it.
+    /// The time at which it was asked, by the system's clock.
     pub created_at: Timestamp,
-    /// From when on silence is a refusal, as the system's clock shows it.
+    /// The time at which it expires unanswered, by the system's clock.
     pub expires_at: Timestamp,
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// How many must agree.
+    /// The number of people who must agree.
     pub need: u8,
-    /// How many have.
+    /// The number of people who have agreed.
     pub have: usize,
-    /// Whether others than the one for whom the agent works must agree.
+    /// True when others than the one for whom the agent works must agree.
     pub requester_excluded: bool,
-    /// Whether a wider circle has been asked.
+    /// True once the question was escalated to workspace admins.
     pub escalated: bool,
-    /// What to answer with, while it can be answered.
+    /// The token to answer with, while the question can be answered.
     pub token: Option<Secret>,
 }
 
 impl Card {
-    /// Whether somebody who may see it is also asked: it is theirs, or others are called.
+    /// Reports whether a user who may see the question is also asked: it is theirs, or others are
+    /// called.
     #[must_use]
     pub fn asks(&self, user: &UserId) -> bool {
         self.user == *user || self.requester_excluded || self.escalated
     }
 }
 
-/// The first of the questions that wait for a person.
+/// The first of the pending questions of a person.
 #[derive(Debug)]
 pub struct WaitingFirst {
-    /// Those.
+    /// The cards.
     pub cards: Vec<Card>,
-    /// How many wait in all.
+    /// The number of pending questions in all.
     pub all: usize,
-    /// Questions that were changed in the database: they cannot be shown or answered.
+    /// The ids of questions that were changed in the database: they cannot be shown or answered.
     pub damaged: Vec<String>,
 }
 
@@ -104,23 +105,23 @@ pub struct WaitingFirst {
 #[derive(Debug, Default)]
 struct Open {
     approvals: Vec<Approval>,
-    /// The ids of those that cannot be read.
+    /// The ids of questions that cannot be parsed.
     damaged: Vec<String>,
 }
 
-/// Whether somebody who may see a question is also asked it.
+/// Reports whether a user who may see a question is also asked.
 fn asks(approval: &Approval, user: &UserId) -> bool {
     let others = approval.request.quorum.requester == Requester::Excluded;
     approval.request.user == *user || others || approval.escalated
 }
 
 impl Gate {
-    /// One question, for somebody who may see it.
+    /// One question, for a person who may see it.
     ///
     /// # Errors
-    /// There is none for them, or the store failed.
+    /// The question does not exist for them, or the store failed.
     pub async fn card(&self, person: &Person, id: &ApprovalId) -> Result<Card, PeopleError> {
-        // A stranger waits no longer for what is somebody else's than for what is not there.
+        // For a stranger, another person's question takes no longer than a missing one.
         let wanted = |doc: &Doc| is_no_stranger(person, doc);
         let held = document::get_if::<Approval>(&*self.store, id.as_str(), wanted).await?;
         let held = held.ok_or(PeopleError::NotFound)?;
@@ -128,11 +129,11 @@ impl Gate {
         self.card_of(&held.value)
     }
 
-    /// Waits until a question is settled that a person may see. Over the local socket that is the
-    /// person's own assistant, whose question stays while it waits.
+    /// Waits until a question that a person may see is settled. Over the local socket the waiter is
+    /// the person's own assistant, whose question stays open while it waits.
     ///
     /// # Errors
-    /// There is none for them, or the store failed.
+    /// The question does not exist for them, or the store failed.
     pub async fn settled_for(&self, person: &Person, id: &ApprovalId) -> Result<(), PeopleError> {
         let mut attending = None;
         loop {
@@ -149,13 +150,13 @@ impl Gate {
                 self.bus.forget(id);
                 return Ok(());
             }
-            // The sender is dropped when it has told, which wakes us as well.
+            // The sender is dropped after it has sent, which wakes us as well.
             either(settled.changed(), rights.changed()).await;
         }
     }
 
-    /// The questions that wait for a person, oldest id first. Also what a device is told again
-    /// when it comes back.
+    /// The pending questions of a person: their own, then those of each of their workspaces, each
+    /// by id, oldest first. A device that reconnects gets these again.
     ///
     /// # Errors
     /// The store failed.
@@ -164,8 +165,8 @@ impl Gate {
         Ok(self.cards_of(&approvals).0)
     }
 
-    /// The first so many questions that are put to a person, and how many there are: thousands may
-    /// wait, and nobody looks at thousands.
+    /// The first pending questions of a person, up to a limit, and their number in all: thousands
+    /// may be pending, too many to show.
     ///
     /// # Errors
     /// The store failed.
@@ -184,7 +185,7 @@ impl Gate {
         Ok(WaitingFirst { cards, all, damaged })
     }
 
-    /// What people are shown of these questions, and which of them were changed in the database.
+    /// The cards of these questions, and the ids of those that were changed in the database.
     pub(super) fn cards_of(&self, approvals: &[Approval]) -> (Vec<Card>, Vec<String>) {
         let (mut cards, mut damaged) = (Vec::new(), Vec::new());
         for approval in approvals {
@@ -196,7 +197,8 @@ impl Gate {
         (cards, damaged)
     }
 
-    /// The questions that can still be answered and that a person may see.
+    /// The pending questions that a person may see, among their own and those of the workspaces
+    /// they belong to.
     async fn open_to(&self, person: &Person) -> Result<Open, PeopleError> {
         let mut open = Open::default();
         let mut known = HashSet::new();
@@ -225,10 +227,10 @@ impl Gate {
         Ok(open)
     }
 
-    /// The receipt of a decision, for somebody who may see it.
+    /// The receipt of a decision, for a person who may see it.
     ///
     /// # Errors
-    /// There is none for them, it is not decided, or the store failed.
+    /// The question does not exist for them, it is not decided, or the store failed.
     pub async fn receipt(&self, person: &Person, id: &ApprovalId) -> Result<Receipt, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         may_see(person, &held.value)?;
@@ -236,10 +238,10 @@ impl Gate {
         receipt.ok_or(PeopleError::NotFound)
     }
 
-    /// What a channel tells about a question, and leads to.
+    /// The notice that a channel sends about a question.
     ///
     /// # Errors
-    /// There is none, or the store failed.
+    /// The question does not exist, or the store failed.
     pub async fn notice(
         &self,
         id: &ApprovalId,
@@ -261,16 +263,17 @@ impl Gate {
         })
     }
 
-    /// One question as those it concerns are shown it. Whoever asks passes it on to nobody else.
+    /// The card of a question for the people it concerns. The caller must not pass it on to anybody
+    /// else.
     ///
     /// # Errors
-    /// There is none, or the store failed.
+    /// The question does not exist, or the store failed.
     pub async fn announced(&self, id: &ApprovalId) -> Result<Card, PeopleError> {
         let held: Held<Approval> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         self.card_of(&held.value)
     }
 
-    /// Whether a question is for this user too: theirs, or one that others are called to.
+    /// Reports whether a question is for this user too: theirs, or one to which others are called.
     ///
     /// # Errors
     /// There is no such question or user, or the store failed.
@@ -324,7 +327,7 @@ impl Gate {
     }
 }
 
-/// Where it would run: what the action says, or else what is true around it.
+/// The directory in which it would run: the action's own, or else the context's.
 fn cwd(details: &Details) -> Option<String> {
     let said = details.action.get("cwd").and_then(Value::as_str);
     said.or(details.context.cwd.as_deref()).map(redacted::text)
@@ -334,7 +337,7 @@ fn redacted_script(script: &Script) -> Script {
     Script { path: redacted::text(&script.path), sha256: script.sha256 }
 }
 
-/// How many have said yes.
+/// The number of people who have agreed.
 fn agreed(state: &State) -> usize {
     match state {
         State::Pending { votes } => votes.len(),
@@ -349,14 +352,15 @@ fn tampered(error: crate::approval::TamperedError) -> PeopleError {
     PeopleError::Gate(crate::store::StoreError(error.to_string()).into())
 }
 
-/// Whether a document is theirs, or of a workspace that they are in.
+/// Reports whether a document is theirs, or belongs to a workspace of theirs.
 fn is_no_stranger(person: &Person, doc: &Doc) -> bool {
     let workspace = doc.workspace.as_deref().and_then(|id| WorkspaceId::parse(id).ok());
     doc.owner.as_deref() == Some(person.user().id.as_str())
         || workspace.is_some_and(|workspace| person.role_in(&workspace) > Role::Stranger)
 }
 
-/// Theirs; others' in a workspace where others must agree or that they look after.
+/// Allows a person's own questions, those of a workspace they administer, and those in a workspace
+/// of theirs where others must agree.
 fn may_see(person: &Person, approval: &Approval) -> Result<(), PeopleError> {
     let request = &approval.request;
     let others = request.quorum.requester == Requester::Excluded;

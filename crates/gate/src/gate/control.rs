@@ -16,27 +16,27 @@ use crate::id::UserId;
 use crate::store::{Batch, CommitError, Kind, Query, StoreError, Unchanged};
 
 impl Gate {
-    /// Whether everything is halted.
+    /// Reports whether everything is halted.
     ///
     /// # Errors
-    /// The store failed; whoever asks must take that for yes.
+    /// The store failed; the caller must treat that as halted.
     pub async fn is_halted(&self) -> Result<bool, GateError> {
         Ok(self.control().await?.value.halted)
     }
 
-    /// Throws the kill switch: from now on nothing is allowed, and what waits is cancelled.
+    /// Throws the kill switch: from now on nothing is allowed, and open approvals are cancelled.
     ///
-    /// Anybody who can sign in may stop everything; only a super admin may let it go on.
+    /// Anybody who can sign in may halt everything; only a super admin may resume.
     ///
-    /// Takes effect also where the store cannot be written: then in memory, until it can be.
+    /// If the store cannot be written, the halt takes effect in memory until it can be.
     ///
     /// # Errors
-    /// Nothing: everything is halted. What comes back says whether it is kept.
+    /// None: everything is halted. The result says if the halt is stored.
     pub async fn halt(&self, person: &Person) -> Result<Kept, GateError> {
         let by = &person.user().id;
         *self.halted_by() = Some(by.clone());
         let kept = self.keep_halt(by).await;
-        // Also when it is not kept: whoever listens must know, above all the hooks.
+        // Also if it is not stored: listeners must know, above all the hooks.
         self.bus.tell(Event { user: None, workspace: None, session: None, what: What::Halted });
         if let Err(error) = kept {
             return Ok(Kept::InMemory(error.to_string()));
@@ -44,16 +44,16 @@ impl Gate {
         let open = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
         match self.cancel_all(open, Cancel::Halted).await {
             Ok(()) => Ok(Kept::InStore),
-            // Halted all the same: what waits is cancelled when the gate is next opened.
+            // Halted all the same: open approvals are cancelled when the gate is next opened.
             Err(error) => Ok(Kept::InMemory(error.to_string())),
         }
     }
 
-    /// Writes down a halt that the store could not take at the time.
+    /// Stores a halt that could not be stored at the time.
     pub(super) async fn keep_pending_halt(&self) {
         let by = self.halted_by().clone();
         if let Some(by) = by {
-            // It stays in memory until this works.
+            // The halt stays in memory until this works.
             let _ = self.keep_halt(&by).await;
         }
     }
@@ -68,8 +68,7 @@ impl Gate {
         self.halted_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a batch that relies on the kill switch does not happen: it is thrown, and only memory
-    /// knows.
+    /// The error for a batch that relies on the kill switch while a halt is only in memory.
     pub(super) fn halted_against(&self, batch: &Batch) -> Option<CommitError> {
         let relies = |unchanged: &Unchanged| unchanged.kind == Kind::Control;
         if !batch.unchanged.iter().any(relies) || self.halted_by().is_none() {
@@ -78,7 +77,7 @@ impl Gate {
         Some(CommitError::Conflict { kind: Kind::Control, id: Control::ID.to_owned() })
     }
 
-    /// Lets things go on.
+    /// Resets the kill switch.
     ///
     /// # Errors
     /// The person may not, or the store failed.
@@ -104,16 +103,17 @@ impl Gate {
         let Held { value, version } =
             control.ok_or_else(|| StoreError("the kill switch is missing".to_owned()))?;
         let mut value = Arc::unwrap_or_clone(value);
-        // What somebody else wrote there halts everything, until a super admin resumes.
+        // A switch without our seal halts everything, until a super admin resumes.
         value.halted |= !value.holds(&self.keyring);
-        // Switched off by configuration, until it says otherwise.
+        // Disabled by configuration, until that changes.
         value.halted |= !self.config.enabled;
-        // Or halted while the store could not take it.
+        // Halted while the store could not be written.
         value.halted |= self.halted_by().is_some();
         Ok(Held { value, version })
     }
 
-    /// Makes the kill switch on the first start, and records that the configuration has thrown it.
+    /// Creates the kill switch on the first start, and records that the configuration has thrown
+    /// it.
     pub(super) async fn set_up_control(&self) -> Result<(), GateError> {
         if self.get::<Control>(Control::ID).await?.is_none() {
             self.make_control().await?;
@@ -126,13 +126,13 @@ impl Gate {
     }
 
     async fn make_control(&self) -> Result<(), GateError> {
-        // Where there are records it was made before: somebody has taken it away.
+        // If there are records, it existed before: somebody has deleted it.
         let missing = self.store.chain().await?.end().number > 0;
         let control = Control::new(missing, None, self.now(), &self.keyring);
         let records = if missing { vec![self.halt_record("missing")?] } else { Vec::new() };
         let writes = vec![document::insert(&control)?];
         match self.commit(Batch { writes, records, ..Batch::default() }).await {
-            // Another process was faster.
+            // Another process created it first.
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(error) => Err(failed(error)),
         }
@@ -163,16 +163,16 @@ impl Gate {
     }
 }
 
-/// Whether a halt outlives the process.
+/// The place in which a halt is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// It is in the store.
+    /// The halt is in the store.
     InStore,
-    /// Only in memory: the store could not be written, and why.
+    /// The halt, or the cancellation of open approvals, could not be stored, for this reason.
     InMemory(String),
 }
 
-/// A commit that had no limit to hit.
+/// The error of a commit that had no limit to reach.
 pub(super) fn failed(error: CommitError) -> GateError {
     match error {
         CommitError::Conflict { .. } | CommitError::Outdated => GateError::Busy,

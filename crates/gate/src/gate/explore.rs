@@ -1,7 +1,8 @@
-//! The claim path under every kind of schedule: shuttle lets another thread go first at each call
-//! of the store, so that what two do at once is tried in the orders in which it can happen.
+//! The claim path under every kind of schedule: shuttle may switch threads at each call of the
+//! store, so that concurrent operations are tried in their possible orders.
 //!
-//! Everything here is ready at once: a future that had to wait would wait for ever, and fails.
+//! All futures here are ready at once: one that had to wait would wait for ever, so it fails the
+//! test.
 
 use std::future::Future;
 use std::pin::pin;
@@ -30,10 +31,10 @@ use crate::store::{Memory, Query};
 const RISKY: &str = "git push --force origin main";
 const SAFE: &str = "ls -la";
 
-/// Schedules of each kind that are tried for each race.
+/// The number of schedules of each kind that are tried for each race.
 const SCHEDULES: usize = 300;
 
-/// Tries a race under random schedules, and under those with few but well-placed switches.
+/// Tries a race under random schedules, and under schedules with few, well-placed switches.
 fn explore(race: impl Fn() + Send + Sync + 'static) {
     let race = Arc::new(race);
     let again = Arc::clone(&race);
@@ -41,19 +42,19 @@ fn explore(race: impl Fn() + Send + Sync + 'static) {
     Runner::new(PctScheduler::new(3, SCHEDULES), config()).run(move || again());
 }
 
-/// Tries a small race under every schedule there is, up to a number.
+/// Tries a small race under every schedule, up to a number.
 fn exhaust(most: usize, race: impl Fn() + Send + Sync + 'static) {
     Runner::new(DfsScheduler::new(Some(most), false), config()).run(race);
 }
 
 fn config() -> Shuttle {
     let mut config = Shuttle::new();
-    // Judging and signing need more than the threads of a toy.
+    // Judging and signing need more stack than shuttle's default.
     config.stack_size = 1 << 20;
     config
 }
 
-/// The result of something that does not wait.
+/// The result of a future that does not wait.
 fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -66,7 +67,7 @@ struct World {
     clock: Arc<Fake>,
     owner: Person,
     agent: Caller,
-    /// Set once a stop or a halt was confirmed.
+    /// True once a stop or a halt was confirmed.
     confirmed: AtomicBool,
 }
 
@@ -148,7 +149,7 @@ impl World {
         self.confirmed.load(Ordering::SeqCst)
     }
 
-    /// What must hold after any race.
+    /// Checks the invariants that hold after any race.
     fn check(&self) {
         let pending = Query { states: vec!["pending"], ..Query::of(Kind::Approval) };
         let pending = ready(self.gate.store().count(&pending)).unwrap();
@@ -167,7 +168,7 @@ fn shell(command: &str) -> Proposal {
     Proposal::of(Action::Shell { command: command.into(), cwd: Some("/work".into()) })
 }
 
-/// Runs two things at once.
+/// Runs two functions concurrently.
 fn both<A: Send + 'static, B: Send + 'static>(
     one: impl FnOnce() -> A + Send + 'static,
     other: impl FnOnce() -> B + Send + 'static,
@@ -245,7 +246,7 @@ fn an_answer_comes_in_time_or_is_too_late_and_never_both() {
     });
 }
 
-/// Spends while something stops everything, and spends again after.
+/// Spends while something stops everything, and again afterwards.
 fn spend_against(
     approval: &ApprovalId,
     world: &Arc<World>,
@@ -310,7 +311,7 @@ fn submit_against(
     if late {
         assert!(matches!(submitted, Submitted::Refused(_)), "{submitted:?}");
     }
-    // What was asked a moment before is cancelled; nothing comes in after.
+    // A question asked just before is cancelled; none comes in afterwards.
     assert_eq!(world.open_approvals(), 0);
     world.check();
 }

@@ -1,12 +1,12 @@
-//! A yes that a hook was given, used once more by the proxy in front of the tool's server.
+//! An approval that a hook was given, used once more by the proxy in front of the tool's server.
 //!
 //! One call of an MCP tool passes both: the host's hook asks before the call, and the proxy sees
-//! the call itself. The hook spends the yes and runs nothing, so the proxy may go on with it.
+//! the call itself. The hook spends the approval and runs nothing, so the proxy may use it.
 //!
-//! Narrow: the same agent process, another session of it, the same server, tool and arguments,
-//! the host's own name of the call where both know it, within a minute, once, and only if the
-//! person was told of every rule that asks now and no more people must agree. Kept in memory:
-//! after a restart the proxy asks for itself.
+//! The conditions are narrow: the same agent process, another session of it, the same server, tool
+//! and arguments, the host's own name of the call where both know it, within a minute, once, and
+//! only if the person was shown every rule that asks now and no more people must agree. Kept in
+//! memory: after a restart the proxy asks for itself.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -26,12 +26,12 @@ use crate::process::Process;
 use crate::proposal::Proposal;
 use crate::session::Session;
 
-/// How long the proxy has to see the call.
+/// The time within which the proxy must see the call.
 const WITHIN: Duration = Duration::from_mins(1);
-/// More calls than any agent has under way; the oldest is forgotten.
+/// The most calls that are kept, more than any agent has under way; the oldest is dropped.
 const MOST: usize = 256;
 
-/// Calls that were agreed to and that a proxy may still see.
+/// Approved calls that a proxy may still see.
 #[derive(Debug, Default)]
 pub(super) struct Handovers(Mutex<VecDeque<Handover>>);
 
@@ -44,16 +44,16 @@ struct Handover {
     process: Process,
     /// The digest of server, tool and arguments.
     call: String,
-    /// What the host calls it.
+    /// The host's id of the call.
     call_id: Option<String>,
-    /// The rules the person was told about.
+    /// The rules that the person was shown.
     rules: Vec<String>,
     quorum: Quorum,
     until: Timestamp,
 }
 
 impl Gate {
-    /// Keeps a spent yes for the proxy, if a hook spent it.
+    /// Keeps a spent approval for the proxy, if a hook spent it.
     pub(super) fn hand_over(
         &self,
         caller: &Caller,
@@ -86,7 +86,7 @@ impl Gate {
         open.push_back(handover);
     }
 
-    /// Takes the yes to this very call that a hook was given, if there is one.
+    /// Takes the approval of exactly this call that a hook was given, if there is one.
     pub(super) fn take_over(
         &self,
         case: &Case<'_>,
@@ -114,18 +114,19 @@ impl Gate {
     }
 }
 
-/// Server, tool and arguments. What else is known about a tool differs between hook and proxy.
+/// The digest of server, tool and arguments. Other facts about a tool differ between hook and
+/// proxy.
 fn call_of(action: &Action) -> Option<String> {
     let Action::Tool { server, tool, arguments, .. } = action else { return None };
     Some(of_value(&json!({"server": server, "tool": tool, "arguments": arguments})))
 }
 
-/// Two names of a call differ only if both are known.
+/// Reports whether two ids of a call agree: they differ only if both are known.
 fn same_name(one: Option<&str>, other: Option<&str>) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-/// Whether a person was told of every rule that asks.
+/// Reports whether a person was shown every rule that asks.
 fn told_of(judgement: &Judgement, rules: &[String]) -> bool {
     let mut asking = judgement.findings.iter().filter(|found| found.verdict >= Verdict::Confirm);
     asking.all(|finding| rules.contains(&finding.rule))

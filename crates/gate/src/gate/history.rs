@@ -1,4 +1,4 @@
-//! Reading the record, each as far as their role allows; and erasing what is theirs.
+//! Reading the audit trail, as far as each role allows, and erasing records about a user.
 
 use countersign_core::policy::Lock;
 
@@ -13,19 +13,19 @@ use crate::scope::AUDIT_READ;
 use crate::store::{RecordQuery, StoreError};
 use crate::user::{Role, User, UserKind};
 
-/// Why the record stays closed.
+/// The reason for which the audit trail cannot be read or erased.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not theirs to see.
+    /// The person may not see or erase these records.
     #[error("you may see your own records, and those of workspaces you look after")]
     NotAllowed,
-    /// The organisation has pinned this.
+    /// The organisation has locked this setting.
     #[error("the organisation has locked `{0}`: ask an administrator")]
     Locked(&'static str),
-    /// The key does not name the scope that reads the record.
+    /// The key lacks the scope that reads the audit trail.
     #[error("the key does not have the scope `{AUDIT_READ}`")]
     Scope,
-    /// The organisation keeps the record.
+    /// The organisation keeps the audit trail: only administrators erase.
     #[error("{KEPT}")]
     Kept,
     /// Something else went wrong.
@@ -40,8 +40,8 @@ impl From<StoreError> for ReadError {
 }
 
 impl Gate {
-    /// Records, as far as this person may see them: users their own, workspace admins their
-    /// workspace's, super admins all.
+    /// The records that this person may see: users their own, workspace admins their workspace's,
+    /// super admins all.
     ///
     /// # Errors
     /// The query asks for more than that, or the store failed.
@@ -63,11 +63,11 @@ impl Gate {
         Ok(self.store.records(query).await?)
     }
 
-    /// Records, for a program whose key may read them: those of its workspace, or all where its user
-    /// is a super admin.
+    /// The records for a program whose key may read them: those of its workspace, or all if its
+    /// user is a super admin.
     ///
     /// # Errors
-    /// The key may not, the query asks for more than that, or the store failed.
+    /// The key may not read them, the query asks for more than that, or the store failed.
     pub async fn records_of_caller(
         &self,
         caller: &Caller,
@@ -95,9 +95,9 @@ impl Gate {
         Ok(self.store.records(&query).await?)
     }
 
-    /// Erases what is on record about a user: theirs to ask, unless the organisation keeps the
-    /// record, or another super admin's to do. The chain stays whole, and names who did it. Says how
-    /// many records lost their content. Their files go too.
+    /// Erases the records about a user: at their own request, unless the organisation keeps the
+    /// audit trail, or by a super admin. The chain stays whole, and names the person who erased.
+    /// Returns the number of records that lost their content. Their files are deleted too.
     ///
     /// # Errors
     /// The person may not, or the store failed.
@@ -116,7 +116,7 @@ impl Gate {
         Ok(audit::erase(&*self.store, &self.clock, user, by).await?)
     }
 
-    /// Proves that the chain is whole.
+    /// Verifies the chain.
     ///
     /// # Errors
     /// The store failed.

@@ -1,4 +1,4 @@
-//! Writes that may be sent twice: the second time, what was answered the first time is said again.
+//! Writes that may be sent twice: the second request gets the answer of the first.
 //!
 //! ```text
 //! begin ──► First ──finish──► Replay, Shown
@@ -6,8 +6,8 @@
 //!             └────dropped──► Lost: nobody knows how far it got
 //! ```
 //!
-//! What is kept is found by a fingerprint, so that neither the key nor who sent it stands in the
-//! store, and an answer is sealed. An answer that held a secret is not kept at all.
+//! An answer is found by a fingerprint, so that neither the key nor the sender is in the store, and
+//! it is sealed. An answer that contained a secret is not kept at all.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -28,42 +28,42 @@ use crate::proposal::Why;
 use crate::session::Session;
 use crate::store::{Batch, Kind, StoreError, Write};
 
-/// How long an answer is kept.
+/// The time for which an answer is kept.
 const KEPT_FOR: Duration = Duration::from_hours(24);
-/// A key of more characters than this is refused.
+/// The longest key.
 const MOST_CHARACTERS: usize = 200;
 
-/// What a write with an idempotency key meets.
+/// The state of a write with an idempotency key.
 #[derive(Debug)]
 pub enum Begun {
-    /// It is the first: do it, then finish the claim.
+    /// The request is the first: do it, then finish the claim.
     First(Claim),
-    /// It was done: say this again.
+    /// The write was done: repeat this answer.
     Replay {
         /// The status that was answered.
         status: u16,
         /// The body that was answered.
         body: String,
     },
-    /// It was done, and its answer held a secret that is shown only once.
+    /// The write was done, and its answer contained a secret that is shown only once.
     Shown {
         /// The status that was answered.
         status: u16,
     },
-    /// It was done and let something run, which may not run any more.
+    /// The write was done and allowed something that is not allowed any more.
     NoLonger(Why),
-    /// It is being done right now.
+    /// The write is in progress.
     InProgress,
     /// The key was used for another request.
     Other,
-    /// It was begun and never finished: nobody knows whether it was done.
+    /// The write was begun and never finished: its outcome is unknown.
     Lost,
 }
 
-/// Why a key cannot be used.
+/// The reason for which a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IdempotencyError {
-    /// It is empty or too long.
+    /// The key is empty or too long.
     #[error("an idempotency key has between 1 and {MOST_CHARACTERS} characters")]
     Key,
     /// Something else went wrong.
@@ -83,7 +83,7 @@ impl From<ChanceError> for IdempotencyError {
     }
 }
 
-/// A write that was begun. Dropped unfinished, it is lost: nobody knows how far it got.
+/// A write that was begun. If it is dropped unfinished, its outcome is unknown.
 #[must_use = "finish it, or let it go if nothing happened"]
 pub struct Claim {
     held: Held<Idempotency>,
@@ -103,8 +103,8 @@ impl Drop for Claim {
     }
 }
 
-/// The claims of this process that are being worked on. A claim that is in the store but not here
-/// is one that nobody will finish: its process died, or whoever sent it went away halfway.
+/// The claims that this process works on. A claim that is in the store but not here will never be
+/// finished: its process died, or its client disconnected halfway.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Claims(Arc<Mutex<HashSet<Hash>>>);
 
@@ -114,7 +114,7 @@ impl Claims {
     }
 }
 
-/// What is kept of a write.
+/// The stored state of a write.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Idempotency {
     id: String,
@@ -126,10 +126,10 @@ pub(super) struct Idempotency {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 enum Progress {
-    /// Somebody works on it: the one with this mark.
+    /// The claim with this mark works on it.
     Begun { mark: Hash },
-    /// It was answered so; the body is sealed. Of answers from before it was noted, what they let
-    /// run is not known: they are taken to let something run.
+    /// The write was answered with this; the body is sealed. Older answers lack `allows`: they are
+    /// assumed to allow something.
     Finished {
         status: u16,
         body: Option<String>,
@@ -138,15 +138,15 @@ enum Progress {
     },
 }
 
-/// What an answer lets run, so that saying it again can be refused.
+/// The actions that an answer allows, so that repeating it can be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allows {
     /// Nothing.
     Nothing,
-    /// Something, in these sessions or in none.
+    /// Actions, in these sessions or in none.
     Something {
-        /// In which sessions.
+        /// The sessions.
         sessions: Vec<SessionId>,
     },
 }
@@ -168,8 +168,8 @@ impl Document for Idempotency {
 }
 
 impl Gate {
-    /// Begins a write that somebody may send twice. `who` tells apart those who use the same keys,
-    /// and `request` requests that use the same key.
+    /// Begins a write that may be sent twice. `who` separates senders who use the same key, and
+    /// `request` requests that use the same key.
     ///
     /// # Errors
     /// The key is empty or too long, or the store failed.
@@ -200,8 +200,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Says how a write was answered, and what that lets run. Without a body, because it held a
-    /// secret, only that.
+    /// Records the answer of a write, and what that answer allows. `body` is `None` if it contained
+    /// a secret.
     ///
     /// # Errors
     /// The store failed.
@@ -220,7 +220,7 @@ impl Gate {
         self.settle_claim(claim.held.replace(&next)?).await
     }
 
-    /// Lets go of a write before which nothing happened: it may be sent again.
+    /// Releases a claim before anything happened: the write may be sent again.
     ///
     /// # Errors
     /// The store failed.
@@ -231,7 +231,7 @@ impl Gate {
     async fn settle_claim(&self, write: Write) -> Result<(), GateError> {
         match self.commit(Batch { writes: vec![write], ..Batch::default() }).await {
             Ok(_) => Ok(()),
-            // It took so long that it was forgotten meanwhile.
+            // It took so long that the claim expired meanwhile.
             Err(error) if is_conflict(&error) => Ok(()),
             Err(error) => Err(failed(error)),
         }
@@ -263,7 +263,8 @@ impl Gate {
         })
     }
 
-    /// Why an answer that let something run is not said again: what would refuse it now.
+    /// The reason for which an answer that allowed something is not repeated: it would be refused
+    /// now.
     async fn no_longer(&self, progress: &Progress) -> Result<Option<Why>, GateError> {
         let sessions = match progress {
             Progress::Begun { .. } | Progress::Finished { allows: Some(Allows::Nothing), .. } => {
@@ -285,7 +286,7 @@ impl Gate {
         Ok(None)
     }
 
-    /// Makes the claim; nothing when somebody else was faster.
+    /// Makes the claim; returns `None` if another request was first.
     async fn claim(
         &self,
         id: &str,
@@ -304,7 +305,8 @@ impl Gate {
             Some(held) => (held.replace(&value)?, held.version.saturating_add(1)),
             None => (document::insert(&value)?, 1),
         };
-        // Known as open before anybody can read it: otherwise it would look lost for a moment.
+        // The mark is registered before anybody can read the claim, which would otherwise look lost
+        // for a moment.
         self.claims.lock(|open| open.insert(mark));
         let claim = Claim { held: Held { value, version }, mark, open: self.claims.clone() };
         match self.commit(Batch { writes: vec![write], ..Batch::default() }).await {
@@ -315,7 +317,7 @@ impl Gate {
     }
 
     fn idempotency_id(&self, who: &str, key: &str) -> String {
-        // With its length before it, so that no other pair runs together into the same bytes.
+        // The length comes first, so that no other pair gives the same bytes.
         let length = (who.len() as u64).to_be_bytes();
         let pair = [&length[..], who.as_bytes(), key.as_bytes()].concat();
         Hash(self.keyring.fingerprint(Purpose::IdempotencyKey, &pair)).to_string()

@@ -1,4 +1,4 @@
-//! The organisation's policy is handed out.
+//! The issue of the organisation's policy to clients.
 
 use countersign_core::policy::Rank;
 
@@ -10,7 +10,7 @@ use crate::keyring::Purpose;
 use crate::signed_policy::{IssuedPolicy, SignedPolicy};
 
 impl Gate {
-    /// The policy that is handed to those who work in a workspace, issued now.
+    /// The policy for clients that work in a workspace, issued now.
     #[must_use]
     pub fn issue_policy(&self, workspace: Option<&WorkspaceId>) -> SignedPolicy {
         let policy = workspace.map_or_else(|| self.policy(), |id| self.policy_in(id));

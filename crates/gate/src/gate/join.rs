@@ -1,10 +1,10 @@
-//! Waiting for several things at once, so that one flush of the disk serves them all.
+//! Waiting for several futures at once, so that one flush of the disk serves them all.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-/// Waits for all, and gives their results in order.
+/// Waits for all, and returns their results in order.
 pub(super) async fn join<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut running: Vec<(Option<Pin<Box<_>>>, Option<T>)> =
         futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();

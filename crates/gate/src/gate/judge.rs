@@ -1,4 +1,4 @@
-//! Judging without holding up others.
+//! Judging without delaying other callers.
 
 use countersign_core::{
     Action, Context, Judgement, JudgementWithEffects, Policy, judge, judge_with_effects,
@@ -9,10 +9,10 @@ use crate::gate::Gate;
 use crate::judging::{INLINE, Lane, NotJudged, size};
 
 impl Gate {
-    /// Judges an action and keeps nothing of it. A large one waits for its lane's turn.
+    /// Judges an action without recording it. A large one waits for its lane's turn.
     ///
     /// # Errors
-    /// It was not judged: there is too much waiting, or the lane has used up its time.
+    /// It was not judged: too many wait, or the lane has used up its time.
     pub async fn judge(
         &self,
         lane: &Lane,
@@ -23,7 +23,7 @@ impl Gate {
         self.apart(lane, action, policy, context, judge).await
     }
 
-    /// The same, and what the action would touch.
+    /// Judges an action and lists what it would touch.
     ///
     /// # Errors
     /// As [`Gate::judge`].
@@ -37,7 +37,7 @@ impl Gate {
         self.apart(lane, action, policy, context, judge_with_effects).await
     }
 
-    /// Works on an action: here if it is small, else where large ones are judged.
+    /// Runs work on an action: here if it is small, else on the executor for large ones.
     pub(super) async fn apart<T: Send + 'static>(
         &self,
         lane: &Lane,
@@ -52,13 +52,13 @@ impl Gate {
         }
         let (action, policy, context) = (action.clone(), policy.clone(), context.clone());
         let work = move || work(&action, &policy, &context);
-        // Large in itself, so that the small ones do not carry room for it.
+        // Boxed, so that the futures of small actions do not reserve space for it.
         Box::pin(self.judging.run(lane, bytes, work)).await
     }
 }
 
 impl Lane {
-    /// The lane of whoever proposes.
+    /// The lane of a caller.
     #[must_use]
     pub fn of_caller(caller: &Caller) -> Self {
         match caller.key_id() {

@@ -1,4 +1,4 @@
-//! API keys: made, checked, rotated, revoked.
+//! API keys: creation, authentication, rotation, revocation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
 use crate::user::{Device, Role, User, UserKind};
 
-/// A key with its secret, which is shown this once.
+/// A key with its secret, which is shown only once.
 #[derive(Debug)]
 pub struct NewSecret {
     /// The key.
@@ -28,19 +28,19 @@ pub struct NewSecret {
     pub secret: Secret,
 }
 
-/// Why a key opens nothing.
+/// The reason for which a key is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// There is no such key, or it was revoked or has run out.
+    /// The key does not exist, was revoked or has expired.
     #[error("this key does not work")]
     Key,
-    /// The key works only on approved devices, and this one says not which it is.
+    /// The key works only on approved devices, and the request names none.
     #[error("this key works only on an approved device, and none was named")]
     NoDevice,
-    /// The device waits for approval, or is somebody else's.
+    /// The device is not an approved machine of the key's user.
     #[error("this device is not approved yet: approve it from a signed-in device")]
     Device(DeviceId),
-    /// Too many devices of theirs wait already.
+    /// Too many devices of the user wait already.
     #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
     TooManyWaiting,
     /// Something else went wrong.
@@ -55,10 +55,10 @@ impl From<StoreError> for AuthError {
 }
 
 impl Gate {
-    /// Who comes with this key, on this device.
+    /// The caller with this key, on this device.
     ///
     /// # Errors
-    /// The key does not work, or not there.
+    /// The key does not work, or not on this device.
     pub async fn authenticate(
         &self,
         secret: &Secret,
@@ -67,11 +67,12 @@ impl Gate {
         self.caller_with(secret, device, Look::Anew).await
     }
 
-    /// Who comes with this key, perhaps from memory: only to [`submit`](Gate::submit), which looks
-    /// whether another process has changed anything since, and says [`GateError::Outdated`] then.
+    /// The caller with this key, perhaps from the cache: only for [`submit`](Gate::submit), which
+    /// checks if another process has changed anything since, and then fails with
+    /// [`GateError::Outdated`].
     ///
     /// # Errors
-    /// The key does not work, or not there.
+    /// The key does not work, or not on this device.
     pub async fn recognise(
         &self,
         secret: &Secret,
@@ -80,7 +81,7 @@ impl Gate {
         let epoch = self.store.epoch();
         match self.caller_with(secret, device, Look::Recall).await {
             Ok(caller) => Ok(Caller { epoch: Some(epoch), ..caller }),
-            // Nobody is turned away for what was true a moment ago.
+            // A refusal is never based on the cache.
             Err(_) => self.authenticate(secret, device).await,
         }
     }
@@ -105,8 +106,8 @@ impl Gate {
         Ok(Caller { user, workspace, key, device, epoch: None, origin })
     }
 
-    /// The machine that holds this key asks to be let in. Gives what it proves itself by once a
-    /// person has approved it.
+    /// Registers the machine that holds this key as a device. Returns the secret by which it proves
+    /// itself once a person has approved it.
     ///
     /// # Errors
     /// The key does not work, too many devices of its user wait already, or the store failed.
@@ -119,7 +120,7 @@ impl Gate {
         })
     }
 
-    /// The key with this secret, on whatever device.
+    /// The key with this secret, on any device.
     async fn working_key(&self, secret: &Secret, look: Look) -> Result<Arc<ApiKey>, AuthError> {
         let held = self.look::<ApiKey>(ApiKey::id_of(secret).as_str(), look).await?;
         let key = held.ok_or(AuthError::Key)?.value;
@@ -147,8 +148,8 @@ impl Gate {
         if approved { Ok(()) } else { Err(AuthError::Device(id)) }
     }
 
-    /// Whether a question was asked by this caller: with this key, or with one in whose place it
-    /// came by rotation. Another key of the same person is another agent, with other scopes.
+    /// Reports whether a question was asked by this caller: with this key, or with one that it
+    /// replaced by rotation. Another key of the same person is another agent, with other scopes.
     pub(super) async fn is_theirs(
         &self,
         caller: &Caller,
@@ -165,15 +166,15 @@ impl Gate {
         let mut asked = asked.clone();
         while asked != key.id {
             let held: Option<Held<ApiKey>> = self.get(asked.as_str()).await?;
-            // A key is only ever rotated to one that is newer, so this comes to an end.
+            // A key is only ever rotated to a newer one, so this loop ends.
             let Some(next) = held.and_then(|held| held.value.rotated_to) else { return Ok(false) };
             asked = next;
         }
         Ok(true)
     }
 
-    /// Whether a question was put in a session that this caller works in; an agent of this machine
-    /// must not see, use or take back what another has asked.
+    /// Reports whether a question was asked in a session in which this caller works; an agent of
+    /// this machine must not see, use or withdraw another's questions.
     async fn is_in_own_session(
         &self,
         caller: &Caller,
@@ -187,10 +188,10 @@ impl Gate {
         Ok(session.is_some_and(|session| caller.may_enter(&session.value)))
     }
 
-    /// Makes a key for a person's agent or program.
+    /// Creates a key for a person's agent or program.
     ///
     /// # Errors
-    /// The workspace is not one of theirs, or the store failed.
+    /// The workspace is not one of theirs, the key may not have a scope, or the store failed.
     pub async fn create_key(&self, person: &Person, new: NewKey) -> Result<NewSecret, PeopleError> {
         if person.role_in(&new.workspace) == Role::Stranger {
             return Err(PeopleError::NotAllowed);
@@ -202,10 +203,11 @@ impl Gate {
         self.keep_key(person, &person.user().id, new).await
     }
 
-    /// Makes a key for a bot that a person looks after.
+    /// Creates a key for a bot that a person administers.
     ///
     /// # Errors
-    /// There is no such bot, it does not belong to the workspace, or the store failed.
+    /// The bot does not exist for them, it does not belong to the workspace, the key may not have a
+    /// scope, or the store failed.
     pub async fn create_key_for(
         &self,
         person: &Person,
@@ -246,10 +248,10 @@ impl Gate {
         Ok(made)
     }
 
-    /// Makes a key that takes another's place. The old one works on for a while.
+    /// Creates a key that replaces another. The old one works on for a while.
     ///
     /// # Errors
-    /// There is no such key of theirs that works, or the store failed.
+    /// The person has no such working key, or the store failed.
     pub async fn rotate_key(
         &self,
         person: &Person,
@@ -259,7 +261,7 @@ impl Gate {
         for _ in 0..TRIES {
             let held = self.key_of(person, id).await?;
             let old = &held.value;
-            // Who looks after a workspace may end a key, but not act as another person's agent.
+            // An admin of a workspace may revoke a key, but not act as another person's agent.
             if old.user != person.user().id {
                 let owner = self.looked_after(person, &old.user).await;
                 if !owner.is_ok_and(|owner| owner.kind == UserKind::Bot) {
@@ -301,7 +303,7 @@ impl Gate {
     /// Revokes a key, at once and for good.
     ///
     /// # Errors
-    /// There is no such key of theirs, or the store failed.
+    /// The key does not exist for them, or the store failed.
     pub async fn revoke_key(&self, person: &Person, id: &KeyId) -> Result<(), PeopleError> {
         for _ in 0..TRIES {
             let held = self.key_of(person, id).await?;
@@ -321,7 +323,7 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// A person's keys, with how often each was used and refused.
+    /// A person's keys, with the number of uses and refusals of each.
     ///
     /// # Errors
     /// The store failed.
@@ -329,10 +331,10 @@ impl Gate {
         self.keys_of(person, &person.user().id).await
     }
 
-    /// The keys of a user: one's own, or those of somebody whom the person looks after.
+    /// The keys of a user: the person's own, or those of a user whom the person administers.
     ///
     /// # Errors
-    /// There is nobody like that, or the store failed.
+    /// The user does not exist for them, or the store failed.
     pub async fn keys_of(
         &self,
         person: &Person,
@@ -383,10 +385,10 @@ impl Gate {
     }
 }
 
-/// How often a key was used.
+/// The number of uses of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Actions it proposed that were let through or asked about.
+    /// Actions it proposed that were allowed or asked about.
     pub uses: u64,
     /// Actions it proposed that were refused.
     pub refused: u64,

@@ -1,8 +1,8 @@
-//! What there is, page by page, as far as whoever asks may see it.
+//! Lists, page by page, as far as the reader may see the items.
 //!
-//! A person sees their own, an admin what is their workspace's, a super admin everything. A caller
-//! sees its user's sessions in its workspace and what it asked itself, and never what a question is
-//! answered with.
+//! A person sees their own items, an admin those of their workspace, a super admin everything. A
+//! caller sees its user's sessions in its workspace and its own questions, and never the token that
+//! answers a question.
 
 use crate::approval::Approval;
 use crate::caller::{Caller, Person};
@@ -17,12 +17,12 @@ use crate::session::Session;
 use crate::store::{Kind, Order, Query};
 use crate::user::{Role, User, Workspace};
 
-/// Which part of a list.
+/// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Beyond the item with this id; from the beginning, if none is named.
+    /// The id after which the page begins; the beginning of the list, if `None`.
     pub after: Option<String>,
-    /// So many at most; never more than [`Page::MOST`], and at least one.
+    /// The most items; never more than [`Page::MOST`], and at least one.
     pub limit: usize,
 }
 
@@ -41,40 +41,40 @@ impl Default for Page {
     }
 }
 
-/// One part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paged<T> {
     /// The items.
     pub items: Vec<T>,
-    /// What the next page begins after, if there is one.
+    /// The id after which the next page begins, if there is one.
     pub next: Option<String>,
     /// The ids of items on this page that were changed in the database and cannot be shown.
     pub damaged: Vec<String>,
 }
 
-/// Whose things a person wants to see.
+/// The owner of the items that a person wants to see.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Whose {
-    /// Their own.
+    /// The person themselves.
     #[default]
     Mine,
-    /// Those of a workspace they look after.
+    /// A workspace that they administer.
     Workspace(WorkspaceId),
-    /// Everybody's.
+    /// All items.
     All,
 }
 
-/// Whether users who were removed are listed.
+/// The choice to list users who were removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removed {
-    /// They are not.
+    /// Removed users are left out.
     Hidden,
-    /// They are.
+    /// Removed users are listed.
     Shown,
 }
 
-/// How far a session has come, against what it may use up. A session that is over has given its
-/// counters back: all of them stand at 0.
+/// The progress of a session, with its limits. The counters of an ended session are released: all
+/// of them are 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Steps it took, refused ones too.
@@ -91,19 +91,19 @@ pub struct Progress {
     pub most_files: Option<u32>,
     /// Actions that failed.
     pub errors: u64,
-    /// At so many it ends.
+    /// The number of errors at which it ends.
     pub most_errors: Option<u32>,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: Timestamp,
-    /// When it ends at the latest.
+    /// The time at which it ends at the latest.
     pub deadline: Option<Timestamp>,
 }
 
 impl Gate {
-    /// Sessions in one of these states (any, if none is named), newest first.
+    /// Sessions in one of these states (any, if the list is empty), newest first.
     ///
     /// # Errors
-    /// The person may not see so much, or the store failed.
+    /// The person may not see these, or the store failed.
     pub async fn sessions(
         &self,
         person: &Person,
@@ -115,11 +115,11 @@ impl Gate {
         self.page(query, page).await
     }
 
-    /// Questions in one of these states (any, if none is named), of one session or of all, newest
-    /// first.
+    /// Questions in one of these states (any, if the list is empty), of one session or of all,
+    /// newest first.
     ///
     /// # Errors
-    /// The person may not see so much, or the store failed.
+    /// The person may not see these, or the store failed.
     pub async fn approvals(
         &self,
         person: &Person,
@@ -139,11 +139,11 @@ impl Gate {
         Ok(Paged { items, next, damaged })
     }
 
-    /// Users, those who were added first first: the person themselves, those of a workspace they
-    /// look after, or all. Somebody who was removed belongs to no workspace.
+    /// Users, in the order in which they were added: the person themselves, those of a workspace
+    /// they administer, or all. A removed user belongs to no workspace.
     ///
     /// # Errors
-    /// The person may not see so much, or the store failed.
+    /// The person may not see these, or the store failed.
     pub async fn users(
         &self,
         person: &Person,
@@ -168,7 +168,7 @@ impl Gate {
             }
         };
         let Some(workspace) = workspace else { return self.page(query, page).await };
-        // A user belongs to any number of workspaces: there is no one mark to find them by.
+        // A user belongs to any number of workspaces, so an index column cannot find them.
         query.after.clone_from(&page.after);
         let mut items = Vec::new();
         while let Some(users) = self.more::<User>(&mut query).await? {
@@ -180,7 +180,7 @@ impl Gate {
         Ok(paged(items, page))
     }
 
-    /// The workspaces a person belongs to; all, for a super admin.
+    /// The workspaces to which a person belongs; all, for a super admin.
     ///
     /// # Errors
     /// The store failed.
@@ -200,7 +200,7 @@ impl Gate {
         Ok(workspaces)
     }
 
-    /// The super admin who was made first, if there is one who can sign in.
+    /// The first super admin who was created and can still sign in.
     ///
     /// # Errors
     /// The store failed.
@@ -214,10 +214,10 @@ impl Gate {
         Ok(None)
     }
 
-    /// A session a caller may propose in.
+    /// A session in which a caller may propose.
     ///
     /// # Errors
-    /// There is no such session of theirs, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn session_of_caller(
         &self,
         caller: &Caller,
@@ -227,8 +227,8 @@ impl Gate {
         if works_in(caller, &held.value) { Ok(held.value) } else { Err(PeopleError::NotFound) }
     }
 
-    /// The sessions in one of these states (any, if none is named) that a caller works in, newest
-    /// first.
+    /// The sessions in which a caller works, in one of these states (any, if the list is empty),
+    /// newest first.
     ///
     /// # Errors
     /// The store failed.
@@ -255,11 +255,11 @@ impl Gate {
         Ok(paged(items, page))
     }
 
-    /// The questions in one of these states (any, if none is named) that a caller put in one of
-    /// its sessions, newest first. Never with what they could be answered with.
+    /// The questions in one of these states (any, if the list is empty) that a caller asked in one
+    /// of its sessions, newest first. Never with the token that answers them.
     ///
     /// # Errors
-    /// There is no such session of theirs, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn approvals_of_caller(
         &self,
         caller: &Caller,
@@ -284,10 +284,10 @@ impl Gate {
         Ok(Paged { items: cards, next, damaged })
     }
 
-    /// A question that a caller put itself. Never with what it could be answered with.
+    /// A question that a caller asked itself. Never with the token that answers it.
     ///
     /// # Errors
-    /// There is no such question of theirs, or the store failed.
+    /// The question does not exist for them, or the store failed.
     pub async fn approval_of_caller(
         &self,
         caller: &Caller,
@@ -301,19 +301,19 @@ impl Gate {
         Ok(Card { token: None, ..self.card_of(&held.value)? })
     }
 
-    /// How far a session has come that a person may see.
+    /// The progress of a session that a person may see.
     ///
     /// # Errors
-    /// There is none that they may see, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn progress(&self, person: &Person, id: &SessionId) -> Result<Progress, PeopleError> {
         let session = self.session(person, id).await?;
         self.progress_of(&session).await
     }
 
-    /// How far a session has come that a caller may propose in.
+    /// The progress of a session in which a caller may propose.
     ///
     /// # Errors
-    /// There is no such session of theirs, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn progress_of_caller(
         &self,
         caller: &Caller,
@@ -339,7 +339,7 @@ impl Gate {
         })
     }
 
-    /// One page, and one item more to know whether there is another.
+    /// Reads one page, and one item more to know if another page follows.
     pub(super) async fn page<T: Document>(
         &self,
         query: Query,
@@ -353,7 +353,7 @@ impl Gate {
         if items.len() + damaged.len() <= page.limit() {
             return Ok(Paged { items, next: None, damaged });
         }
-        // The last one found, read or not, is the first of the next page.
+        // The last document found, parsed or not, is the first of the next page.
         let beyond = |id: &str| Some(id) == last.as_deref();
         items.retain(|item| !beyond(item.id()));
         damaged.retain(|id| !beyond(id));
@@ -366,13 +366,13 @@ impl Gate {
         Ok(Paged { items, next, damaged })
     }
 
-    /// Everything a query finds and that can be read, over as many pages as it takes.
+    /// All documents that a query finds and that can be parsed, over as many pages as it takes.
     pub(super) async fn all<T: Document>(&self, query: Query) -> Result<Vec<T>, GateError> {
         let found = self.all_found(query).await?;
         Ok(found.held.into_iter().map(|held| held.value).collect())
     }
 
-    /// The same, with the ids of what cannot be read.
+    /// The same, with the ids of documents that cannot be parsed.
     pub(super) async fn all_found<T: Document>(
         &self,
         mut query: Query,
@@ -390,7 +390,7 @@ impl Gate {
         }
     }
 
-    /// What a query finds next; nothing when that was all.
+    /// The next documents that a query finds; `None` after the last.
     async fn more<T: Document>(&self, query: &mut Query) -> Result<Option<Vec<T>>, GateError> {
         let found = document::find::<T>(&*self.store, query).await?;
         let Some(last) = found.last() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Machines say what they have proved; those who look after them see it.
+//! Proofs that machines report, and their lists for administrators.
 
 use crate::caller::{Caller, Person};
 use crate::document::{self, Held};
@@ -12,7 +12,7 @@ use crate::store::{Batch, Kind, Query, StoreError};
 /// The most machines of one user.
 const MOST: u64 = 500;
 
-/// Why a proof is not kept.
+/// The reason for which a proof is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     /// The user has too many machines already.
@@ -30,10 +30,10 @@ impl From<StoreError> for MachineError {
 }
 
 impl Gate {
-    /// Keeps what a machine has proved, in place of what it proved before.
+    /// Stores a machine's proof, in place of its earlier one.
     ///
     /// # Errors
-    /// There are too many already, the caller has lost its rights, or the store failed.
+    /// The user has too many machines, the caller has lost its rights, or the store failed.
     pub async fn keep_proof(&self, caller: &Caller, proof: Proof) -> Result<Machine, MachineError> {
         let proof = proof.redacted();
         let id = match &caller.device {
@@ -72,10 +72,10 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// What machines last proved, as far as this person may see it.
+    /// The latest proofs of machines that this person may see.
     ///
     /// # Errors
-    /// The person may not see so much, or the store failed.
+    /// The person may not see these, or the store failed.
     pub async fn machines(
         &self,
         person: &Person,

@@ -1,4 +1,4 @@
-//! Decisions that were made while the server could not be reached go on record when they are
+//! Decisions that were made while the server could not be reached. They are recorded when they are
 //! delivered: in their order, each once.
 
 use serde_json::{Value, json};
@@ -11,16 +11,16 @@ use crate::offline::OfflineDecision;
 use crate::settings::Logging;
 use crate::store::{Batch, CommitError, Count, CountStep};
 
-/// Why decisions are not taken.
+/// The reason for which decisions are not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// The name of the journal is none.
+    /// The name of the journal is invalid.
     #[error("a journal is named by 32 hexadecimal digits")]
     Journal,
-    /// There is a gap between what was delivered and what comes now.
+    /// Decisions are missing between the recorded ones and these.
     #[error("the next decision of this journal has the number {next}")]
     Gap {
-        /// What comes next.
+        /// The number of the next decision.
         next: u64,
     },
     /// Something else went wrong.
@@ -35,8 +35,8 @@ impl From<crate::store::StoreError> for OfflineError {
 }
 
 impl Gate {
-    /// Puts decisions of one journal on record, but for those that are there already, and gives the
-    /// number of the last one that is.
+    /// Records the decisions of one journal, except those already recorded, and returns the number
+    /// of the last recorded one.
     ///
     /// # Errors
     /// Some are missing in between, the caller has lost its rights, or the store failed.
@@ -56,7 +56,7 @@ impl Gate {
             let new = decisions.iter().filter(|decision| decision.number > last);
             let new: Vec<&OfflineDecision> = new.collect();
             let Some(newest) = new.last().map(|decision| decision.number) else { return Ok(last) };
-            // Compared one by one: how far the numbers reach is the sender's to choose.
+            // Compared one by one: the sender chooses the numbers, so the range may be huge.
             let numbers = new.iter().map(|decision| decision.number);
             if !numbers.eq(last.saturating_add(1)..=newest) {
                 return Err(OfflineError::Gap { next: last.saturating_add(1) });
@@ -79,7 +79,7 @@ impl Gate {
             }
             match self.commit(Batch { unchanged, counts, records, ..Batch::default() }).await {
                 Ok(_) => return Ok(newest),
-                // Somebody else has delivered the same ones meanwhile: look again.
+                // The same decisions were delivered meanwhile: read again.
                 Err(CommitError::Full { .. }) => {}
                 Err(error) if is_conflict(&error) => {}
                 Err(error) => return Err(failed(error).into()),
@@ -88,7 +88,7 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// What goes on record of a decision, as much as the level of logging asks for.
+    /// The recorded fields of a decision, as many as the logging level asks for.
     async fn offline_payload(
         &self,
         caller: &Caller,

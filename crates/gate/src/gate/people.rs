@@ -1,7 +1,7 @@
-//! People and bots, the workspaces they belong to, and how they get in.
+//! People and bots, the workspaces they belong to, and how they sign in.
 //!
-//! The first start makes the owner and a link that signs one device in, once. Every further
-//! device is approved from one that is in already, or comes in by a link.
+//! The first start creates the owner and a link that signs one device in, once. Every further
+//! device is approved from one that is signed in already, or signs in by a link.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ mod erase;
 
 pub use account::SuperAdmin;
 
-/// Why something about people did not happen.
+/// The reason for which an operation on people failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PeopleError {
-    /// There is none, or none that they may see.
+    /// The item does not exist, or they may not see it.
     #[error("not found")]
     NotFound,
     /// They may not do this.
@@ -35,35 +35,35 @@ pub enum PeopleError {
     /// The configuration has thrown the kill switch.
     #[error("switched off by configuration: only whoever runs the gate can switch it on")]
     SwitchedOff,
-    /// The organisation has pinned this.
+    /// The organisation has locked this setting.
     #[error("the organisation has locked `{0}`")]
     Locked(&'static str),
-    /// The link was used, has run out, or never was.
+    /// The link was used, has expired, or never existed.
     #[error("this link does not work: it was used already or has run out")]
     Link,
     /// The device was not approved, or no longer is.
     #[error("this device is not signed in")]
     NotSignedIn,
-    /// Too many devices of theirs wait already.
+    /// Too many devices of the user wait already.
     #[error("{MOST_WAITING} devices wait for approval already: approve or revoke some first")]
     TooManyWaiting,
-    /// They are signed in somewhere: a link for another device comes from there.
+    /// The user is signed in on a device: a link for another device comes from there.
     #[error(
         "they have a signed-in device: they make a link there; revoke the device if it is lost"
     )]
     SignedIn,
-    /// It is a bot: it cannot sign in, and is nobody's administrator.
+    /// The user is a bot: it cannot sign in or be an administrator.
     #[error(
         "a bot is not a person: it cannot sign in or be an administrator, and has keys instead"
     )]
     Bot,
-    /// The organisation keeps the record.
+    /// The organisation keeps the audit trail.
     #[error("{KEPT}")]
     Kept,
-    /// A model's key cannot agree for a person, or read what is on record about others.
+    /// A model's key cannot consent for a person, or read records about others.
     #[error("a model's key cannot have `{0}`: make it a program's")]
     NotForModels(&'static str),
-    /// There is no person behind a bot who could agree.
+    /// A bot's key cannot consent, because a bot is not a person.
     #[error("a bot's key cannot have `{}`: there is nobody behind it", crate::scope::CONSENT)]
     NotForBots,
     /// Something else went wrong.
@@ -83,25 +83,26 @@ impl From<crate::clock::ChanceError> for PeopleError {
     }
 }
 
-/// What became of a change of membership.
+/// The result of a change of membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
-    /// It holds.
+    /// The membership is in force.
     Now,
     /// The user was invited, and must agree.
     Invited,
 }
 
-/// The reason why nobody takes anything out of the record about themselves.
+/// The message for a person who may not erase records about themselves.
 pub(super) const KEPT: &str = "the organisation keeps the record: only another administrator may \
     erase what is about you, and nobody may keep it for a shorter time";
 
-/// Devices of one user that may wait for approval: a stolen key cannot bury the real one.
+/// The most devices of one user that may wait for approval, so that a stolen key cannot flood the
+/// list and hide the real one.
 pub(super) const MOST_WAITING: u64 = 10;
 
 impl Gate {
-    /// Makes the owner on the very first start, with a link for their first device. Nothing, when
-    /// there is somebody already.
+    /// Creates the owner on the very first start, with a link for their first device. Returns
+    /// `None` if there is a user already.
     ///
     /// # Errors
     /// The store failed.
@@ -129,10 +130,10 @@ impl Gate {
         Ok(Some((owner.id, link)))
     }
 
-    /// Adds somebody to a workspace, with a link for their first device.
+    /// Adds a user to a workspace, with a link for their first device.
     ///
     /// # Errors
-    /// The person may not, or the store failed.
+    /// The person may not do this, or the store failed.
     pub async fn add_user(
         &self,
         person: &Person,
@@ -151,10 +152,10 @@ impl Gate {
         Ok((user.id, link))
     }
 
-    /// Makes a workspace, which its maker looks after.
+    /// Creates a workspace, of which its creator becomes an admin.
     ///
     /// # Errors
-    /// The person may not, or the store failed.
+    /// The person may not do this, or the store failed.
     pub async fn add_workspace(
         &self,
         person: &Person,
@@ -174,11 +175,11 @@ impl Gate {
         Ok(workspace.id)
     }
 
-    /// Makes somebody a member or an admin of a workspace, or neither. Whom a workspace admin
-    /// brings in from outside is invited, and joins by their own yes.
+    /// Makes a user a member or an admin of a workspace, or neither. A user whom a workspace admin
+    /// brings in from outside is invited, and joins by accepting.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn change_membership(
         &self,
         person: &Person,
@@ -214,10 +215,10 @@ impl Gate {
         Ok(if waits { Joined::Invited } else { Joined::Now })
     }
 
-    /// Joins a workspace that the person was invited to.
+    /// Joins a workspace to which the person was invited.
     ///
     /// # Errors
-    /// They were not, or the store failed.
+    /// They were not invited, or the store failed.
     pub async fn join_workspace(
         &self,
         person: &Person,
@@ -229,10 +230,10 @@ impl Gate {
         .await
     }
 
-    /// Turns an invitation to a workspace down.
+    /// Declines an invitation to a workspace.
     ///
     /// # Errors
-    /// There is none, or the store failed.
+    /// They were not invited, or the store failed.
     pub async fn decline_workspace(
         &self,
         person: &Person,
@@ -253,7 +254,7 @@ impl Gate {
         }
         let answer = |_: &Person, user: &mut User| {
             active(user)?;
-            // Taken back meanwhile: there is nothing to join.
+            // If the invitation was withdrawn meanwhile, there is nothing to join.
             if let Some(as_what) = user.invited.remove(workspace) {
                 accept(user, as_what);
             }
@@ -281,8 +282,8 @@ impl Gate {
         })
     }
 
-    /// Changes a user, as far as the person may who they are now. The batch names both: of two
-    /// administrators who put each other out at the same time, one is refused.
+    /// Changes a user, as far as the person's current rights allow. The batch names the versions of
+    /// both: if two administrators remove each other at the same time, one is refused.
     async fn change_user(
         &self,
         person: &Person,
@@ -323,13 +324,13 @@ impl Gate {
         held.filter(|held| held.value.disabled_at.is_none()).ok_or(PeopleError::NotFound)
     }
 
-    /// Somebody who can sign in: no bot.
+    /// A user who can sign in, and is not a bot.
     pub(super) async fn active_person(&self, id: &UserId) -> Result<User, PeopleError> {
         let user = self.active_user(id).await?.value;
         if user.kind == UserKind::Person { Ok(user) } else { Err(PeopleError::NotFound) }
     }
 
-    /// Somebody whom a person looks after, disabled or not, and not themselves.
+    /// A user whom a person administers, disabled or not.
     pub(super) async fn looked_after(
         &self,
         person: &Person,
@@ -341,7 +342,7 @@ impl Gate {
         user.ok_or(PeopleError::NotFound)
     }
 
-    /// One batch about people, on record.
+    /// Commits one batch about people, with its record.
     pub(super) async fn change_people(
         &self,
         writes: Vec<Write>,
@@ -366,7 +367,7 @@ impl Gate {
     }
 }
 
-/// Refuses what is about somebody who can no longer sign in.
+/// Refuses a user who can no longer sign in.
 fn active(user: &User) -> Result<(), PeopleError> {
     if user.disabled_at.is_none() { Ok(()) } else { Err(PeopleError::NotFound) }
 }

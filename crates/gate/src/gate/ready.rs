@@ -1,20 +1,20 @@
-//! Whether the gate can decide: its store can be read and written, and has room.
+//! Readiness of the gate: its store can be read and written, and has room.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::gate::{Gate, GateError};
 use crate::store::{Batch, CommitError, Committed, Count, CountStep, StoreError};
 
-/// A store with less room than this is taken for full before it is.
+/// The least free space; a store with less counts as full.
 const LEAST_ROOM: u64 = 8 << 20;
 
-/// Why the last write failed, if it did.
+/// The error of the last write, if it failed.
 #[derive(Debug, Default)]
 pub(super) struct LastWrite(Mutex<Option<StoreError>>);
 
 impl Gate {
-    /// Whether the gate can decide. Halted is ready: it decides, and says no. Only looks: whether
-    /// the store can be written is known from the last write.
+    /// Succeeds if the gate can decide. A halted gate is ready: it decides, and refuses. Nothing is
+    /// written: the last write tells if the store can be written.
     ///
     /// # Errors
     /// The store cannot be read or written, or is full.
@@ -26,22 +26,22 @@ impl Gate {
         self.last_write.failure().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Writes again after a write has failed, so that a gate nobody asks any more learns when the
-    /// store can be written.
+    /// Writes again after a write has failed, so that an idle gate notices when the store can be
+    /// written again.
     pub(super) async fn retry_writing(&self) {
         if self.last_write.failure().is_none() {
             return;
         }
         let key = "gate:ready".to_owned();
         let counts = vec![Count { key, step: CountStep::Up { most: u64::MAX } }];
-        // What comes of it is kept like that of every write.
+        // The result is kept like that of every write.
         let _ = self.commit(Batch { counts, ..Batch::default() }).await;
     }
 }
 
 impl LastWrite {
-    /// Keeps what came of a write. A batch that was refused for what it relied on says nothing
-    /// about the store.
+    /// Keeps the result of a write. A batch that was refused for its conditions does not count: it
+    /// says nothing about the store.
     pub(super) fn keep(&self, outcome: &Result<Committed, CommitError>) {
         let failure = match outcome {
             Ok(_) => None,

@@ -1,9 +1,9 @@
-//! Answers that reach further than once: a yes to this very action, for a session or some days; a
-//! no that is not asked about again in the same session.
+//! Answers that hold more than once: an approval of the same action, for a session or some days; a
+//! rejection that is not asked about again in the same session.
 //!
-//! Narrow on purpose: the same action in the same place, found to do the same things, by the agent
-//! that asked. Only a person who says so lets it hold for all of their agents. What always asks,
-//! and what is critical, is never remembered.
+//! The conditions are narrow on purpose: the same action in the same place, found to do the same
+//! things, by the agent that asked. It holds for all agents of a person only if the person says so.
+//! An action that always asks, or is critical, is never remembered.
 
 use countersign_core::policy;
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,9 @@ use crate::store::{Batch, Kind, Query, Write};
 pub struct Remembered {
     /// Its id, which follows from whom and what it is about.
     pub id: RememberedId,
-    /// Whose agent may do it again.
+    /// The user whose agent may do it again.
     pub user: UserId,
-    /// Whose actions it lets through.
+    /// The agents whose actions it allows.
     #[serde(default)]
     pub reach: Reach,
     /// The session, where it reaches no further.
@@ -46,7 +46,7 @@ pub struct Remembered {
     /// The agent's key, by the first of its line; none for a person's own assistant.
     #[serde(default)]
     pub key: Option<KeyId>,
-    /// What kind of action, or which skill or tool.
+    /// The kind of the action, or the name of the skill or tool.
     pub action: String,
     /// Names the action for those who have the server's key.
     pub fingerprint: Hash,
@@ -63,9 +63,9 @@ pub struct Remembered {
     signature: Sign,
 }
 
-/// How far a remembered yes reaches.
+/// The reach of a remembered approval.
 ///
-/// A yes from before this was written down is signed without it, and no longer holds.
+/// One from before this field existed is signed without it, and no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "RememberedReach"))]
@@ -81,7 +81,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// The word for it.
+    /// The name of the reach.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Reach {
     }
 }
 
-/// Where a remembered yes holds.
+/// The sessions and agents for which a remembered approval holds.
 #[derive(Debug, Clone, Default)]
 struct Place {
     reach: Reach,
@@ -102,8 +102,8 @@ struct Place {
 }
 
 impl Place {
-    /// The id of a yes to an action there. It follows from all of it, so that a row under another
-    /// id is not found.
+    /// The id of an approval of an action in this place. It is derived from all fields, so that a
+    /// row under another id is not found.
     fn id(&self, user: &UserId, print: Hash) -> RememberedId {
         use sha2::{Digest as _, Sha256};
         let reach = self.reach.as_str();
@@ -117,7 +117,7 @@ impl Place {
         RememberedId::from_bytes(short)
     }
 
-    /// Every place whose remembered answers are about a proposal.
+    /// Every place whose remembered answers apply to a proposal.
     fn all_of(case: &Case<'_>) -> Vec<Self> {
         let session = case.proposal.session.clone().map(|session| Self {
             reach: Reach::Session,
@@ -140,7 +140,7 @@ impl Remembered {
         Self { signature, ..self }
     }
 
-    /// Whether it holds at a moment, and is what the server signed.
+    /// Reports whether it has not expired, and is signed by the server.
     fn holds(&self, now: Timestamp, keyring: &Keyring) -> bool {
         let signed =
             || keyring.public().verifies(Purpose::Remembered, &self.to_bytes(), &self.signature.0);
@@ -170,7 +170,7 @@ impl Document for Remembered {
     }
 }
 
-/// A no to this very action in this session.
+/// A rejection of this action in this session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Declined {
     id: String,
@@ -199,10 +199,10 @@ impl Document for Declined {
 }
 
 impl Gate {
-    /// Takes a remembered yes back.
+    /// Deletes a remembered approval.
     ///
     /// # Errors
-    /// There is no such answer of theirs, or the store failed.
+    /// The answer does not exist for them, or the store failed.
     pub async fn forget_answer(
         &self,
         person: &Person,
@@ -223,7 +223,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Every remembered yes of a person.
+    /// All remembered approvals of a person.
     ///
     /// # Errors
     /// The store failed.
@@ -236,7 +236,7 @@ impl Gate {
         Ok(answers)
     }
 
-    /// What is remembered about this very action, for the core to weigh.
+    /// The remembered approvals of exactly this action, as input for the core.
     pub(super) async fn remembered(
         &self,
         case: &Case<'_>,
@@ -248,7 +248,7 @@ impl Gate {
         for place in Place::all_of(case) {
             let id = place.id(&case.caller.user, print);
             let held: Option<Held<Remembered>> = self.get(id.as_str()).await?;
-            // One that was copied to another id is signed for its own.
+            // A row that was copied to another id is signed for its own.
             let held = held.filter(|held| held.value.id == id);
             answers.extend(held.filter(|held| held.value.holds(case.now, &self.keyring)).map(
                 |held| policy::Remembered { digest: digest.to_owned(), rules: held.value.rules },
@@ -257,7 +257,7 @@ impl Gate {
         Ok(answers)
     }
 
-    /// The writes that go with a yes that reaches further than once.
+    /// The write that remembers an approval, if its scope is wider than once.
     pub(super) async fn remember(
         &self,
         approval: &Approval,
@@ -295,7 +295,7 @@ impl Gate {
         }))
     }
 
-    /// Where a yes of this scope holds; nowhere but here, if it is for once.
+    /// The place in which an approval of this scope holds; `None` if it is for once.
     async fn place_of(&self, request: &Request, scope: Scope) -> Result<Option<Place>, GateError> {
         let place = Place::default();
         Ok(match (scope, &request.session) {
@@ -317,7 +317,8 @@ impl Gate {
         Ok(Some(held.map_or_else(|| id.clone(), |held| held.value.line().clone())))
     }
 
-    /// The write that keeps a no from being asked about again.
+    /// The write that keeps a rejected action from being asked about again in its session, for a
+    /// day.
     pub(super) async fn decline(
         &self,
         approval: &Approval,
@@ -338,7 +339,7 @@ impl Gate {
         }))
     }
 
-    /// What a person said when they declined this very action in this session, if they did.
+    /// The feedback of the person who rejected exactly this action in this session, if one did.
     pub(super) async fn declined(
         &self,
         case: &Case<'_>,
@@ -351,8 +352,8 @@ impl Gate {
         Ok(valid.map(|held| held.value.feedback))
     }
 
-    /// The question about this very action that waits already, or that was agreed to and not used
-    /// yet, so that an agent which lost its thread does not ask twice.
+    /// The question about exactly this action that is already pending, or approved and not used
+    /// yet, so that an agent that lost track does not ask twice.
     pub(super) async fn already_asked(
         &self,
         case: &Case<'_>,
@@ -376,8 +377,8 @@ impl Gate {
             self.is_open(&held.value, case) && held.value.is_about(&self.keyring, bound)
         };
         for held in open.into_iter().filter(same) {
-            // Without a session and a run only an action that a person has changed is told apart
-            // from the same action once more.
+            // Without a session and a run, a retry cannot be told from the same action once more,
+            // unless a person has edited the action.
             let request = &held.value.request;
             let fits = session.is_some() || {
                 let details = || held.value.open(&self.keyring);
@@ -393,7 +394,7 @@ impl Gate {
         Ok(None)
     }
 
-    /// Whether a question can still be answered, or its yes still be used.
+    /// Reports whether a question can still be answered, or its approval still be used.
     fn is_open(&self, approval: &Approval, case: &Case<'_>) -> bool {
         match &approval.state {
             State::Pending { .. } => case.now < approval.request.expires_at,

@@ -1,4 +1,4 @@
-//! How a permitted action went, as its agent says.
+//! The outcome of a permitted action, as its agent reports it.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -17,17 +17,17 @@ use crate::redacted;
 use crate::session::{End, Session};
 use crate::store::{Batch, Count, CountStep};
 
-/// What went wrong, as the agent says.
+/// An error, as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "Written")]
 #[cfg_attr(feature = "schema", schemars(with = "Written"))]
 pub struct ReportedError {
-    /// What kind of error it is: `TypeError`, `TimeoutError`.
+    /// The kind of error: `TypeError`, `TimeoutError`.
     pub name: String,
-    /// What it says.
+    /// The text of the error.
     pub message: String,
-    /// Where it happened.
+    /// The stack trace.
     pub stack: Option<String>,
 }
 
@@ -45,11 +45,11 @@ enum Written {
 #[cfg_attr(feature = "schema", schemars(rename = "ErrorParts"))]
 #[serde(deny_unknown_fields)]
 struct Parts {
-    /// What kind of error it is.
+    /// The kind of error.
     name: Option<String>,
-    /// What it says.
+    /// The text of the error.
     message: String,
-    /// Where it happened.
+    /// The stack trace.
     stack: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl From<Written> for ReportedError {
     }
 }
 
-/// A text such as `TypeError: x is undefined` names its error.
+/// Takes the kind of error from a text such as `TypeError: x is undefined`.
 impl From<&str> for ReportedError {
     fn from(text: &str) -> Self {
         let letter = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.');
@@ -80,15 +80,15 @@ impl From<&str> for ReportedError {
     }
 }
 
-/// The name of an error that has none.
+/// The kind of an error that names none.
 const UNNAMED: &str = "Error";
-/// The most characters of a stack that go on record.
+/// The most characters of a stack trace that are recorded.
 const MOST_OF_STACK: usize = 8_000;
 
-/// Why a report changes nothing.
+/// The reason for which a report is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// There is no such action of theirs.
+    /// The action does not exist for them.
     #[error("there is no such action")]
     NotFound,
     /// It was reported already, or never started.
@@ -106,10 +106,11 @@ impl From<crate::store::StoreError> for ReportError {
 }
 
 impl Gate {
-    /// Says how a permitted action went.
+    /// Reports the outcome of a permitted action. An action that was allowed without a question and
+    /// without a time limit is not stored: its report is recorded unchecked.
     ///
     /// # Errors
-    /// There is no such action of theirs, or it is not running.
+    /// The action or the session is not theirs, the action is not running, or the store failed.
     pub async fn report(
         &self,
         caller: &Caller,

@@ -1,9 +1,9 @@
-//! The rights of this moment.
+//! Current rights of callers and people.
 //!
-//! A [`Caller`] or a [`Person`] says who came, not what they may still do: they may have come
-//! seconds or days ago. So every permit and every answer looks up key, device and user again, and
-//! its batch names the versions it saw. What is taken away before the batch is committed fails the
-//! batch, and the next look refuses.
+//! A [`Caller`] or a [`Person`] identifies somebody, but their rights may have changed since they
+//! signed in, seconds or days ago. So every permit and every answer looks up key, device and user
+//! again, and its batch names the versions it read. A right that is revoked before the commit fails
+//! the batch, and the next attempt is refused.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::key::ApiKey;
 use crate::store::{StoreError, Unchanged};
 use crate::user::{Device, Role, User};
 
-/// What somebody no longer has.
+/// A right that was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// The key was revoked or has run out.
+    /// The key was revoked or has expired.
     Key,
     /// The machine or console is no longer approved.
     Device,
@@ -41,14 +41,14 @@ impl fmt::Display for Lost {
     }
 }
 
-/// The votes of a question that still count, and what that was read from.
+/// The votes of a question that still count, and the versions from which that was read.
 pub(super) struct Counting {
     pub(super) votes: Vec<Vote>,
     pub(super) unchanged: Vec<Unchanged>,
 }
 
 impl Gate {
-    /// What a caller's right to act rests on, for the batch that uses it.
+    /// The versions on which a caller's right to act is based, for the batch that uses it.
     pub(super) async fn rights_of(
         &self,
         caller: &Caller,
@@ -74,7 +74,7 @@ impl Gate {
         Ok(rests_on)
     }
 
-    /// A person as they are now, and what that was read from.
+    /// A person with their current rights, and the versions from which these were read.
     pub(super) async fn person_now(
         &self,
         person: &Person,
@@ -102,7 +102,7 @@ impl Gate {
         Ok(device.ok_or(GateError::Revoked(Lost::Device))?.unchanged())
     }
 
-    /// The votes of those who could still answer the question.
+    /// The votes of the people who could still answer the question.
     pub(super) async fn counting(
         &self,
         approval: &Approval,
@@ -119,7 +119,7 @@ impl Gate {
         Ok(counting)
     }
 
-    /// Whether enough of those who agreed still may, and what that was read from; nothing, if not.
+    /// The versions that show that enough of the people who agreed still may; `None` if not.
     pub(super) async fn agreed(
         &self,
         approval: &Approval,
@@ -138,15 +138,16 @@ impl Gate {
         Ok((people.len() >= usize::from(needed.need)).then_some(unchanged))
     }
 
-    /// Tells every connection and every wait of a user to look again.
+    /// Tells every connection and every waiting request of a user to check their rights again.
     pub(super) fn tell_rights_changed(&self, user: &UserId) {
         let (user, what) = (Some(user.clone()), What::RightsChanged);
         self.bus.tell(Event { user, workspace: None, session: None, what });
     }
 }
 
-/// Whether a question is one for this user to answer: their own, one that others must agree to, or
-/// one that has escalated. Somebody outside its workspace never is.
+/// Reports whether a question is one for this user to answer: their own, one to which others must
+/// agree, and for a workspace admin also one that was escalated. A super admin may answer any; a
+/// user outside the workspace none.
 pub(super) fn is_called(user: &User, approval: &Approval) -> bool {
     let request = &approval.request;
     if !user.works_in(&request.workspace) {

@@ -1,8 +1,8 @@
-//! Actions that were let through without a question, in a session that bounds their time.
+//! Actions that were allowed without a question, in a session that limits their time.
 //!
-//! The gate runs nothing itself. What it can do is to say until when an action may take, and to
-//! take one that nobody has reported by then for over, on record as a violation. What was approved by
-//! a person has that in its approval.
+//! The gate runs nothing itself. It can set the time by which an action must be reported, and end
+//! one that is not, with a violation on record. For an approved action this time is in its
+//! approval.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ pub(super) struct Running {
     pub(super) user: UserId,
     pub(super) workspace: WorkspaceId,
     session: SessionId,
-    /// Its kind, or the skill or tool it uses.
+    /// The kind of the action, or the skill or tool it uses.
     action: String,
-    /// The limit that bounds its time.
+    /// The limit on its time.
     limit: String,
     started_at: Timestamp,
-    /// From when on it is taken for over.
+    /// The time at which it counts as ended.
     pub(super) report_by: Timestamp,
 }
 
@@ -57,7 +57,7 @@ impl Document for Running {
 }
 
 impl Running {
-    /// What a session that bounds the time of its actions remembers of one.
+    /// The entry for an action, if its session limits the time of actions.
     pub(super) fn of(case: &Case<'_>, id: &ActionId) -> Option<Self> {
         let session = &case.session.as_ref()?.value;
         let action = &case.proposal.action;
@@ -77,7 +77,7 @@ impl Running {
 }
 
 impl Gate {
-    /// Takes actions for over whose time has come.
+    /// Ends actions that were not reported in time.
     pub(super) async fn sweep_running(&self, now: Timestamp) -> Result<(), GateError> {
         let query = Query { due_by: Some(now), ..Query::of(Kind::Running) };
         for held in document::find::<Running>(&*self.store, &query).await? {
@@ -85,7 +85,7 @@ impl Gate {
             let batch = Batch { writes: vec![held.delete()], records, ..Batch::default() };
             match self.commit(batch).await {
                 Ok(_) => {}
-                // Reported just now.
+                // It was reported just now.
                 Err(error) if is_conflict(&error) => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -105,7 +105,7 @@ impl Gate {
         self.overdue(subject, id, action, limit, times)
     }
 
-    /// An action is reported: it does not run any more. Gives the session it ran in.
+    /// Ends a reported action. Returns its session.
     pub(super) fn finish(
         &self,
         caller: &Caller,
@@ -138,7 +138,8 @@ impl Gate {
         }
     }
 
-    /// The violation of an approved action that nobody has reported in the time of its session.
+    /// The violation of an approved action that was not reported within the time limit of its
+    /// session.
     pub(super) async fn overdue_approval(
         &self,
         approval: &Approval,

@@ -1,4 +1,4 @@
-//! Sessions pause, go on and end.
+//! Pausing, resuming and ending of sessions.
 
 use serde_json::json;
 
@@ -27,18 +27,19 @@ pub use mode::ModeError;
 pub use start::{Consent, SiteCredential, StartError};
 
 impl Gate {
-    /// One session of a person, or of a workspace they look after.
+    /// One session of a person, or of a workspace they administer.
     ///
     /// # Errors
-    /// There is none that they may see, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn session(&self, person: &Person, id: &SessionId) -> Result<Session, PeopleError> {
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
         looks_after(person, &held.value)?;
         Ok(held.value)
     }
 
-    /// The running session of this caller that was begun by this very plan, if there is one: for
-    /// askers that keep nothing between two calls.
+    /// The running session of this caller with the same task, process, profile, mode and
+    /// auto-confirm rules as a plan, if there is one: for askers that keep no state between two
+    /// calls.
     ///
     /// # Errors
     /// The store failed.
@@ -66,10 +67,10 @@ impl Gate {
         Ok(found.into_iter().map(|held| held.value).find(same))
     }
 
-    /// Ends a session whose agent says that it is done.
+    /// Ends a session whose agent reports that it is done.
     ///
     /// # Errors
-    /// There is no such session of theirs, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn complete(&self, caller: &Caller, id: &SessionId) -> Result<(), PeopleError> {
         self.rights_of(caller, Look::Anew).await?;
         let held: Held<Session> = self.get(id.as_str()).await?.ok_or(PeopleError::NotFound)?;
@@ -82,13 +83,13 @@ impl Gate {
     /// Stops a session.
     ///
     /// # Errors
-    /// There is none that this person looks after, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn stop(&self, person: &Person, id: &SessionId) -> Result<(), PeopleError> {
         self.session(person, id).await?;
         Ok(self.end(id, End::Stopped).await?)
     }
 
-    /// Stops every session this person looks after, and says how many.
+    /// Stops every session that this person administers, and returns their number.
     ///
     /// # Errors
     /// The store failed.
@@ -108,10 +109,10 @@ impl Gate {
         }
     }
 
-    /// Lets a paused session go on.
+    /// Resumes a paused session.
     ///
     /// # Errors
-    /// There is none that this person looks after, or the store failed.
+    /// The session does not exist for them, or the store failed.
     pub async fn resume_session(&self, person: &Person, id: &SessionId) -> Result<(), PeopleError> {
         self.session(person, id).await?;
         let changed = self
@@ -139,7 +140,8 @@ impl Gate {
         self.finish_stops().await
     }
 
-    /// Cancels what a stop or a halt would have cancelled had the process lived a moment longer.
+    /// Cancels approvals that a stop or a halt would have cancelled if the process had lived a
+    /// moment longer.
     async fn finish_stops(&self) -> Result<(), GateError> {
         let mut query = Query { states: OPEN.to_vec(), ..Query::of(Kind::Approval) };
         if self.control().await?.value.halted {
@@ -160,7 +162,7 @@ impl Gate {
         }
     }
 
-    /// Ends sessions that something speaks against.
+    /// Ends the sessions for which `reason` gives an end.
     pub(super) async fn end_where(
         &self,
         reason: impl Fn(&Session) -> Option<End>,
@@ -178,7 +180,7 @@ impl Gate {
         }
     }
 
-    /// Whether the agent's process is known and gone.
+    /// The end of a session whose agent's process is known and gone.
     pub(super) fn is_gone(&self, session: &Session) -> Option<End> {
         let agent = session.plan.process.as_ref()?;
         (!agent.is_alive(&*self.processes)).then_some(End::ProcessGone)
@@ -200,8 +202,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Ends a session: nothing more is allowed in it, what waits is cancelled, its credentials
-    /// are gone. In this order, so that no question comes in after the sweep.
+    /// Ends a session: its credentials are dropped, nothing more is allowed in it, and its open
+    /// approvals are cancelled. The session ends before the cancellation, so that no question comes
+    /// in after it.
     pub(super) async fn end(&self, id: &SessionId, reason: End) -> Result<(), GateError> {
         self.vault.forget(id);
         let at = self.now();
@@ -233,7 +236,7 @@ impl Gate {
             if open.is_empty() {
                 return Ok(());
             }
-            // However many there are: only a round in which nothing went is one too many.
+            // The number of approvals is unlimited: only rounds without a cancellation count.
             tries += 1;
             for done in join(open.iter().map(|held| self.cancel(held, why.clone()))).await {
                 if done? == Cancelled::Now {
@@ -244,7 +247,7 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    /// Changes a session, or leaves it as it is; a session that ends takes its counters along.
+    /// Changes a session, or leaves it unchanged; a session that ends releases its counters.
     async fn change_session(
         &self,
         id: &SessionId,
@@ -269,7 +272,7 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    /// The violation of a session that has lasted as long as it may.
+    /// The violation of a session that has reached its time limit.
     fn timeout_record(
         &self,
         session: &Session,
@@ -316,10 +319,10 @@ impl Gate {
     }
 }
 
-/// The names of states in which a session could go on.
+/// The names of the states of a session that has not ended.
 const ALIVE: [&str; 2] = ["active", "paused"];
 
-/// Where a user's running sessions of one kind are counted, if they are.
+/// The counter of a user's running sessions of one profile, if these are limited.
 fn running_count(session: &Session, step: CountStep) -> Option<Count> {
     session.limits.sessions_at_once?;
     let profile = session.plan.profile.as_deref().unwrap_or("default");
@@ -342,15 +345,15 @@ pub(super) fn looks_after(person: &Person, session: &Session) -> Result<(), Peop
     Err(PeopleError::NotFound)
 }
 
-/// Whether a session is for this caller to work in: its user's, in its workspace. All keys of one
-/// user there share it, because the person begins sessions for the agents that work in them.
+/// Reports whether this caller works in a session: it is its user's, in its workspace. All keys of
+/// the user there share it, because the person starts sessions for the agents that work in them.
 pub(super) fn works_in(caller: &Caller, session: &Session) -> bool {
     session.user == caller.user
         && session.workspace == caller.workspace
         && caller.may_enter(session)
 }
 
-/// Why nothing runs in a session at a moment.
+/// The reason for which nothing runs in a session at a time.
 pub(super) fn not_running(session: &Session, now: Timestamp) -> Option<Why> {
     match session.state {
         SessionState::Ended { reason, .. } => Some(Why::Ended(reason)),

@@ -1,4 +1,4 @@
-//! A user changes what they have set.
+//! Changes of a user's preferences.
 
 use countersign_core::policy::Lock;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::gate::{Gate, GateError, TRIES};
 use crate::settings::Settings;
 
 impl Gate {
-    /// What a person has set.
+    /// The preferences of a person.
     ///
     /// # Errors
     /// The store failed.
@@ -20,10 +20,11 @@ impl Gate {
         Ok(self.settings_of(&person.user().id).await?)
     }
 
-    /// Changes what a person has set, from the next action on.
+    /// Changes the preferences of a person, from the next action on.
     ///
     /// # Errors
-    /// They want to keep their records for a shorter time and may not, or the store failed.
+    /// The organisation has locked the preference, a shorter retention is not theirs to choose, or
+    /// the store failed.
     pub async fn change_settings(
         &self,
         person: &Person,
@@ -64,8 +65,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Refuses what the organisation has pinned, in any workspace of theirs. What was set before it
-    /// did stays set, and has no effect.
+    /// Refuses preferences that the organisation has locked, in any workspace of theirs. A
+    /// preference set before the lock stays set, without effect.
     fn check_settings(
         &self,
         person: &Person,
@@ -89,8 +90,8 @@ impl Gate {
         }
     }
 
-    /// After how many days somebody wants their records to lose their content, where that is theirs
-    /// to say.
+    /// The number of days after which a user wants their records to lose their content, if they may
+    /// choose that.
     pub(super) fn own_retention(&self, settings: &Settings) -> Option<u32> {
         match self.config.erasure {
             Erasure::People if !self.policy().is_locked(Lock::Retention) => settings.retention_days,

@@ -1,8 +1,9 @@
-//! Who is at the other end of the local socket: the one place where a process becomes a person.
+//! Identification of the peer of the local socket: the only place where a process is taken for a
+//! person.
 //!
-//! A process of the server's own user is the owner, unless it belongs to an agent that is known:
-//! then it is the owner's assistant with nobody at its side. An owner who has a signed-in device
-//! proves themselves by that; the socket alone may then look, say no and stop things.
+//! A process of the server's own user is the owner, unless it belongs to a known agent: then it is
+//! the owner's assistant without a person present. An owner who has a signed-in device proves
+//! themselves by that; over the socket alone they may then look, reject and stop things.
 
 use std::path::Path;
 
@@ -16,17 +17,17 @@ use crate::session::Session;
 use crate::store::{Kind, Query, StoreError};
 use crate::user::{Device, User};
 
-/// Who is at the other end of the local socket.
+/// The peer of the local socket.
 #[derive(Debug, Clone)]
 pub enum AtSocket {
     /// The owner.
     Owner(Person),
-    /// An agent of the owner's, or what it has started.
+    /// An agent of the owner's, or a process that it has started.
     Agent(Caller),
 }
 
 impl Gate {
-    /// The same gate, which looks in this data folder for agents that are registered.
+    /// The same gate, which looks for registered agents in this data folder.
     #[must_use]
     pub fn knowing_agents_in(mut self, data: &Path) -> Self {
         self.agents.look_in(data);
@@ -34,7 +35,7 @@ impl Gate {
         self
     }
 
-    /// Who a process of the server's own user is; nobody, when there is no owner yet.
+    /// Identifies a process of the server's own user; `None` without an owner.
     ///
     /// # Errors
     /// The owner belongs to no workspace, or the store failed.
@@ -54,7 +55,7 @@ impl Gate {
         Ok(Some(AtSocket::Agent(local_agent(user, origin)?)))
     }
 
-    /// Whether a process belongs to an agent, or may.
+    /// Reports whether a process belongs to an agent, or may.
     #[must_use]
     pub fn is_an_agents(&self, peer: Option<Peer>) -> bool {
         peer.is_some_and(|peer| self.standing(peer) != Standing::Outside)
@@ -64,7 +65,7 @@ impl Gate {
         self.agents.standing(peer.pid, peer.started, &*self.processes)
     }
 
-    /// Whether somebody has a device on which they are signed in as a person.
+    /// Reports whether a user has a device on which they are signed in as a person.
     ///
     /// # Errors
     /// The store failed.
@@ -81,14 +82,14 @@ impl Gate {
         }
     }
 
-    /// Whether only the socket speaks for somebody who has a device to say yes on.
+    /// Reports whether only the socket identifies a person who has a device to approve on.
     pub(super) async fn needs_device(&self, person: &Person) -> Result<bool, StoreError> {
         let only_socket = person.device.is_none() && person.peer.is_some();
         Ok(only_socket && self.has_console(&person.user().id).await?)
     }
 
-    /// Knows the agents of all sessions after a restart. Also of those that have ended: an agent
-    /// that completes its session is none the less an agent.
+    /// Registers the agents of all sessions after a restart. Also of ended ones: an agent that has
+    /// completed its session is still an agent.
     pub(super) async fn note_agents(&self) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Session);
         loop {
@@ -102,7 +103,7 @@ impl Gate {
     }
 }
 
-/// An agent works where its owner was first: it cannot choose.
+/// A caller in the owner's first workspace: an agent cannot choose it.
 fn local_agent(user: User, origin: Origin) -> Result<Caller, PeopleError> {
     let workspace = user.workspaces.into_keys().next().ok_or(PeopleError::NotAllowed)?;
     Ok(Caller { user: user.id, workspace, key: None, device: None, epoch: None, origin })

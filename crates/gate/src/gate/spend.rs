@@ -1,4 +1,4 @@
-//! A yes is used: once, by the agent that asked, on the very action that was agreed to.
+//! Use of an approval: once, by the agent that asked, on exactly the action that was approved.
 
 use countersign_core::digest::digest;
 use countersign_core::{Action, Context};
@@ -20,34 +20,34 @@ use crate::proposal::{Proposal, binding};
 use crate::session::{Session, SessionState};
 use crate::store::{Batch, Unchanged};
 
-/// Why a yes cannot be used.
+/// The reason for which an approval cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SpendError {
-    /// There is no such approval of theirs.
+    /// The approval does not exist for them.
     #[error("there is no such approval")]
     NotFound,
-    /// Nobody has agreed yet.
+    /// The approval is still pending.
     #[error("still waiting for an answer")]
     Pending,
-    /// It is no longer to be had.
+    /// The approval is settled and cannot be used.
     #[error("already {0}")]
     Settled(&'static str),
-    /// This is not the action that was agreed to.
+    /// This is not the action that was approved.
     #[error("this is not the action that was approved")]
     OtherAction,
     /// The key may not do this.
     #[error("this key may not do `{0}`")]
     Scope(String),
-    /// Those who agreed are no longer enough, or more people must agree now than did.
+    /// Too few of the people who agreed still may, or more people must agree now.
     #[error("too few of those who agreed may still say so: ask again")]
     TooFewAgree,
     /// The session does not run.
     #[error("the session does not run any more")]
     Session,
-    /// The kill switch.
+    /// Everything is halted.
     #[error("everything is halted")]
     Halted,
-    /// Somebody has changed the approval in the store.
+    /// The approval was changed in the store by somebody else.
     #[error(transparent)]
     Tampered(#[from] TamperedError),
     /// Something else went wrong.
@@ -62,10 +62,10 @@ impl From<crate::store::StoreError> for SpendError {
 }
 
 impl Gate {
-    /// Uses a yes on the action that is about to run.
+    /// Uses an approval on the action that is about to run.
     ///
     /// # Errors
-    /// It cannot be used, and why. Attempts are on record.
+    /// The approval cannot be used; the error says why. Attempts are recorded.
     pub async fn spend(
         &self,
         caller: &Caller,
@@ -82,10 +82,10 @@ impl Gate {
     }
 
     /// Waits until an approval is settled, however long that takes: expiry settles it too. Ends
-    /// when the caller's rights do.
+    /// when the caller loses its rights.
     ///
     /// # Errors
-    /// There is no such approval of theirs, they lost their rights, or the store failed.
+    /// The approval does not exist for them, they lost their rights, or the store failed.
     pub async fn settled(
         &self,
         caller: &Caller,
@@ -104,16 +104,16 @@ impl Gate {
                 self.bus.forget(approval);
                 return state;
             }
-            // The sender is dropped when it has told, which wakes us as well.
+            // The sender is dropped after it has sent, which wakes us as well.
             either(settled.changed(), rights.changed()).await;
         }
     }
 
-    /// The action as a person wants it, if this is the question that came in another's place: the
-    /// agent spends the yes on that.
+    /// The action as edited by a person, if this question replaced another: the agent spends the
+    /// approval on that.
     ///
     /// # Errors
-    /// There is no such approval of theirs, or the store failed.
+    /// The approval does not exist for them, or the store failed.
     pub async fn edited(
         &self,
         caller: &Caller,
@@ -123,11 +123,11 @@ impl Gate {
         Ok(held.value.open(&self.keyring)?.edited())
     }
 
-    /// The question that came in the place of one that a person wanted otherwise, and the action
-    /// as they want it; the last one, if they changed their mind again.
+    /// The question that replaced one after a person edited it, and the edited action; the last
+    /// one, if they edited it again.
     ///
     /// # Errors
-    /// There is no such approval of theirs, or the store failed.
+    /// The approval does not exist for them, or the store failed.
     pub async fn replacement(
         &self,
         caller: &Caller,
@@ -135,7 +135,7 @@ impl Gate {
     ) -> Result<Option<(ApprovalId, Action)>, SpendError> {
         let mut last = None;
         let mut held = self.of_caller(caller, approval).await?;
-        // Each is newer than the one before, so this comes to an end.
+        // Each is newer than the one before, so this loop ends.
         while let State::Cancelled { why: Cancel::Replaced { by }, .. } = &held.value.state {
             let next = self.of_caller(caller, by).await?;
             let edited = next.value.open(&self.keyring)?.edited().ok_or(TamperedError)?;
@@ -145,10 +145,10 @@ impl Gate {
         Ok(last)
     }
 
-    /// Takes a question back.
+    /// Withdraws a question.
     ///
     /// # Errors
-    /// There is no such approval of theirs, or it is settled.
+    /// The approval does not exist for them, or it is settled.
     pub async fn withdraw(&self, caller: &Caller, approval: &ApprovalId) -> Result<(), SpendError> {
         for _ in 0..TRIES {
             let held = self.of_caller(caller, approval).await?;
@@ -176,7 +176,8 @@ impl Gate {
             let (held, rights) = self.own_approval(caller, id).await?;
             let approval = &held.value;
             let details = approval.open(&self.keyring)?;
-            // The context is the one that was judged, except where the agent now stands.
+            // The context is the one that was judged, except for the agent's current directory and
+            // page.
             let mut context = details.context.clone();
             context.cwd.clone_from(&proposal.context.cwd);
             context.base_url.clone_from(&proposal.context.base_url);
@@ -193,7 +194,7 @@ impl Gate {
             let now = self.now();
             let patience = session.as_ref().and_then(|session| session.patience(&proposal.action));
             let report_by = now.after(patience.unwrap_or_else(|| self.config.report_within()));
-            // Until when a yes holds is not signed, but when it was said is.
+            // The expiry of an approval is not signed, but the time of the decision is.
             let said = approval.state.decision().map(|decision| decision.at);
             let over = said.is_some_and(|said| now >= said.after(self.config.spend_within()));
             let next = match approval.state.clone().spend(now, report_by) {
@@ -226,7 +227,7 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// The word for where it stands, with its time taken into account.
+    /// The name of the current state, with expiry taken into account.
     fn standing_of(&self, approval: &Approval) -> &'static str {
         match approval.state.clone().expire(&approval.request, self.now()) {
             Ok(state) => state.as_str(),
@@ -234,7 +235,7 @@ impl Gate {
         }
     }
 
-    /// What the people's agreement was read from, if it still is one by the quorum of now.
+    /// The versions from which the people's agreement was read, if it satisfies the current quorum.
     async fn still_agreed(
         &self,
         approval: &Approval,
@@ -253,7 +254,7 @@ impl Gate {
         self.agreed(approval, decision, needed).await?.ok_or(SpendError::TooFewAgree)
     }
 
-    /// Only the agent that asked may use the answer, and only while it may act at all.
+    /// The approval, if this caller asked for it and still has the right to act.
     async fn of_caller(
         &self,
         caller: &Caller,
@@ -262,7 +263,7 @@ impl Gate {
         Ok(self.own_approval(caller, id).await?.0)
     }
 
-    /// The same, with what the caller's rights were read from.
+    /// The same, with the versions from which the caller's rights were read.
     async fn own_approval(
         &self,
         caller: &Caller,
@@ -289,7 +290,7 @@ impl Gate {
         Ok(Some(held.value))
     }
 
-    /// Cancels one approval, unless it is too late or somebody else was faster.
+    /// Cancels one approval, unless it is settled or has changed meanwhile.
     pub(super) async fn cancel(
         &self,
         held: &Held<Approval>,
@@ -302,7 +303,7 @@ impl Gate {
         self.close(held, held.value.with(state), was_pending, None).await
     }
 
-    /// Commits an approval's end, which nobody decided.
+    /// Commits the end of an approval that no person decided.
     pub(super) async fn close(
         &self,
         held: &Held<Approval>,
@@ -365,7 +366,7 @@ impl Gate {
     }
 }
 
-/// Whether a yes was tried that may not be used: waiting is no attempt, nor is a store that fails.
+/// Reports whether a refused use is recorded: waiting is not an attempt, nor is a failing store.
 const fn is_attempt(error: &SpendError) -> bool {
     match error {
         SpendError::Gate(error) => matches!(error, GateError::Revoked(_)),
@@ -381,13 +382,13 @@ const fn is_attempt(error: &SpendError) -> bool {
     }
 }
 
-/// What became of a cancellation.
+/// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cancelled {
-    /// It is cancelled.
+    /// The approval is cancelled.
     Now,
-    /// It was over already.
+    /// The approval was settled already.
     TooLate,
-    /// It changed meanwhile: look again.
+    /// The approval changed meanwhile: read again.
     Again,
 }

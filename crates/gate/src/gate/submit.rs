@@ -1,4 +1,4 @@
-//! An agent proposes: the order of a decision, top to bottom.
+//! Proposals of agents: the order of a decision, top to bottom.
 //!
 //! ```text
 //! 1 kill switch, session alive, not over its time   → refused
@@ -37,25 +37,26 @@ mod others;
 mod record;
 mod refuse;
 
-/// What a proposal is decided by.
+/// The inputs of a decision on a proposal.
 pub(super) struct Case<'a> {
     pub(super) caller: &'a Caller,
     pub(super) proposal: &'a Proposal,
     pub(super) control: Held<Control>,
     pub(super) session: Option<Shared<Session>>,
     pub(super) settings: Arc<Settings>,
-    /// What the caller's rights and settings were read from: every permit and question names it.
+    /// The versions from which the caller's rights and settings were read: every permit and
+    /// question names them.
     pub(super) rests_on: Vec<Unchanged>,
-    /// What all of this was recalled in: every batch of the decision names it.
+    /// The epoch of these reads: every batch of the decision names it.
     pub(super) epoch: Epoch,
     pub(super) now: Timestamp,
 }
 
 impl Gate {
-    /// Judges what an agent proposes.
+    /// Decides on a proposal of an agent.
     ///
     /// # Errors
-    /// The store failed, or a caller who was [recognised](Gate::recognise) from memory must be
+    /// The store failed, or a caller who was [recognised](Gate::recognise) from the cache must be
     /// recognised again. Nothing was allowed.
     pub async fn submit(
         &self,
@@ -64,7 +65,7 @@ impl Gate {
     ) -> Result<Submitted, GateError> {
         for _ in 0..TRIES {
             let case = self.case(caller, proposal).await?;
-            // Nothing, if something changed while we decided: look again.
+            // `None` if something changed during the decision: read again.
             if let Some(submitted) = self.decide(&case).await? {
                 return Ok(submitted);
             }
@@ -96,7 +97,7 @@ impl Gate {
         Ok(Case { caller, proposal, control, session, settings, rests_on, epoch, now: self.now() })
     }
 
-    /// Nobody is turned away for what was true a moment ago.
+    /// The caller's rights from the cache. A refusal is never based on the cache.
     async fn rights_recalled(&self, caller: &Caller) -> Result<Vec<Unchanged>, GateError> {
         match self.rights_of(caller, Look::Recall).await {
             Err(GateError::Revoked(_)) => self.rights_of(caller, Look::Anew).await,
@@ -104,9 +105,9 @@ impl Gate {
         }
     }
 
-    /// Nothing when the ground has shifted.
+    /// Decides; returns `None` if something changed meanwhile.
     ///
-    /// What is rare has a box of its own, so that what is common does not carry room for it.
+    /// Rare paths are boxed, so that the futures of common ones do not reserve space for them.
     async fn decide(&self, case: &Case<'_>) -> Result<Option<Submitted>, GateError> {
         if let Some(why) = standing(case) {
             return Box::pin(self.refuse(case, why, None)).await;
@@ -158,8 +159,8 @@ impl Gate {
         }
     }
 
-    /// Judges, and once more with a remembered yes if that is what it takes. The second value is
-    /// what an approval is bound to.
+    /// Judges, and again if a remembered approval applies. The second value is the digest to which
+    /// an approval is bound.
     async fn judged(
         &self,
         case: &Case<'_>,
@@ -174,8 +175,8 @@ impl Gate {
         };
         let mut judgement = self.apart(&lane, action, policy, context, told.clone()).await?;
         let digest = binding(&judgement.digest, &case.proposal.scripts);
-        // A no in this session outweighs a yes that was remembered elsewhere. What may not be
-        // remembered is not, whatever the store says.
+        // A rejection in this session overrides an approval remembered elsewhere. An action that
+        // may not be remembered is asked about, whatever the store contains.
         if policy.may_remember(&judgement, action, context) {
             let remembered = Box::pin(async {
                 if self.declined(case, &digest).await?.is_some() {
@@ -203,7 +204,8 @@ impl Gate {
         })
     }
 
-    /// What the agent says is true around its action, except what is not for it to say.
+    /// The agent's description of its surroundings, with the facts replaced that are not the
+    /// agent's to state.
     async fn context_for(&self, case: &Case<'_>) -> Result<Context, GateError> {
         let mut context = case.proposal.context.clone();
         let plan = case.session.as_ref().map(|session| session.value.plan.clone());
@@ -227,14 +229,14 @@ impl Gate {
         Ok(History { approved: read("approved").await?, rejected: read("rejected").await? })
     }
 
-    /// Whether this is a sign-in for which the session was given nothing.
+    /// Reports whether this is a sign-in for which the session lacks a credential.
     fn lacks_credential(&self, case: &Case<'_>) -> bool {
         let Action::Login { site } = &case.proposal.action else { return false };
         let session = case.proposal.session.as_ref();
         session.is_none_or(|session| self.vault.fields(session, site).is_empty())
     }
 
-    /// Lets it through.
+    /// Allows an action.
     async fn permit(
         &self,
         case: &Case<'_>,
@@ -302,15 +304,15 @@ impl Case<'_> {
     }
 }
 
-/// More large actions than a key may have judged.
+/// The refusal of a key that has too many large actions judged.
 pub(super) const LARGE: Why = Why::TooFast("judging of large actions");
 
-/// Why nothing at all may happen right now.
+/// The reason for which nothing may happen right now.
 fn standing(case: &Case<'_>) -> Option<Why> {
     if case.control.value.halted {
         return Some(Why::Halted);
     }
-    // An agent of this machine is told from others by its session alone.
+    // An agent of this machine is told from others only by its session.
     if case.proposal.session.is_none() && case.caller.local_agents().is_none() {
         return None;
     }
@@ -320,14 +322,14 @@ fn standing(case: &Case<'_>) -> Option<Why> {
     not_running(&session.value, case.now)
 }
 
-/// What an action is let through by.
+/// The basis on which an action is allowed.
 struct Given {
     by: Basis,
     /// The question that was answered, if one was.
     approval: Option<ApprovalId>,
 }
 
-/// The word on record for an action that was let through.
+/// The name on record of an action that was allowed.
 const fn status_of(by: Basis) -> &'static str {
     match by {
         Basis::Rules => "allowed",
@@ -338,8 +340,8 @@ const fn status_of(by: Basis) -> &'static str {
     }
 }
 
-/// Why nobody is asked: a person's confirmation may have been left out by the session or given
-/// earlier.
+/// The basis of an action about which nobody is asked: its session may have left out the
+/// confirmation, or an earlier answer may apply.
 fn basis(policy: &Policy, judgement: &Judgement) -> Basis {
     let mut before = Verdict::Allow;
     for step in &judgement.trace {
@@ -355,7 +357,7 @@ fn basis(policy: &Policy, judgement: &Judgement) -> Basis {
     Basis::Rules
 }
 
-/// What relaxes the session: the first that confirmed something, as in the core.
+/// The setting that relaxes the session: the first that confirmed something, as in the core.
 fn relaxed_by(policy: &Policy, step: &Step) -> Basis {
     let session = policy.session_in_force();
     if session.auto_confirm && step.because.starts_with("auto-confirmed by auto_confirm") {
@@ -367,9 +369,9 @@ fn relaxed_by(policy: &Policy, step: &Step) -> Basis {
     }
 }
 
-/// Whether an agent asks a person and nobody has answered: rules that were lowered and an earlier
-/// yes say nothing about this question. Whoever started an `auto_confirm` session, or switched on
-/// autonomous mode, has answered.
+/// Reports whether an agent asks a person and nobody has answered: lowered rules and an earlier
+/// approval do not answer this question. A person who started an `auto_confirm` session, or
+/// switched on autonomous mode, has answered.
 fn is_left_open(case: &Case<'_>, policy: &Policy) -> bool {
     case.proposal.action.is_question() && !policy.answers_questions()
 }
@@ -378,13 +380,13 @@ fn blocked_by_origin(judgement: &Judgement) -> bool {
     judgement.findings.first().is_some_and(|finding| finding.rule.contains("origin"))
 }
 
-/// Where the questions that wait for one person are counted.
+/// The counter of the pending questions of one person.
 pub(super) fn pending_key(user: &UserId) -> String {
     ["user:", user.as_str(), ":pending"].concat()
 }
 
-/// Where one person's answers to one agent are counted, by the first of its key's line: what
-/// another agent was told says nothing about this one.
+/// The counter of one person's answers to one agent, by the first key of its line: answers to
+/// another agent say nothing about this one.
 pub(super) fn answers_key(user: &UserId, agent: Option<&KeyId>, what: &str) -> String {
     match agent {
         Some(key) => ["user:", user.as_str(), ":", key.as_str(), ":", what].concat(),

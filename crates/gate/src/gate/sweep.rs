@@ -1,5 +1,5 @@
-//! What happens by itself: questions run out, yeses too, sessions end, circles widen, things are
-//! forgotten. Called again and again by whoever owns the loop.
+//! Timed work: questions and approvals expire, sessions end, questions escalate, old documents are
+//! deleted. Called repeatedly by the owner of the loop.
 
 use serde_json::json;
 
@@ -20,17 +20,17 @@ use crate::settings::Settings;
 use crate::store::{Batch, Erase, Kind, Query, RecordQuery};
 use crate::user::Invitation;
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Approvals that ran out, or whose end nobody reported.
+    /// Approvals that expired, or whose outcome was not reported.
     pub approvals: usize,
-    /// Questions put to a wider circle.
+    /// Questions that were escalated.
     pub escalated: usize,
 }
 
 impl Gate {
-    /// Does what is due.
+    /// Does all work that is due.
     ///
     /// # Errors
     /// The store failed.
@@ -56,13 +56,13 @@ impl Gate {
         Ok(swept)
     }
 
-    /// Lets records lose their content, and the oldest and the files of old sessions go, as
-    /// retention asks.
+    /// Applies retention: cuts off the oldest records, removes content sooner for users who want
+    /// that, and deletes old approvals, sessions and files.
     ///
     /// # Errors
     /// The store failed.
     pub async fn retain(&self) -> Result<(), GateError> {
-        // What is taken away is gone for good: a clock that was set forward is not heeded here.
+        // Deletion is final, so a clock that was set forward is ignored here.
         let now = self.clock.without_steps();
         let cut = now.before(self.config.keep_for());
         self.retain_sooner(now, cut).await?;
@@ -72,7 +72,7 @@ impl Gate {
         self.retain_files(now, cut).await
     }
 
-    /// Lets the records of those lose their content sooner who want that, where they may.
+    /// Removes the content of records sooner for users who want that and may choose it.
     async fn retain_sooner(&self, now: Timestamp, cut: Timestamp) -> Result<(), GateError> {
         let mut query = Query::of(Kind::Settings);
         loop {
@@ -90,7 +90,7 @@ impl Gate {
         }
     }
 
-    /// Puts on record that the system's clock was set, or runs at the wrong speed.
+    /// Records that the system's clock was set, or runs at the wrong speed.
     async fn record_step(&self) -> Result<(), GateError> {
         let Some(step) = self.clock.step() else { return Ok(()) };
         let payload = json!({
@@ -129,7 +129,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Settled approvals and ended sessions are history, and go with it.
+    /// Deletes settled approvals and ended sessions that are past retention.
     async fn forget_old<T: Document>(
         &self,
         states: &[&'static str],
@@ -216,7 +216,7 @@ impl Gate {
         for deleted in deleted {
             match deleted {
                 Ok(_) => {}
-                // Somebody has renewed it meanwhile.
+                // It was renewed meanwhile.
                 Err(error) if is_conflict(&error) => {}
                 Err(error) => return Err(failed(error)),
             }

@@ -1,6 +1,6 @@
-//! An agent hands files in.
+//! Files that an agent hands in.
 //!
-//! Whatever here touches the disk does so at once: for a thread that may wait.
+//! Disk access here is blocking: call it from a thread that may block.
 
 use std::io;
 use std::path::Path;
@@ -27,33 +27,33 @@ mod forget;
 mod read;
 mod receive;
 
-/// What the gate needs to keep files.
+/// The state for storing files.
 #[derive(Debug)]
 pub(super) struct Files {
     folder: Arc<Folder>,
     known: Known,
 }
 
-/// What an upload stands on: the kill switch and the session, as they were read.
+/// The versions on which an upload relies: the kill switch and the session, as they were read.
 struct Ground {
     unchanged: Vec<Unchanged>,
     session: Session,
 }
 
 impl Gate {
-    /// The same gate, which keeps files in a folder of its own.
+    /// The same gate, which stores files in a folder of its own.
     ///
     /// # Errors
-    /// The folder cannot be made, or cannot be closed to others.
+    /// The folder cannot be created, or cannot be closed to others.
     pub fn keeping_files_in(self, folder: &Path) -> io::Result<Self> {
         let folder = Arc::new(Folder::open(folder)?);
         Ok(Self { files: Some(Files { folder, known: Known::default() }), ..self })
     }
 
-    /// Begins to take a file into a session. A name that is taken gets a number.
+    /// Begins the upload of a file into a session. A name that is taken gets a number.
     ///
     /// # Errors
-    /// The session is not theirs or does not run, everything is halted, or there is no room.
+    /// The session is not theirs or does not run, everything is halted, or the space is used up.
     pub async fn begin_upload(
         &self,
         caller: &Caller,
@@ -90,18 +90,18 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// How an upload stands, for whoever wants to go on.
+    /// The state of an upload, for a client that resumes it.
     ///
     /// # Errors
-    /// There is none of theirs, or it is complete.
+    /// The upload does not exist for them, or is complete.
     pub async fn upload(&self, caller: &Caller, id: &FileId) -> Result<Upload, TransferError> {
         self.upload_of(&self.own(caller, id).await?.value)
     }
 
-    /// Gives an upload up, with what there is of it.
+    /// Aborts an upload and deletes its bytes.
     ///
     /// # Errors
-    /// There is none of theirs, or it is complete.
+    /// The upload does not exist for them, or is complete.
     pub async fn abort_upload(&self, caller: &Caller, id: &FileId) -> Result<(), TransferError> {
         for _ in 0..TRIES {
             let held = self.own(caller, id).await?;
@@ -150,7 +150,7 @@ impl Gate {
         ]
     }
 
-    /// What must hold while something is handed in: theirs, running, not halted.
+    /// The conditions of an upload: the session is theirs and runs, and nothing is halted.
     async fn ground(&self, caller: &Caller, id: &SessionId) -> Result<Ground, TransferError> {
         let mut unchanged = self.rights_of(caller, Look::Anew).await?;
         let control = self.control().await?;
@@ -169,7 +169,7 @@ impl Gate {
         Ok(Ground { unchanged, session: session.value })
     }
 
-    /// A session that somebody may look into.
+    /// A session that a reader may look into.
     async fn seen(
         &self,
         reader: Reader<'_>,
@@ -184,7 +184,7 @@ impl Gate {
         if may { Ok(held) } else { Err(TransferError::NotFound) }
     }
 
-    /// A file of a session that this caller works in.
+    /// A file of a session in which this caller works.
     async fn own(&self, caller: &Caller, id: &FileId) -> Result<Held<FileMeta>, TransferError> {
         let held: Option<Held<FileMeta>> = self.get(id.as_str()).await?;
         let held = held.ok_or(TransferError::NotFound)?;
@@ -217,11 +217,12 @@ impl Gate {
     }
 }
 
-/// Where a session's files and their bytes are counted.
+/// The counters of a session's files and their bytes.
 const FILES: &str = "uploads";
 const BYTES: &str = "upload_bytes";
 
-/// A name that is taken in a session, so that of two who want it one gets a number.
+/// A name that is taken in a session, so that only one of two concurrent uploads gets it and the
+/// other gets a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Taken {
     id: String,
@@ -258,11 +259,12 @@ fn no_room(error: CommitError) -> TransferError {
     }
 }
 
-/// A commit about a file whose document only its writer changes, or whoever takes it away.
+/// Maps a failed commit about a file. Only its writer changes its document, so a conflict means
+/// that the file was deleted.
 fn taken_away(error: CommitError) -> Result<(), TransferError> {
     match error {
         CommitError::Conflict { kind: Kind::File, .. } => Err(TransferError::NotFound),
-        // The session or the kill switch has changed: look again.
+        // The session or the kill switch has changed: read again.
         CommitError::Conflict { .. } | CommitError::Outdated => Ok(()),
         CommitError::Full { most, .. } => Err(TransferError::SessionFull { most }),
         CommitError::TooFast { .. } => Err(StoreError(error.to_string()).into()),

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 
-/// What a lane may use at once.
+/// The time that a lane may use at once.
 const BURST: Duration = Duration::from_secs(10);
-/// A lane gets one millisecond back in so many.
+/// The number of milliseconds in which a lane regains one.
 const REGAINED_IN: u64 = 4;
-/// The most that one job counts for: a clock that jumped ahead takes no more than this.
+/// The most time that one job counts for, in case the clock jumped ahead.
 const MOST: Duration = Duration::from_mins(1);
 
-/// The time a lane has used and not regained.
+/// The time that a lane has used and not regained.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     used: Duration,
@@ -19,10 +19,10 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Whether there is any time left.
+    /// Succeeds if there is time left.
     ///
     /// # Errors
-    /// None: how long to wait until there is.
+    /// None is left; the value is the time to wait until there is.
     pub(super) fn check(&mut self, now: Timestamp) -> Result<(), Duration> {
         self.regain(now);
         match self.used.checked_sub(BURST) {
@@ -31,13 +31,13 @@ impl Budget {
         }
     }
 
-    /// Uses so much of it.
+    /// Uses some of the time.
     pub(super) fn spend(&mut self, time: Duration, now: Timestamp) {
         self.regain(now);
         self.used = self.used.saturating_add(time.min(MOST));
     }
 
-    /// Whether nothing of it is used.
+    /// Reports whether none of it is used.
     pub(super) fn is_whole(&self, now: Timestamp) -> bool {
         self.left_over(now).is_zero()
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::clock::Fake;
 
-/// Keeps jobs until it is told to run one.
+/// An executor that keeps jobs until it is told to run one.
 #[derive(Default)]
 struct Held {
     slots: usize,
@@ -40,7 +40,7 @@ impl Executor for Held {
     }
 }
 
-/// There is no thread to be had.
+/// An executor without threads.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -71,7 +71,7 @@ impl World {
         Self { clock, held, judging, done: Arc::default() }
     }
 
-    /// Something large to judge, which has been asked for.
+    /// A large job that was submitted.
     fn large(&self, lane: &Lane, name: &'static str) -> Running<'_> {
         self.of_size(lane, name, INLINE + 1)
     }

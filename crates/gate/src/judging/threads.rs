@@ -1,4 +1,4 @@
-//! A few threads that only judge.
+//! A thread pool that only judges.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,8 +8,8 @@ use std::thread;
 
 use super::{Executor, Job};
 
-/// A few threads that only judge: half as many as the machine has cores, so that what is large
-/// leaves room for what is not. They are started when there is something to do, and end with this.
+/// A thread pool that only judges: half as many threads as the machine has cores, so that large
+/// actions leave room for small ones. Threads are started on demand, and end when this is dropped.
 #[derive(Debug)]
 pub struct Threads {
     slots: usize,
@@ -19,7 +19,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// So many threads, at least one.
+    /// A pool of this many threads, at least one.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let (send, jobs) = channel();
@@ -27,7 +27,7 @@ impl Threads {
         Self { slots: slots.max(1), send, jobs, started: Mutex::new(0) }
     }
 
-    /// Starts one more thread, until there are as many as slots.
+    /// Starts one more thread, until there is one per slot.
     fn grow(&self) -> io::Result<()> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if *started >= self.slots {
@@ -65,12 +65,12 @@ impl Executor for Threads {
     }
 }
 
-/// Works until there is nobody left who could send.
+/// Works until all senders are dropped.
 fn work(jobs: &Mutex<Receiver<Job>>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
-        // A job that panics refuses what it was for, and takes no thread along.
+        // A job that panics refuses its action, and does not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }

@@ -1,16 +1,17 @@
-//! The agents that are known on this machine, and which processes belong to them.
+//! The known agents of this machine, and the processes that belong to them.
 //!
 //! An agent is known by a registration in the data folder, which every hook and proxy of ours
 //! leaves for the host that started it, or by a session that names it. A process belongs to an
 //! agent if
 //!
 //! - the agent is one of its ancestors, or
-//! - it was left behind: an ancestor was handed to a process that adopts orphans, began after the
-//!   agent, and has the agent's control group and login session, or is in a session that the agent
-//!   or one of its descendants leads.
+//! - it was left behind: an ancestor was adopted as an orphan, started after the agent, and has the
+//!   agent's control group and login session, or is in a session that the agent or one of its
+//!   descendants leads.
 //!
-//! The second rule also holds for agents that have ended, for [`REMEMBERED_FOR`]. Doubt is an
-//! agent's: where agents are known and the system does not tell, nobody is taken for a person.
+//! The second rule also holds for agents that have ended, for [`REMEMBERED_FOR`]. In doubt a
+//! process counts as an agent's: if agents are known and the operating system does not tell, no
+//! process is taken for a person.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -22,23 +23,23 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::process::{MOST_GENERATIONS, Marks, Pid, Process, Processes};
 
-/// Where registrations lie, in the data folder.
+/// The folder of registrations, in the data folder.
 pub const FOLDER: &str = "agents";
-/// How long an agent that has ended is remembered: what it left behind may still run.
+/// The time for which an ended agent is remembered, because processes it left behind may still run.
 pub const REMEMBERED_FOR: Duration = Duration::from_hours(24);
-/// More registrations than a machine has agents. Past it everybody is in doubt.
+/// The most registrations, more than a machine has agents. With more, every process is in doubt.
 const MOST_REGISTRATIONS: usize = 10_000;
-/// Longer than any registration.
+/// The most bytes of a registration.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// How a process stands to the agents that are known.
+/// The relation of a process to the known agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// It belongs to none.
     Outside,
     /// It belongs to these, the nearest first.
     Within(Vec<Process>),
-    /// Agents are known, and nobody tells whether it belongs to one.
+    /// Agents are known, and the operating system does not tell if it belongs to one.
     Unknown,
 }
 
@@ -51,16 +52,16 @@ pub struct Agents {
 
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// What its descendants inherit, where the system has told.
+    /// The attributes that its descendants inherit, if the operating system has told.
     marks: Option<Marks>,
-    /// When it was first seen to have ended.
+    /// The time at which it was first seen to have ended.
     ended: Option<Timestamp>,
 }
 
-/// A process, and who started it or took it over.
+/// A process, and its parent or the process that adopted it.
 type Generation = (Process, Pid);
 
-/// Registers an agent in a data folder, once. What is there already stays as it is.
+/// Registers an agent in a data folder, once. An existing registration stays unchanged.
 ///
 /// # Errors
 /// The registration cannot be written.
@@ -98,7 +99,7 @@ fn file_name(agent: &Process) -> String {
 fn registered(name: &str) -> Option<Process> {
     let (pid, started) = name.split_once('-')?;
     let agent = Process { pid: pid.parse().ok()?, started: started.parse().ok()? };
-    // Process 1 is everybody's ancestor: nobody could answer.
+    // Process 1 is an ancestor of every process: nobody could answer.
     (agent.pid > 1 && file_name(&agent) == name).then_some(agent)
 }
 
@@ -114,14 +115,14 @@ impl Agents {
         self.folder = Some(data.join(FOLDER));
     }
 
-    /// An agent is known from now on.
+    /// Makes an agent known.
     pub fn note(&self, agent: Process, processes: &dyn Processes) {
         self.note_with(agent, None, processes);
     }
 
     fn note_with(&self, agent: Process, written: Option<Marks>, processes: &dyn Processes) {
-        // What the server sees itself counts for more than what was written: a container's view
-        // of its control groups is another.
+        // The server's own view takes precedence over a written one: a container sees other control
+        // groups.
         let own = agent.is_alive(processes).then(|| processes.marks(agent.pid)).flatten();
         let marks = own.or(written);
         let mut known = self.known();
@@ -131,7 +132,7 @@ impl Agents {
         }
     }
 
-    /// How a process stands to the agents.
+    /// Determines the relation of a process to the agents.
     #[must_use]
     pub fn standing(&self, pid: Pid, started: Option<u64>, processes: &dyn Processes) -> Standing {
         if self.read_registrations(processes).is_err() {
@@ -142,7 +143,7 @@ impl Agents {
             return Standing::Outside;
         }
         let Some(line) = line_of(pid, processes) else { return Standing::Unknown };
-        // Its number may have been given to another process since it connected.
+        // Its id may have been given to another process since it connected.
         let same = line.first().is_some_and(|(process, _)| Some(process.started) == started);
         if !same {
             return Standing::Unknown;
@@ -154,9 +155,10 @@ impl Agents {
         }
     }
 
-    /// Notes who has ended, and forgets those who ended long ago.
+    /// Notes the agents that have ended, and forgets those that ended long ago.
     pub(crate) fn sweep(&self, now: Timestamp, processes: &dyn Processes) {
-        // What cannot be read now is read with the next sweep; until then nobody is a person.
+        // Registrations that cannot be read now are read with the next sweep; until then no process
+        // is taken for a person.
         let _ = self.read_registrations(processes);
         let mut gone = Vec::new();
         self.known().retain(|agent, known| {
@@ -172,7 +174,7 @@ impl Agents {
         });
         if let Some(folder) = &self.folder {
             for agent in gone {
-                // One that stays is only looked at again.
+                // A file that stays is only read again.
                 let _ = fs::remove_file(folder.join(file_name(&agent)));
             }
         }
@@ -210,15 +212,15 @@ fn read_marks(path: &Path) -> Option<Marks> {
     serde_json::from_slice(&text).ok()?
 }
 
-/// Whether an agent ran since the machine was started. A mark of another start says nothing about
-/// what is younger.
+/// Reports whether an agent ran since the machine booted. A start value of another boot cannot be
+/// compared.
 fn is_of_this_boot(agent: &Process, processes: &dyn Processes) -> bool {
     let own = processes.started(std::process::id());
     own.is_none_or(|own| super::is_same_boot(own, agent.started))
 }
 
-/// A process and its ancestors, up to the first of all; nothing, where nobody tells or there are
-/// more than any honest tree has.
+/// A process and its ancestors, up to the first; `None` if the operating system does not tell or
+/// there are more than any honest tree has.
 fn line_of(pid: Pid, processes: &dyn Processes) -> Option<Vec<Generation>> {
     let mut line = Vec::new();
     let mut current = pid;
@@ -233,7 +235,8 @@ fn line_of(pid: Pid, processes: &dyn Processes) -> Option<Vec<Generation>> {
     None
 }
 
-/// The agents that a line of processes belongs to, the nearest first; nothing, where nobody tells.
+/// The agents to which a line of processes belongs, the nearest first; `None` if the operating
+/// system does not tell.
 fn belongs_to(
     line: &[Generation],
     known: &BTreeMap<Process, Known>,
@@ -256,7 +259,7 @@ fn belongs_to(
     Some(agents)
 }
 
-/// Whether a process that was handed to a reaper may have been an agent's.
+/// Reports whether a process that was adopted by a reaper may have been an agent's.
 fn may_have_left(
     agent: &Process,
     known: &Known,
@@ -268,7 +271,7 @@ fn may_have_left(
         return false;
     }
     let same_place = known.marks.as_ref().is_some_and(|of| of.is_same_place(marks));
-    // No process gets a number that a session still has.
+    // A process never gets an id that is still the id of a session.
     let leads = marks.session == agent.pid;
     same_place || leads || leader_descends(agent, orphan.pid, marks.session, processes)
 }

@@ -1,11 +1,11 @@
-//! One-time codes, PINs and card codes. They are only digits: what tells them is their name, or a
-//! word before them.
+//! One-time codes, PINs and card codes. They are only digits, recognised by their name or a word
+//! before them.
 
 /// Names that announce a code.
 const SURE: &[&str] =
     &["otp", "totp", "hotp", "2fa", "mfa", "tan", "pin", "cvv", "cvv2", "cvc", "cvc2", "csc"];
 
-/// Words before `code` that say which.
+/// Words before `code` that make it a secret one.
 const QUALIFIED: &[&str] = &[
     "2fa",
     "access",
@@ -34,13 +34,13 @@ const QUALIFIED: &[&str] = &[
     "verify",
 ];
 
-/// Words before `code` that say it is none.
+/// Words before `code` that make it harmless.
 const HARMLESS: &[&str] = &[
     "area", "bar", "country", "currency", "error", "exit", "http", "language", "postal", "product",
     "return", "status", "zip",
 ];
 
-/// How sure a name is.
+/// The certainty with which a name announces a code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announced {
     Surely,
@@ -93,7 +93,7 @@ fn announced(before: &str, name: &str) -> Option<Announced> {
     }
 }
 
-/// The last words of a name, lowercase: `smsOtp` is two. More than these say nothing.
+/// The last words of a name, lowercase: `smsOtp` is two. Earlier words do not matter.
 fn words(name: &str) -> Vec<String> {
     let tail = name.len().saturating_sub(40);
     let mut words = vec![String::new()];
@@ -112,7 +112,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Where a code starts and ends behind a name.
+/// The start and end of a code after a name.
 fn code(after: &str, announced: Announced) -> Option<(usize, usize)> {
     let is_joint =
         |letter: char| matches!(letter, ' ' | '\t' | '"' | '\'' | '\\' | ':' | '=' | '(' | '[');

@@ -1,4 +1,4 @@
-//! What was hit: a limit by its name, what it is set to, and how much of it is used.
+//! A limit that was hit: its name, its value, and its use so far.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::rate::Rate;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hit {
-    /// Which one, by its name in the configuration.
+    /// The limit, by its name in the configuration.
     pub limit: &'static str,
-    /// What it is set to.
+    /// The value of the limit.
     pub value: u64,
-    /// How much of it is used.
+    /// The amount that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
     /// In how many seconds, where it is a rate.
@@ -23,7 +23,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// A limit of which so much is used.
+    /// A limit and the amount that is used.
     #[must_use]
     pub const fn used(limit: &'static str, value: u64, used: u64) -> Self {
         Self { limit, value, used: Some(used), per_seconds: None }

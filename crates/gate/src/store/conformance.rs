@@ -1,5 +1,5 @@
-//! What every store must do. A backend passes when it is one more line in the list of backends and
-//! everything is green; nothing else here knows which one it is testing.
+//! Tests that every store must pass. A new backend is one more line in the list of backends; no
+//! other code here knows which one it tests.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::clock::{Fake, random};
 use crate::keyring::Keyring;
 use crate::testing::folder;
 
-/// Makes the whole suite for each backend. A test that is missing here is dead code, which fails
-/// the build.
+/// Generates the whole suite for each backend. A test that is missing here is dead code, which
+/// fails the build.
 macro_rules! conformance {
     ($($backend:ident => $make:expr;)+) => {
         $(mod $backend {
@@ -81,7 +81,7 @@ fn sqlite() -> Made {
     Made { store: Arc::new(store), _keep: Box::new(folder) }
 }
 
-/// A store, and what must live as long.
+/// A store, and a value that must live as long.
 struct Made {
     store: Arc<dyn Store>,
     _keep: Box<dyn Any>,
@@ -148,7 +148,7 @@ impl Made {
         }
     }
 
-    /// Runs the same on several threads at once.
+    /// Runs the same function on several threads at once.
     fn at_once<T: Send>(
         &self,
         threads: usize,
@@ -297,7 +297,7 @@ fn a_guard_holds_only_for_the_version_that_was_read(made: &Made) {
     assert_eq!(guarded(unchanged("a", 0), "d"), conflict("a"));
     made.write(vec![Write::Replace(doc("a"), 1)]).unwrap();
     assert_eq!(guarded(unchanged("a", 1), "d"), conflict("a"));
-    // The guard is about what was there before the batch.
+    // The guard is checked against the state before the batch.
     assert_eq!(guarded(unchanged("e", 0), "e"), Ok(()));
     assert_eq!(made.find(&Query::of(Kind::Approval)), ["a", "c", "e"]);
 }
@@ -386,7 +386,7 @@ fn a_counter_goes_up_to_its_ceiling_and_no_further(made: &Made) {
     made.count("n", CountStep::Up { most: 2 }).unwrap();
     assert_eq!(made.count("n", CountStep::Up { most: 2 }), full(2));
     assert_eq!(made.counter("n"), 2);
-    // A ceiling that was lowered meanwhile takes nothing away.
+    // Lowering a ceiling does not lower the counter.
     assert_eq!(made.count("n", CountStep::Up { most: 1 }), full(1));
     assert_eq!(made.counter("n"), 2);
     made.count("n", CountStep::Up { most: u64::MAX }).unwrap();
@@ -434,7 +434,7 @@ fn a_counter_takes_many_at_once_or_none(made: &Made) {
     assert_eq!((made.counter("n"), add(0, 0), made.counter("n")), (0, Ok(()), 0));
     assert_eq!((add(6, 10), add(5, 10), made.counter("n")), (Ok(()), full(10), 6));
     assert_eq!((add(4, 10), add(1, 10), made.counter("n")), (Ok(()), full(10), 10));
-    // A ceiling that was lowered meanwhile takes nothing away, and nothing still fits.
+    // Lowering a ceiling does not lower the counter, and adding 0 still works.
     assert_eq!((add(1, 5), add(0, 5), made.counter("n")), (full(5), Ok(()), 10));
     assert_eq!(made.count("n", CountStep::Up { most: 10 }).map(|_| ()), full(10));
     // Sizes of files do not fit into 32 bits.
@@ -489,7 +489,7 @@ fn a_pace_lets_a_burst_through_and_says_how_long_to_wait(made: &Made) {
     assert_eq!(pace(made, "other", 1_000), Ok(()));
     assert_eq!(pace(made, "p", 21_000), Ok(()));
     assert_eq!(pace(made, "p", 21_000), too_fast(20_000));
-    // Buckets that have been empty for long are like new, and others are not touched by them.
+    // Buckets that have been empty for long equal new ones, and do not affect others.
     for key in ["q", "r", "s", "t", "u"] {
         assert_eq!(pace(made, key, 40_000), Ok(()));
     }
@@ -562,7 +562,7 @@ fn what_was_committed_is_recalled(made: &Made) {
         assert_eq!(recalled().unwrap(), ("1".to_owned(), 1));
         write(Write::Replace(doc("2"), 1));
         assert_eq!(recalled().unwrap(), ("2".to_owned(), 2));
-        // What fails changes nothing in memory either.
+        // A failed batch does not change the cache either.
         let writes = vec![Write::Replace(doc("3"), 2), Write::Insert(doc("4"))];
         made.commit(Batch { writes, ..Batch::default() }).unwrap_err();
         assert_eq!(recalled().unwrap(), ("2".to_owned(), 2));
@@ -632,7 +632,7 @@ fn a_query_filters_by_everything_it_names(made: &Made) {
     }
 }
 
-/// What a query means, said once more and differently.
+/// A second, independent implementation of a query.
 fn fits(query: &Query, doc: &Doc) -> bool {
     let same = |wanted: &Option<String>, is: &Option<String>| match (wanted, is) {
         (Some(wanted), Some(is)) => wanted == is,
@@ -697,7 +697,8 @@ fn a_query_pages_backwards_from_the_newest(made: &Made) {
             Doc { due, ..doc_of(&format!("{number:02}"), "ann", "w", "s", state) }
         })
         .collect();
-    // Of a neighbouring kind, on either side: what comes first from the end must not be these.
+    // Documents of neighbouring kinds on either side: a search from the end must not begin with
+    // these.
     let others = [Kind::Session, Kind::Control].map(|kind| Doc { kind, ..doc("11") });
     made.write(docs.iter().cloned().chain(others).map(Write::Insert).collect()).unwrap();
     docs.reverse();
@@ -750,7 +751,7 @@ fn a_query_finds_what_is_due(made: &Made) {
     assert_eq!(made.find(&pending(by(99))), ["a", "b", "e"]);
     assert_eq!(made.find(&pending(Query { limit: 2, ..by(99) })), ["a", "b"]);
     assert_eq!(made.find(&pending(Query { after: Some("a".to_owned()), ..by(99) })), ["b", "e"]);
-    // What is no longer due is no longer found.
+    // A document that is no longer due is no longer found.
     let Stored { doc, version } = made.get("b").unwrap();
     made.write(vec![Write::Replace(Doc { due: None, ..doc }, version)]).unwrap();
     assert_eq!(made.find(&by(10)), ["d"]);
@@ -831,7 +832,7 @@ fn records_are_found_by_event_and_time_from_either_end(made: &Made) {
     let some = RecordQuery { events: vec!["violation", "approval", "approval"], ..oldest };
     assert_eq!(made.numbers(&RecordQuery { from, ..some.clone() }), [4, 6, 7, 9, 10, 12]);
     assert_eq!(made.numbers(&RecordQuery { events: vec!["cut"], ..some }), [0; 0]);
-    // What was erased still says what it was and when, but no longer whose.
+    // An erased record still shows its event and time, but no longer its owner.
     erase(made, Some("ann"), None);
     assert_eq!(made.numbers(&halted), [0; 0]);
     let erased = RecordQuery { events: vec!["halted"], until, ..all };
@@ -882,7 +883,7 @@ fn the_chain_is_checkpointed_as_it_grows(made: &Made) {
     assert_eq!(marks, [CHECKPOINT_EVERY, 2 * CHECKPOINT_EVERY]);
     let report = made.verify();
     assert_eq!((report.damage, report.records, report.checkpoints), (Vec::new(), 2_500, 2));
-    // A checkpoint at or before the anchor marks nothing any more.
+    // A checkpoint at or before the anchor is removed.
     made.record(drafts([900]));
     assert_eq!(
         made.commit(Batch { cut: Some(Timestamp(600)), ..Batch::default() }).unwrap().cut,
@@ -911,7 +912,7 @@ fn erasure_takes_content_and_leaves_the_chain(made: &Made) {
             .collect()
     };
     assert_eq!(erase(made, Some("ann"), Some(2)), 1);
-    // Record 6 says so.
+    // Record 6 names the erased one.
     assert_eq!(left(made), [2, 3, 4, 5, 6]);
     assert_eq!(erase(made, Some("ann"), Some(2)), 0);
     assert_eq!(erase(made, Some("nobody"), None), 0);
@@ -924,7 +925,7 @@ fn erasure_takes_content_and_leaves_the_chain(made: &Made) {
     made.record(drafts([9]));
     assert_eq!(erase(made, None, None), 2);
     let report = made.verify();
-    // Three times content was taken away, and four records say so: those keep theirs.
+    // Content was erased three times, and four records say so: those keep theirs.
     assert_eq!((report.damage, report.records, report.erased), (Vec::new(), 10, 6));
     assert_eq!(left(made), [6, 7, 8, 10]);
 }

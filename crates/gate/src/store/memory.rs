@@ -1,5 +1,5 @@
-//! Everything in memory, for tests and for trying things out: it is gone with the process, and a
-//! search looks at every document of its kind.
+//! An in-memory store, for tests and for trying things out: its data is gone with the process, and
+//! a search scans every document of its kind.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::store::{
 };
 use crate::sync::Mutex;
 
-/// A store that keeps nothing once it is dropped.
+/// An in-memory store.
 pub struct Memory {
     keyring: Arc<Keyring>,
     state: Mutex<State>,
@@ -29,7 +29,7 @@ impl Memory {
     }
 }
 
-/// Prints nothing of what is in it.
+/// Prints none of the content.
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").finish_non_exhaustive()
@@ -75,7 +75,7 @@ impl Store for Memory {
         })
     }
 
-    /// Nobody else can get at what is in memory, so it is early enough to sign it here.
+    /// The chain is signed when it is read: nobody else can access the memory before.
     fn chain(&self) -> Soon<'_, Result<Chain, StoreError>> {
         Box::pin(async move {
             let State { anchor, checkpoints, head, .. } = &*self.state.lock();
@@ -101,7 +101,7 @@ struct State {
     head: Option<Head>,
 }
 
-/// What a batch would change. A document that is `None` goes away.
+/// The changes of a batch. A document that is `None` is deleted.
 #[derive(Default)]
 struct Changes {
     docs: BTreeMap<(Kind, String), Option<Stored>>,
@@ -110,7 +110,7 @@ struct Changes {
 }
 
 impl State {
-    /// First everything that can fail, on the side; then everything that cannot.
+    /// First computes everything that can fail, on the side; then applies everything that cannot.
     fn commit(&mut self, batch: Batch) -> Result<Committed, CommitError> {
         let changes = self.changes(&batch)?;
         for (key, stored) in changes.docs {
@@ -160,7 +160,7 @@ impl State {
         Ok(changes)
     }
 
-    /// A document must be in this version; 0 means that there must be none.
+    /// Checks that a document has this version; 0 means that it must not exist.
     fn expect(
         &self,
         changes: &Changes,
@@ -295,7 +295,7 @@ fn matches(query: &Query, doc: &Doc) -> bool {
         && query.due_by.is_none_or(|by| doc.due.is_some_and(|due| due <= by))
 }
 
-/// An erased record is nobody's any more: only who asks for all of them gets it.
+/// Matches a record. An erased record lacks an owner: only a query for all records finds it.
 fn wants(query: &RecordQuery, record: &Record) -> bool {
     let RecordQuery { owner, workspace, session, events, from, until, .. } = query;
     let in_time =

@@ -1,11 +1,10 @@
-//! Everything in one file, with SQLite: the default, which needs no setting up.
+//! The store in one SQLite file: the default, which needs no setup.
 //!
-//! One thread writes (`writer.rs`). Reads happen where they are asked for, on connections that
-//! cannot write (`read.rs`), and see everything that was committed before. Another process may
-//! read and even write the same file meanwhile.
+//! One thread writes (`writer.rs`). Reads run on the calling thread, on read-only connections
+//! (`read.rs`), and see everything that was committed before. Another process may read and even
+//! write the same file meanwhile.
 //!
-//! A batch is on disk when [`Store::commit`] answers. Whoever stops waiting for the answer does
-//! not take the batch back.
+//! A batch is on disk when [`Store::commit`] returns. Dropping its future does not undo the batch.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -45,7 +44,7 @@ pub struct Sqlite {
     path: PathBuf,
     readers: Readers,
     memo: Arc<Memo>,
-    /// None: for reading only.
+    /// The writing thread; `None` for a read-only store.
     writer: Option<Thread>,
 }
 
@@ -58,15 +57,15 @@ impl Sqlite {
     /// The name of the file in a data folder.
     pub const FILE: &'static str = "gate.db";
 
-    /// Opens the store in a file, or makes one that only its owner may read.
+    /// Opens the store in a file, or creates one that only its owner may read.
     ///
     /// # Errors
-    /// The file cannot be made or used, is not ours, was written by a newer version, or its audit
-    /// chain does not end where this keyring signed its end, or is shorter than was noted.
+    /// The file cannot be created or used, is not ours, was written by a newer version, or its
+    /// audit chain does not end at the signed end, or is shorter than the note.
     pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
         make_folder(path).map_err(|cause| unusable(&cause))?;
-        // Before the database is there: one that is there without a note has lost it.
+        // Before the database is created: an existing database without a note has lost it.
         let note = Note::open(path, &keyring)?;
         make_private(path).map_err(|cause| unusable(&cause))?;
         let memo = Arc::new(Memo::default());
@@ -83,10 +82,10 @@ impl Sqlite {
         Ok(Self { path: path.to_owned(), readers, memo, writer })
     }
 
-    /// Opens the store that another process may be using, for reading only.
+    /// Opens a store that another process may be using, for reading only.
     ///
     /// # Errors
-    /// There is none, or it is not of this version.
+    /// It does not exist, or has another version.
     pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let readers = Readers::new(path.to_owned());
         readers
@@ -96,7 +95,7 @@ impl Sqlite {
         Ok(Self { path: path.to_owned(), readers, memo: Arc::default(), writer: None })
     }
 
-    /// Where it is noted how long the chain of a database is at least.
+    /// The file with the note of the minimum length of a database's chain.
     #[must_use]
     pub fn note_of(path: &Path) -> PathBuf {
         noted::path(path)
@@ -119,7 +118,7 @@ impl Sqlite {
         };
         let stored = self.readers.read(|connection| read::get(connection, kind, id))?;
         let kept = stored.map(|stored| Arc::new(Kept::new(stored)));
-        // Without a writer nobody would notice what others do.
+        // Without a writer, changes of other processes would not be noticed.
         if self.writer.is_some() {
             self.memo.keep_doc(begun, kind, id, kept.as_ref());
         }
@@ -214,13 +213,13 @@ impl Store for Sqlite {
 }
 
 impl Drop for Sqlite {
-    /// Finishes what was sent. The writer is the last to close, because only a connection that can
-    /// write tidies the log away.
+    /// Finishes the batches that were sent. The writer closes last, because only a connection that
+    /// can write removes the write-ahead log.
     fn drop(&mut self) {
         self.readers.close();
         if let Some(Thread { jobs, handle }) = self.writer.take() {
             drop(jobs);
-            // A thread that panicked has told everybody by dropping their batches.
+            // If the thread panicked, the waiters learned it from their dropped batches.
             let _ = handle.join();
         }
     }
@@ -232,7 +231,7 @@ impl fmt::Debug for Sqlite {
     }
 }
 
-/// SQLite's messages name tables and files, never what is in them.
+/// SQLite's messages name tables and files, never their content.
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         Self(error.to_string())
@@ -253,7 +252,7 @@ fn gone() -> StoreError {
     StoreError("its writer has stopped".to_owned())
 }
 
-/// SQLite's integers are signed. No version, number or counter gets that far.
+/// Converts to SQLite's signed integers. No version, number or counter gets that large.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -262,13 +261,13 @@ fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// A text in a row. Somebody else may have written bytes there that are not text.
+/// A text in a row. Somebody else may have written bytes there that are not valid UTF-8.
 fn lossy(row: &rusqlite::Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
     let bytes = row.get_ref(name)?.as_bytes_or_null()?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// Makes the folder of a file, for its owner alone.
+/// Creates the folder of a file, for its owner alone.
 fn make_folder(path: &Path) -> io::Result<()> {
     let mut folders = DirBuilder::new();
     folders.recursive(true);
@@ -281,15 +280,15 @@ fn folder_of(path: &Path) -> Option<&Path> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Makes the file before SQLite does, so that nobody else can ever read it. Its log gets the same
-/// mode from SQLite.
+/// Creates the file before SQLite does, so that nobody else can ever read it. SQLite gives its log
+/// the same mode.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        // The name of the file has to survive a power failure too.
+        // The directory entry has to survive a power failure too.
         Ok(file) => {
             file.sync_all()?;
             sync_folder(folder_of(path).unwrap_or(Path::new(".")))
@@ -350,7 +349,7 @@ mod tests {
         Sqlite::open(&folder.path().join(NAME), keyring()).unwrap()
     }
 
-    /// A connection behind the store's back.
+    /// Runs SQL on a connection of its own, bypassing the store.
     fn meddle(folder: &Folder, sql: &str) {
         Connection::open(folder.path().join(NAME)).unwrap().execute_batch(sql).unwrap();
     }
@@ -540,7 +539,7 @@ mod tests {
         let records = records.map(|draft| Draft { at: Timestamp(9), ..draft }).collect();
         commit(&store, Batch { records, ..Batch::default() }).unwrap();
         let cut = Some(Timestamp(9));
-        // With the records of forty erasures.
+        // Including the records of forty erasures.
         assert_eq!(commit(&store, Batch { cut, ..Batch::default() }).unwrap().cut, 840);
         assert_eq!(found(), 0);
         assert_eq!(verify(&store), 841);

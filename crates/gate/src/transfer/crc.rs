@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 type Table = [u32; 256];
 
-/// What each byte does to the checksum when this many others follow it.
+/// The contribution of each byte to the checksum when this many others follow it.
 static TABLES: LazyLock<[Table; 8]> = LazyLock::new(|| {
     let first: Table = std::array::from_fn(|byte| {
         let byte = u32::try_from(byte).unwrap_or_default();
@@ -19,7 +19,7 @@ static TABLES: LazyLock<[Table; 8]> = LazyLock::new(|| {
     tables
 });
 
-/// A checksum in the making.
+/// A running checksum.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Crc(u32);
 
@@ -73,7 +73,7 @@ mod tests {
         crc.sum()
     }
 
-    /// Bit by bit, as the definition has it.
+    /// Computes bit by bit, as the definition says.
     fn slowly(bytes: &[u8]) -> u32 {
         let mut sum = u32::MAX;
         for byte in bytes {

@@ -1,7 +1,8 @@
-//! Where the bytes lie: `<folder>/<session>/<file>`, nothing but ids, nobody else's to read.
+//! The folder of the bytes: `<folder>/<session>/<file>`, with ids as names, readable by nobody
+//! else.
 //!
 //! Everything is opened from the folder that was opened at the start, one component at a time and
-//! never through a symbolic link: what is renamed or linked meanwhile leads nowhere else.
+//! never through a symbolic link: a rename or link made meanwhile leads nowhere else.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -20,7 +21,7 @@ use system::Dir;
 pub(crate) struct Folder(Dir);
 
 impl Folder {
-    /// Opens the folder, or makes it. Nobody else may look into it from then on.
+    /// Opens the folder, or creates it. It is closed to all others from then on.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut folders = DirBuilder::new();
         folders.recursive(true);
@@ -30,7 +31,7 @@ impl Folder {
         Dir::open(path).map(Self)
     }
 
-    /// Opens a file to write, and makes it if it is not there.
+    /// Opens a file for writing, and creates it if it does not exist.
     pub(crate) fn write(&self, session: &SessionId, file: &FileId) -> io::Result<File> {
         let folder = match self.0.folder(session.as_str()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -42,7 +43,7 @@ impl Folder {
         };
         match folder.make_file(file.as_str()) {
             Ok(made) => {
-                // Its name has to survive a power failure too.
+                // The directory entry has to survive a power failure too.
                 folder.sync()?;
                 Ok(made)
             }
@@ -53,19 +54,19 @@ impl Folder {
         }
     }
 
-    /// Opens a file to read.
+    /// Opens a file for reading.
     pub(crate) fn read(&self, session: &SessionId, file: &FileId) -> io::Result<File> {
         regular(self.0.folder(session.as_str())?.file(file.as_str())?)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(crate) fn remove(&self, session: &SessionId, file: &FileId) -> io::Result<()> {
         let removed =
             self.0.folder(session.as_str()).and_then(|folder| folder.remove(file.as_str()));
         gone(removed)
     }
 
-    /// Removes a session's folder and all that is in it, if it is there.
+    /// Removes a session's folder with all files, if it exists.
     pub(crate) fn remove_all(&self, session: &SessionId) -> io::Result<()> {
         let folder = match self.0.folder(session.as_str()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -84,7 +85,7 @@ impl Folder {
     }
 }
 
-/// Nothing but a file: whoever planted a pipe would have us wait for ever.
+/// Refuses anything but a regular file: a planted pipe would block us for ever.
 fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);

@@ -1,4 +1,4 @@
-//! One piece of a file, as it arrives.
+//! A chunk of a file, as it arrives.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -6,31 +6,31 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use crate::document::Held;
 use crate::transfer::{FileMeta, Running, TransferError};
 
-/// Takes one piece of a file, slice by slice. Only the gate makes one, and only
-/// [`Gate::keep`](crate::Gate::keep) makes it count: one that is dropped has changed nothing.
+/// Takes one chunk of a file, slice by slice. Only the gate makes one, and only
+/// [`Gate::keep`](crate::Gate::keep) commits it: dropping it changes nothing.
 ///
-/// While it is there, nobody else writes the same file.
+/// While it exists, nobody else writes the same file.
 #[derive(Debug)]
 pub struct Incoming {
     pub(crate) held: Held<FileMeta>,
     pub(crate) running: Running,
-    /// Locked.
+    /// The locked file.
     pub(crate) file: File,
-    /// Where it must end at the latest, and what that is.
+    /// The latest end of the chunk, and the limit that sets it.
     pub(crate) end: u64,
     pub(crate) stop: Stop,
 }
 
-/// What a piece must not pass.
+/// A limit that a chunk must not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
-    /// The size that was said.
+    /// The declared size.
     Declared(u64),
-    /// The most a file may have.
+    /// The limit of one file.
     File(u64),
-    /// The most a session may have.
+    /// The limit of the session.
     Session(u64),
-    /// The most that is taken at once.
+    /// The limit of one chunk.
     Chunk(u64),
 }
 
@@ -46,27 +46,27 @@ impl Stop {
 }
 
 impl Incoming {
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.running.bytes()
     }
 
-    /// How many more it takes.
+    /// The number of bytes that still fit.
     #[must_use]
     pub const fn room(&self) -> u64 {
         self.end.saturating_sub(self.offset())
     }
 
-    /// Writes to the disk, which may take a moment.
+    /// Writes to the disk, which may block for a moment.
     ///
     /// # Errors
-    /// There is no room for all of it, and nothing was taken; or the disk failed.
+    /// The bytes do not all fit, and none were written; or the disk failed.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), TransferError> {
         if bytes.len() as u64 > self.room() {
             return Err(self.stop.error());
         }
-        // Not simply on: a write that failed halfway has moved the end.
+        // Seeks first, because a write that failed halfway has moved the position.
         self.file.seek(SeekFrom::Start(self.offset()))?;
         self.file.write_all(bytes)?;
         self.running.update(bytes);

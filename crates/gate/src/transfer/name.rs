@@ -1,8 +1,8 @@
-//! File names, made safe once, at the edge.
+//! File names, sanitised once, at the edge.
 //!
-//! Whatever a program sends becomes a name that is one component on every system, that hides
-//! nothing from who reads it, and that no system takes for a device. It is only ever shown and
-//! sent back: on our own disk the bytes lie under the file's id.
+//! Any text that a program sends becomes a name that is one path component on every system, that
+//! hides nothing from its reader, and that no system takes for a device. It is only ever shown and
+//! sent back: on our own disk the bytes are stored under the file's id.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use unicode_normalization::char::is_combining_mark;
 
 /// A file name that is safe on every system.
 ///
-/// No separator, no control or invisible character, no leading or trailing dot or space, no
-/// device's name, in normal form (NFC), from 1 to 255 bytes.
+/// It contains no separator, no control or invisible character, no leading or trailing dot or
+/// space, is not a device's name, is in normal form (NFC), and has 1 to 255 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct FileName(String);
 
-/// The most bytes a name may have: what Linux, macOS and Windows all take.
+/// The most bytes of a name on Linux, macOS and Windows.
 const MOST_BYTES: usize = 255;
 
-/// A longer end of a name is no extension, but part of it.
+/// The longest extension; a longer one counts as part of the stem.
 const MOST_EXTENSION: usize = 32;
 
-/// What a file is called of whose name nothing is left.
+/// The name of a file if nothing is left of its own.
 const NAMELESS: &str = "file";
 
 impl FileName {
@@ -34,8 +34,8 @@ impl FileName {
         let separators = ['/', '\\'];
         let last = text.rsplit(separators).find(|part| !part.is_empty()).unwrap_or_default();
         let mut name = clean(last);
-        // What was cut off can bring a space or a dot to where none may be. Every further look
-        // only takes away, so this ends.
+        // Cutting can leave a space or a dot at an end. Every further pass only removes, so this
+        // loop ends.
         loop {
             let again = clean(&name);
             if again.len() >= name.len() {
@@ -51,13 +51,13 @@ impl FileName {
         &self.0
     }
 
-    /// The same with a number, for when there is a file of this name: `report (2).pdf`.
+    /// The same with a number, for a name that is taken: `report (2).pdf`.
     #[must_use]
     pub fn numbered(&self, number: u32) -> Self {
         Self::of(&shortened(&self.0, &format!(" ({number})")))
     }
 
-    /// What two names share that some system would take for one.
+    /// A key that is equal for two names that some system would treat as one.
     #[must_use]
     pub fn folded(&self) -> String {
         let upper = self.0.nfkc().flat_map(char::to_uppercase);
@@ -103,7 +103,7 @@ fn clean(text: &str) -> String {
     if name.is_empty() {
         name = NAMELESS;
     }
-    // An option to some program; an accent on whatever stands before.
+    // A leading `-` is an option to some program; a combining mark changes the character before it.
     let is_odd = |first: char| first == '-' || is_combining_mark(first);
     if name.starts_with(is_odd) || is_device(name) {
         return shortened(&format!("_{name}"), "");
@@ -111,7 +111,7 @@ fn clean(text: &str) -> String {
     shortened(name, "")
 }
 
-/// Puts something before the extension, and takes as much of what stands before that as must go.
+/// Puts a suffix before the extension, and shortens the stem as far as necessary.
 fn shortened(name: &str, suffix: &str) -> String {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension))
@@ -133,22 +133,23 @@ fn shortened(name: &str, suffix: &str) -> String {
     }
 }
 
-/// What Windows takes for a device, whatever extension follows.
+/// Reports whether Windows takes a name for a device, with any extension.
 fn is_device(name: &str) -> bool {
     const DEVICES: [&str; 7] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"];
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     if stem.chars().count() > 8 {
         return false;
     }
-    // Windows reads superscript digits as digits, and old programs wide letters as letters.
+    // Windows reads superscript digits as digits, and old programs read full-width letters as
+    // letters.
     let stem: String = stem.nfkc().flat_map(char::to_uppercase).collect();
     let port = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
     let is_port = |rest: &str| rest.len() == 1 && rest.bytes().all(|byte| byte.is_ascii_digit());
     DEVICES.contains(&stem.as_str()) || port.is_some_and(is_port)
 }
 
-/// Controls, zero-width characters, whatever changes the order of others, and what is no
-/// character at all.
+/// Reports whether a character is invisible: controls, zero-width characters, bidirectional
+/// controls, and noncharacters.
 fn is_invisible(char: char) -> bool {
     (char.is_control() && !char.is_whitespace())
         || matches!(char,
@@ -165,8 +166,9 @@ fn is_blank(char: char) -> bool {
     char.is_whitespace() || char == '\u{2800}'
 }
 
-/// What separates paths or means something else on some system, what looks or is converted like
-/// it, and private characters, which Cygwin, Samba and macOS use to write those.
+/// Reports whether a character separates paths or has a special meaning on some system, looks or is
+/// converted like one that does, or is a private one, which Cygwin, Samba and macOS use to write
+/// those.
 fn is_special(char: char) -> bool {
     matches!(char,
         '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|'
@@ -296,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_single_character_makes_a_safe_name() {
-        // Ideographs and syllables by the thousand are all alike.
+        // The thousands of ideographs and syllables behave alike.
         let chars = ('\0'..'\u{3400}').chain('\u{d700}'..'\u{e100}').chain('\u{f000}'..'\u{10100}');
         for char in chars.chain('\u{1d100}'..'\u{1d200}').chain('\u{dff00}'..'\u{e0200}') {
             for text in [format!("{char}"), format!("a{char}.b"), format!("{char}con")] {

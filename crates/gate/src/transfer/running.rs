@@ -1,8 +1,8 @@
-//! Hashes in the making.
+//! Running hashes of uploads.
 //!
-//! The hash of an upload goes on from one piece to the next without reading what is there again.
-//! Only in memory: after a restart, or when somebody else wrote meanwhile, what is on the disk is
-//! read again, once.
+//! The hash of an upload goes on from one chunk to the next without reading the file again. It is
+//! kept only in memory: after a restart, or after another process wrote meanwhile, the file is read
+//! again, once.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,13 +15,13 @@ use crate::id::FileId;
 use crate::sync::Mutex;
 use crate::transfer::crc::Crc;
 
-/// How many hashes are remembered; a further one pushes another out, which costs one reading.
+/// The most hashes that are cached; a further one evicts another, which costs one read of its file.
 const MOST_KNOWN: usize = 4_096;
 
-/// How much is read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// The hashes of what has come so far.
+/// The hashes of the bytes so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     sha: Sha256,
@@ -34,7 +34,7 @@ impl Running {
         Self { sha: Sha256::new(), crc: Crc::new(), bytes: 0 }
     }
 
-    /// The hashes of the first so many bytes of a file; nothing, if it has fewer.
+    /// The hashes of the first bytes of a file; `None` if it has fewer.
     pub(crate) fn of(file: &mut File, bytes: u64) -> io::Result<Option<Self>> {
         file.seek(SeekFrom::Start(0))?;
         let mut running = Self::new();
@@ -56,7 +56,7 @@ impl Running {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
     }
 
-    /// How much there was so far.
+    /// The number of bytes so far.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -66,7 +66,7 @@ impl Running {
     }
 }
 
-/// The hashes of uploads, each as of a version of its document.
+/// The hashes of uploads, each for one version of its document.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Mutex<HashMap<FileId, (u64, Running)>>);
 
@@ -80,7 +80,7 @@ impl Known {
         known.insert(id, (version, running));
     }
 
-    /// The hashes, if they are those of this version.
+    /// The hashes, if they are of this version.
     pub(crate) fn find(&self, id: &FileId, version: u64) -> Option<Running> {
         let known = self.0.lock();
         let (_, running) = known.get(id).filter(|(of, _)| *of == version)?;

@@ -1,4 +1,4 @@
-//! All files of a session as one archive, made while it is read.
+//! All files of a session as one ZIP archive, generated while it is read.
 //!
 //! ```text
 //! header, bytes   for each file      stored, not packed: what agents hand in mostly is already
@@ -6,9 +6,9 @@
 //! end of directory
 //! ```
 //!
-//! Sizes and checksums are known since each file came in, so the length of the whole is known
-//! before its first byte. Where 32 bits do not suffice, the 64-bit fields are there too. One file
-//! is open at a time, and none of it is held.
+//! Sizes and checksums were computed when each file arrived, so the length of the archive is known
+//! before its first byte. If 32 bits do not suffice, 64-bit fields are added. One file is open at a
+//! time, and it is not held in memory.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
@@ -30,7 +30,7 @@ pub struct Zip {
     large: Option<Take<File>>,
 }
 
-/// What one entry says of its file.
+/// The metadata of one entry.
 #[derive(Debug)]
 struct Entry {
     id: FileId,
@@ -39,11 +39,11 @@ struct Entry {
     at: Timestamp,
     bytes: u64,
     crc32: u32,
-    /// Where its header is.
+    /// The offset of its header.
     offset: u64,
 }
 
-/// What comes next.
+/// The part that comes next.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Header(usize),
@@ -53,25 +53,25 @@ enum Part {
     Nothing,
 }
 
-/// Where 64-bit fields are needed.
+/// The values from which on 64-bit fields are needed.
 const WIDE: u64 = 0xffff_ffff;
 const WIDE_COUNT: u64 = 0xffff;
 
-/// What a reader must understand: version 2.0, or 4.5 for 64-bit fields.
+/// The version that a reader must support: 2.0, or 4.5 for 64-bit fields.
 const PLAIN: u16 = 20;
 const ZIP64: u16 = 45;
 
 /// Made on Unix, so that the mode of a file counts.
 const MADE_BY: u16 = 3 << 8 | ZIP64;
 
-/// Names are UTF-8.
+/// The flag for names in UTF-8.
 const UTF8: u16 = 1 << 11;
 
-/// A regular file, its owner's to read and write.
+/// A regular file that its owner may read and write.
 const ATTRIBUTES: u32 = 0o100_600 << 16;
 
 impl Zip {
-    /// The archive of these files; those that are not complete are left out.
+    /// The archive of these files; incomplete ones are left out.
     pub(crate) fn new(folder: Arc<Folder>, files: Vec<FileMeta>) -> Self {
         let mut offset = 0_u64;
         let mut entries = Vec::with_capacity(files.len());
@@ -95,19 +95,19 @@ impl Zip {
         zip
     }
 
-    /// How long the whole archive is, to the byte.
+    /// The exact length of the archive in bytes.
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.length
     }
 
-    /// How many files are in it.
+    /// The number of files in it.
     #[must_use]
     pub const fn files(&self) -> usize {
         self.entries.len()
     }
 
-    /// Makes the next part ready to be read.
+    /// Prepares the next part for reading.
     fn advance(&mut self) -> io::Result<()> {
         self.large = None;
         let mut small = Vec::new();
@@ -182,7 +182,7 @@ impl Read for Zip {
 }
 
 impl Entry {
-    /// What stands before the bytes.
+    /// The header before the bytes.
     fn header(&self) -> Vec<u8> {
         let mut out = Bytes::default();
         let sizes = if self.bytes >= WIDE { vec![self.bytes, self.bytes] } else { Vec::new() };
@@ -193,7 +193,7 @@ impl Entry {
         out.0
     }
 
-    /// What the directory at the end says.
+    /// The entry in the directory at the end.
     fn directory(&self) -> Vec<u8> {
         let mut out = Bytes::default();
         let mut wide = if self.bytes >= WIDE { vec![self.bytes, self.bytes] } else { Vec::new() };
@@ -216,7 +216,7 @@ impl Entry {
         out.short(self.name.as_str().len()).short(extra);
     }
 
-    /// The time in UTC, which the old field cannot say, and what 32 bits do not hold.
+    /// The time in UTC, which the old field cannot express, and the values that exceed 32 bits.
     fn extra(&self, out: &mut Bytes, wide: &[u64]) {
         let seconds = u32::try_from(self.at.0.div_euclid(1_000)).unwrap_or_default();
         out.u16(0x5455).u16(5).u8(1).u32(seconds);
@@ -237,7 +237,7 @@ fn needed(wide: &[u64]) -> u16 {
     if wide.is_empty() { PLAIN } else { ZIP64 }
 }
 
-/// A moment as DOS wrote it: every other second from 1980 to 2107.
+/// A time in the DOS format: with a resolution of two seconds, from 1980 to 2107.
 fn dos(at: Timestamp) -> (u16, u16) {
     let seconds = at.0.div_euclid(1_000).clamp(315_532_800, 4_354_819_198);
     let (year, month, day) = date(seconds.div_euclid(86_400));
@@ -248,7 +248,7 @@ fn dos(at: Timestamp) -> (u16, u16) {
     (narrow(time), narrow(day))
 }
 
-/// Little-endian numbers, one after the other.
+/// A buffer of little-endian numbers.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -273,12 +273,12 @@ impl Bytes {
         self
     }
 
-    /// A length that fits: names and extras are short.
+    /// A length in 16 bits: names and extras are short.
     fn short(&mut self, value: usize) -> &mut Self {
         self.u16(u16::try_from(value).unwrap_or(u16::MAX))
     }
 
-    /// In 32 bits, or what says that it stands elsewhere in 64.
+    /// A number in 32 bits, or the mark that it is in a 64-bit field.
     fn narrow(&mut self, value: u64) -> &mut Self {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX))
     }

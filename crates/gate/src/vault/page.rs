@@ -1,16 +1,17 @@
-//! Memory for secrets: of a fixed size, kept out of swap where the system allows, wiped at last.
+//! Memory for secrets: of a fixed size, kept out of swap where the system allows, wiped when
+//! dropped.
 
 use std::ops::Range;
 
 use region::LockGuard;
 use zeroize::Zeroize as _;
 
-/// Pages of memory that hold nothing else.
+/// Pages of memory that contain nothing else.
 ///
-/// Locking is by whole pages, and unlocking one secret's page must not unlock its neighbour's. So
-/// there is room for one page more than needed, and the aligned part inside is used.
+/// Locking works on whole pages, and unlocking one secret's page must not unlock its neighbour's.
+/// So one page more than needed is allocated, and the aligned part inside is used.
 pub(super) struct Page {
-    // Before the bytes, so that it is unlocked before it is given back.
+    // Before the bytes, so that it is unlocked before it is freed.
     lock: Option<LockGuard>,
     bytes: Box<[u8]>,
     start: usize,
@@ -19,14 +20,14 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Memory for so many bytes, all zero. It never grows.
+    /// Memory for `length` bytes, all zero. It never grows.
     pub(super) fn new(length: usize) -> Self {
         let page = region::page::size();
         let whole = length.div_ceil(page).saturating_mul(page);
         let bytes = vec![0; whole.saturating_add(page)].into_boxed_slice();
         let start = bytes.as_ptr().align_offset(page);
         let inside = bytes.get(start..start.saturating_add(whole));
-        // Without leave to lock memory it is still wiped, and never written to a file by us.
+        // Without permission to lock memory it is still wiped, and never written to a file by us.
         let lock = inside.and_then(|inside| region::lock(inside.as_ptr(), inside.len()).ok());
         let start = if inside.is_some() { start } else { 0 };
         Self { lock, bytes, start, length, used: 0 }
@@ -36,7 +37,7 @@ impl Page {
         self.lock.is_some()
     }
 
-    /// Writes behind what is there, and says where; `None` when it does not fit.
+    /// Appends bytes, and returns their range; `None` if they do not fit.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Option<Range<usize>> {
         let end = self.used.checked_add(bytes.len()).filter(|end| *end <= self.length)?;
         let place = self.used..end;
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(page.read(place), Some(&[0; 6][..]));
     }
 
-    /// Where memory may be locked at all, the kernel says that ours is.
+    /// The kernel confirms that the memory is locked, where locking is allowed.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_kernel_keeps_it_out_of_swap() {

@@ -1,4 +1,4 @@
-//! Channels are told, and their answers count like any other.
+//! Channels get the questions, and their answers count like any other.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use pollster::block_on;
 
 use crate::world::{RISKY, World, shell, world};
 
-/// A channel that keeps what it is told where the test can see it.
+/// A channel that hands its messages to the test.
 #[derive(Debug)]
 struct Seen(Mutex<Sender<Message>>);
 
@@ -50,7 +50,7 @@ fn a_question_is_told_with_its_link_and_so_is_its_end() {
     let gate = world.gate.clone();
     let announcer =
         Announcer::start(&gate, vec![everybody], Some("https://gate.example".into())).unwrap();
-    // What waited before anybody listened is told too.
+    // A question that was pending before anybody listened is sent too.
     let Message::Required(notice) = next(&seen) else { panic!() };
     assert_eq!(notice.approval, before);
     let link = format!("https://gate.example/approvals/{before}");

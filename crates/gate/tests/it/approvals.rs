@@ -1,4 +1,4 @@
-//! The life of an approval.
+//! The lifecycle of an approval.
 
 use countersign_core::Action;
 use countersign_gate::approval::{Cancel, Outcome, Receipt, Say, Scope, State};
@@ -222,7 +222,7 @@ fn who_comes_too_late_is_told_how_it_stands_and_changes_nothing() {
     };
     let agreed = world.ask(&shell(RISKY));
     world.say(&agreed, Say::Approve);
-    // Longer than the question would have waited, not so long as the yes may be used.
+    // Longer than the question would have waited, but not as long as the approval may be used.
     world.pass(121);
     for reply in replies(&agreed) {
         let late = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
@@ -266,7 +266,7 @@ fn an_edited_action_is_remembered_as_far_as_it_could_be_if_it_were_proposed() {
     let always = |to: &str| {
         let path = "/work/notes.txt".into();
         let asked = world.ask(&shell("terraform destroy -auto-approve"));
-        // By way of another kind, so that it is asked about anew.
+        // Edited into another kind, so that a new question is asked.
         let delete = Some(Action::FileDelete { path });
         let reply = Reply { edited: delete, ..Reply::plain(asked, Say::Approve) };
         let answered = block_on(world.gate.answer(&world.owner, reply)).unwrap();

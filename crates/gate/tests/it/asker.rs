@@ -1,5 +1,4 @@
-//! The other end of a question: whether its asker still waits, how long it can, and who may use
-//! the yes.
+//! The asker of a question: it may wait, give up, and use the approval.
 
 use std::task::{Context as Task, Poll, Waker};
 
@@ -34,18 +33,18 @@ fn a_question_is_withdrawn_when_its_asker_is_gone_and_only_then() {
         world.sweep();
         assert_eq!(world.state(&attended), "pending");
     }
-    // Between two of its requests there may be a moment.
+    // Between two of its requests there may be a short gap.
     world.pass(1);
     world.sweep();
     assert_eq!(world.state(&attended), "pending");
-    // Over the network some more: a connection that broke is made again by then.
+    // Over the network a longer one: by then a broken connection is restored.
     world.pass(10);
     world.sweep();
     assert_eq!(world.state(&attended), "pending");
     world.pass(5);
     world.sweep();
     assert_eq!(world.state(&attended), "cancelled");
-    // An agent that has not said that it waits may come back whenever it likes.
+    // An agent that has not announced that it waits may come back at any time.
     assert_eq!(world.state(&other), "pending");
     world.verify();
 }
@@ -122,7 +121,7 @@ fn an_action_that_a_person_changed_is_found_by_proposing_exactly_that() {
         let replaced = block_on(world.gate.replacement(&world.agent, &asked)).unwrap();
         let (by, action) = replaced.unwrap();
         assert_eq!(action, wanted.action);
-        // What was proposed first is not agreed to.
+        // The action that was proposed first is not approved.
         assert!(world.spend(&asked, &first).is_err());
         assert!(world.spend(&by, &first).is_err());
         assert_eq!(world.ask(&wanted), by);
@@ -169,7 +168,7 @@ fn tool(arguments: &str, annotations: Option<Value>) -> Action {
     }
 }
 
-/// A hook that has a yes to a call and has used it, in a session of an agent's process.
+/// A hook that has used the approval of a call, in a session of an agent's process.
 struct Hooked {
     world: World,
     hook: SessionId,
@@ -205,7 +204,7 @@ impl Hooked {
         hooked
     }
 
-    /// Whether a call in a session goes on without a question.
+    /// Reports whether a call in a session is permitted without a question.
     fn goes_on(&self, session: &SessionId, action: Action, call_id: Option<&str>) -> bool {
         let call_id = call_id.map(str::to_owned);
         let proposal = Proposal { call_id, ..Proposal::of(action).within(session) };
@@ -232,7 +231,7 @@ fn a_hooks_yes_is_used_by_the_proxy_on_the_same_call_once() {
     assert!(!hooked.goes_on(&hooked.hook, described(), Some("toolu_1")), "the hook itself");
     assert!(hooked.goes_on(&hooked.proxy, described(), Some("toolu_1")));
     assert!(!hooked.goes_on(&hooked.proxy, described(), Some("toolu_1")), "once");
-    // A proxy that is not told the host's name of the call goes by the rest.
+    // A proxy that does not know the host's id of the call goes by the rest.
     let hooked = Hooked::new(None, true);
     assert!(hooked.goes_on(&hooked.proxy, described(), Some("toolu_1")));
 }
@@ -244,7 +243,7 @@ fn a_yes_is_handed_over_by_hooks_alone_and_not_for_long() {
     let hooked = Hooked::new(None, true);
     hooked.world.pass(61);
     assert!(!hooked.goes_on(&hooked.proxy, tool("x", None), None), "too late");
-    // What the person was not told about is asked about again.
+    // A rule that the person was not shown is asked about again.
     let hooked = Hooked::new(None, true);
     let Action::Tool { server, tool, arguments, annotations, schema, .. } = tool("x", None) else {
         panic!("no tool")

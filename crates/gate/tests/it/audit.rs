@@ -1,4 +1,4 @@
-//! The record: how much is in it, who may read it, what can be taken out of it.
+//! The audit trail: its extent, its readers, and its erasure.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn of_workspace(workspace: &WorkspaceId) -> RecordQuery {
     RecordQuery { workspace: Some(workspace.to_string()), ..RecordQuery::default() }
 }
 
-/// One of everything an agent and a person do in a session.
+/// One of every action that an agent and a person do in a session.
 fn work(world: &World) {
     let task = Some("tidy up".to_owned());
     let flow = Some("cleanup".to_owned());
@@ -136,7 +136,7 @@ fn enhanced_logging_is_asked_for_by_the_user_or_by_whoever_runs_it() {
     drop(world.submit(&shell("ls marker-folder")));
     let last = world.recorded("action_planned").pop().unwrap();
     assert!(last["target"].to_string().contains("marker-folder"), "{last}");
-    // Another user's records stay as small as they want them.
+    // Another user's records stay at that user's logging level.
     let bob = world.person("Bob", Membership::Member);
     let agent = world.key(&bob, Access::Agent, "*");
     drop(block_on(world.gate.submit(&agent, &shell("ls marker-folder"))).unwrap());
@@ -178,7 +178,7 @@ fn users_read_their_own_admins_their_workspace_super_admins_all() {
     let closed = |person, query: &RecordQuery| {
         matches!(read(&world, person, query), Err(ReadError::NotAllowed))
     };
-    // Their own.
+    // A user's own records.
     let own = read(&world, &bob, &of_owner(&bob)).unwrap();
     let theirs = |record: &Record| {
         let content = record.content.as_ref().unwrap();
@@ -188,13 +188,13 @@ fn users_read_their_own_admins_their_workspace_super_admins_all() {
     assert!(closed(&bob, &of_owner(&world.owner)));
     assert!(closed(&bob, &of_workspace(&world.workspace)));
     assert!(closed(&bob, &RecordQuery::default()));
-    // A workspace.
+    // The records of a workspace.
     let query = of_workspace(&world.workspace);
     let workspace = read(&world, &admin, &query).unwrap();
     assert!(workspace.iter().any(theirs) && !workspace.iter().all(theirs));
     assert!(closed(&admin, &of_workspace(&elsewhere)) && closed(&stranger, &query));
     assert!(closed(&admin, &RecordQuery::default()) && closed(&admin, &of_owner(&bob)));
-    // All.
+    // All records.
     let all = read(&world, &world.owner, &RecordQuery::default()).unwrap();
     assert_eq!(all.len(), world.records().len());
 }
@@ -220,7 +220,7 @@ fn erasure_takes_the_content_and_leaves_the_chain() {
     let report = block_on(world.gate.verify()).unwrap();
     assert_eq!((report.damage.as_slice(), report.erased), (&[][..], erased));
     assert!(read(&world, &world.owner, &of_owner(&world.owner)).unwrap().is_empty());
-    // Who was not asked about keeps theirs, and the erasure says who did it.
+    // Other users keep their records, and the erasure names the person who erased.
     assert!(!read(&world, &bob, &of_owner(&bob)).unwrap().is_empty());
     let last = after.last().unwrap().content.as_ref().unwrap();
     assert_eq!(last.subject.owner, None);
@@ -289,7 +289,7 @@ fn how_long_records_are_kept_can_be_set() {
     let world = World::new(Setup { config, ..Setup::default() });
     work(&world);
     world.pass(3 * DAY);
-    // The last record stays until there is one after it.
+    // The last record stays until another follows it.
     for _ in 0..2 {
         block_on(world.gate.retain()).unwrap();
     }
@@ -309,7 +309,7 @@ fn a_user_may_want_their_records_to_fade_sooner() {
         block_on(change).unwrap();
     };
     settings(&bob, 7);
-    // More than everybody's changes nothing.
+    // A retention longer than everybody's is ignored.
     settings(&world.owner, 365);
     drop(block_on(world.gate.submit(&agent, &shell(SAFE))).unwrap());
     drop(world.submit(&shell(SAFE)));

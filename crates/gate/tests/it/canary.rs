@@ -1,7 +1,7 @@
-//! Secrets pushed through every surface, and then looked for everywhere.
+//! Secrets that are sent through every interface, and then searched for everywhere.
 //!
-//! What nobody can know: a password or a code that stands in free text without a name or a form
-//! (`type 48291375`), and names that people give to their own devices and keys.
+//! Not covered, because it cannot be recognised: a password or a code in free text without a name
+//! or a form (`type 48291375`), and names that people give to their own devices and keys.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -35,7 +35,8 @@ use serde_json::{Value, json};
 
 use crate::world::{Setup, World, shell};
 
-/// What must be found nowhere. Put together here, so that nothing looks like a real one.
+/// The secrets that must not be found anywhere. They are put together at run time, so that the
+/// source contains nothing that looks like a real one.
 struct Canaries {
     key: String,
     card: String,
@@ -57,7 +58,7 @@ impl Canaries {
         [&self.key, &self.card, &self.password, &self.code]
     }
 
-    /// Texts that hold each of them the way programs write them.
+    /// Texts that contain each of them in the ways that programs write them.
     fn texts(&self) -> Vec<String> {
         let Self { key, card, password, code } = self;
         let grouped = grouped(card);
@@ -78,7 +79,7 @@ impl Canaries {
     }
 }
 
-/// A card number with its last digit, by Luhn.
+/// A card number with its Luhn check digit.
 fn card(digits: &str) -> String {
     let sum: u32 = digits
         .bytes()
@@ -98,7 +99,7 @@ fn grouped(card: &str) -> String {
     groups.join(" ")
 }
 
-/// How a text may be written down.
+/// The encodings of a text.
 fn spellings(text: &str) -> Vec<String> {
     let each = |format: fn(u8) -> String| text.bytes().map(format).collect::<String>();
     let mut spellings = vec![
@@ -112,7 +113,7 @@ fn spellings(text: &str) -> Vec<String> {
         grouped(text),
         grouped(text).replace(' ', "-"),
     ];
-    // Base64 looks different by where in the text it stands; its edges belong to the neighbours.
+    // Base64 depends on the offset in the text; the edges depend on the neighbouring bytes.
     for offset in 0..3 {
         let padded = [&[0; 2][..offset], text.as_bytes()].concat();
         let whole = STANDARD_NO_PAD.encode(padded);
@@ -121,7 +122,7 @@ fn spellings(text: &str) -> Vec<String> {
     spellings
 }
 
-/// Everything that was said, shown or printed.
+/// Everything that was returned, shown or printed.
 #[derive(Default)]
 struct Heard(Vec<String>);
 
@@ -250,7 +251,7 @@ fn pages(text: &str) -> Vec<Action> {
     ]
 }
 
-/// Actions in which the place says what a bare value is.
+/// Actions in which the position of a bare value makes it a secret.
 fn placed(canaries: &Canaries) -> Vec<Action> {
     let Canaries { password, code, card, .. } = canaries;
     let params = || {
@@ -292,7 +293,7 @@ fn placed(canaries: &Canaries) -> Vec<Action> {
     ]
 }
 
-/// Puts one action through the gate, and lets one of several things become of it.
+/// Submits one action, and gives it one of several outcomes.
 fn push(
     world: &World,
     session: &SessionId,
@@ -395,7 +396,7 @@ fn setup() -> Setup {
     Setup { config, on_disk: true, ..Setup::default() }
 }
 
-/// A session whose plan and credentials hold them too.
+/// A session whose plan and credentials contain them too.
 fn session(world: &World, canaries: &Canaries, text: &str, heard: &mut Heard) -> SessionId {
     let fields = [("password", canaries.password.as_str()), ("otp", canaries.code.as_str())];
     let credential = Credential::new(fields).unwrap();
@@ -417,7 +418,7 @@ fn session(world: &World, canaries: &Canaries, text: &str, heard: &mut Heard) ->
     session.id
 }
 
-/// Everything that can be read from outside.
+/// Reads everything that can be read from outside.
 fn look_around(world: &World, heard: &mut Heard) {
     let (gate, owner) = (&world.gate, &world.owner);
     heard.debug(gate);
@@ -450,7 +451,7 @@ fn status_of(record: &Record) -> Option<String> {
     payload["status"].as_str().map(str::to_owned)
 }
 
-/// Each canary that stands in a text, with a little of what is around it.
+/// Each canary in a text, with some of its context.
 fn found_in(what: &str, text: &str, canaries: &Canaries) -> Vec<String> {
     let spellings = canaries.all().into_iter().flat_map(|canary| spellings(canary));
     let found = spellings.filter_map(|spelling| text.split_once(&spelling).zip(Some(spelling)));
@@ -521,7 +522,7 @@ fn no_secret_is_found_anywhere_afterwards() {
     assert!(heard.0.len() > 1_000, "it was a long conversation: {}", heard.0.len());
 }
 
-/// A channel that keeps what it is told where the test can see it.
+/// A channel that hands its messages to the test.
 #[derive(Debug)]
 struct Overheard(Sender<Message>);
 

@@ -1,6 +1,7 @@
-//! What was seen to go wrong elsewhere, and does not here. Each test is named after the defect.
+//! Defects that were found in other projects, and are absent here. Each test is named after the
+//! defect.
 //!
-//! What the core or another file holds already is in [`ELSEWHERE`].
+//! Defects that the core or another file already tests are in [`ELSEWHERE`].
 
 use std::future::Future as _;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use serde_json::json;
 
 use crate::world::{BEGIN, HARD, RISKY, SAFE, Setup, World, keyring, shell, world};
 
-/// Defect, file, and the test there that holds it.
+/// The defect, the file, and the test there that covers it.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     (
         "`ssn|sin|tin` fires on Business, Settings, Using",
@@ -81,7 +82,7 @@ fn every_test_that_is_named_here_exists() {
     }
 }
 
-/// Force pushes need so many people besides the one the agent works for.
+/// A setup in which force pushes need `need` people besides the one the agent works for.
 fn git_needs(need: u8) -> Setup {
     let row = QuorumRow {
         risk: None,
@@ -128,7 +129,7 @@ fn the_target_of_a_navigation_is_judged_not_the_page_it_starts_from() {
     let go = |url: &str| {
         let mut proposal = Proposal::of(navigate(url)).within(&session);
         proposal.context.base_url = Some("https://shop.example/cart".into());
-        // What the agent says about origins does not count.
+        // The agent's own list of origins does not count.
         proposal.context.allowed_origins = None;
         world.submit(&proposal)
     };
@@ -155,7 +156,7 @@ fn a_signed_in_stranger_cannot_see_or_approve() {
     }
     assert_eq!(world.recorded("answer_refused").len(), 4);
     assert_eq!(world.state(&approval), "pending");
-    // Nor can their agents use what was answered, or take it back.
+    // Nor can their agents use or withdraw an answered question.
     world.say(&approval, Say::Approve);
     let agent = world.key(&member, Access::Agent, "*");
     let spent = block_on(world.gate.spend(&agent, &approval, &shell(RISKY)));
@@ -180,7 +181,7 @@ fn rejections_count_as_steps() {
         block_on(world.gate.session(&world.owner, &session)).unwrap().state,
         SessionState::Ended { reason: End::MaxSteps, .. }
     ));
-    // The last one is on record like every other.
+    // The last one is recorded like every other.
     assert_eq!(world.recorded("action_planned").len(), 51);
     assert_eq!(world.recorded("violation").last().unwrap()["type"], "max_steps");
     assert_eq!(refused(world.submit(&shell(SAFE).within(&session))), Why::Ended(End::MaxSteps));
@@ -215,7 +216,7 @@ fn an_empty_group_approves_nothing() {
     let approval = world.ask(&shell(RISKY));
     let none = block_on(world.gate.answer_all(&world.owner, Vec::new()));
     assert!(matches!(none, Err(AnswerError::NoneNamed)));
-    // A list that names nothing there is approves nothing either.
+    // A list of unknown ids approves nothing either.
     let unknown = Reply::plain(ApprovalId::from_bytes([3; 16]), Say::Approve);
     let answers = block_on(world.gate.answer_all(&world.owner, vec![unknown])).unwrap();
     assert!(matches!(answers.as_slice(), [(_, Err(AnswerError::NotFound))]));
@@ -288,7 +289,7 @@ fn an_old_answer_is_not_reused_for_the_next_question() {
     assert!(world.spend(&second, &other).unwrap_err().contains("waiting"));
     assert!(world.spend(&first, &other).unwrap_err().contains("not the action"));
     drop(world.spend(&first, &shell(RISKY)).unwrap());
-    // The very same question is a new one, once the old answer is used up.
+    // The same question is a new one, once the old answer is used up.
     let third = world.ask(&shell(RISKY).within(&session));
     assert_ne!(first, third);
     assert_eq!(world.state(&third), "pending");
@@ -358,7 +359,7 @@ fn the_audit_chain_does_not_restart_with_the_day() {
     let records = world.records();
     let numbers: Vec<_> = records.iter().map(|record| record.number).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
-    // A day that vanishes is missed.
+    // A deleted day is detected.
     let (from, to) = (BEGIN.0 + 2 * 86_400_000, BEGIN.0 + 3 * 86_400_000);
     world.sql(&format!("DELETE FROM records WHERE at >= {from} AND at < {to}"));
     assert!(!block_on(world.gate.verify()).unwrap().damage.is_empty());
@@ -418,7 +419,7 @@ fn one_requester_cannot_satisfy_two_stages() {
     let approval = world.ask(&shell(RISKY));
     let own = world.say_as(&world.owner, &approval, Say::Approve).unwrap_err();
     assert!(matches!(own, AnswerError::OthersMustAgree), "{own}");
-    // The same person twice, on two devices, is one person.
+    // The same person on two devices is one person.
     let link = block_on(world.gate.invite(&bob)).unwrap();
     let tablet = block_on(world.gate.accept(&link, "tablet")).unwrap();
     let again = block_on(world.gate.sign_in(&tablet)).unwrap();
@@ -676,7 +677,7 @@ fn a_decline_is_not_asked_again() {
 
 // Cedar
 
-/// A store whose call of some number fails; all of them, from a number on.
+/// A store that fails from some call on.
 #[derive(Debug)]
 struct Failing {
     store: Arc<dyn Store>,
@@ -776,7 +777,7 @@ fn an_error_never_lowers_a_verdict() {
         let permitted = matches!(submitted, Ok(Submitted::Permitted(..)));
         assert_eq!(usize::from(permitted), recorded, "allowed, and not on record: call {from}");
         whole += recorded;
-        // A yes that could not be written down was not used.
+        // An approval whose use could not be stored was not used.
         store.calls.store(0, Ordering::SeqCst);
         let before = world.state(&approval);
         let spent = block_on(gate.spend(&world.agent, &approval, &shell(RISKY)));
@@ -787,7 +788,7 @@ fn an_error_never_lowers_a_verdict() {
     assert_eq!(world.state(&approval), "started");
 }
 
-/// A machine that gives no randomness.
+/// A clock without randomness.
 #[derive(Debug)]
 struct NoChance;
 
@@ -829,7 +830,7 @@ fn what_cannot_be_understood_is_asked_about() {
         let judgement = judge(&action, &Policy::default(), &Context::default());
         assert!(judgement.verdict >= Verdict::Confirm, "{command}: {judgement:?}");
     }
-    // Nor does a profile nobody knows lower anything.
+    // Nor does an unknown profile lower anything.
     let context = Context { profile: Some("unheard-of".into()), ..Context::default() };
     let judgement = judge(&shell(SAFE).action, &Policy::default(), &context);
     assert_eq!(judgement.verdict, Verdict::Confirm);
@@ -855,7 +856,7 @@ fn more_questions_than_a_person_may_have_are_refused_and_not_dropped() {
     let Submitted::Refused(refusal) = world.submit(&shell(RISKY)) else { panic!() };
     assert_eq!(refusal.why, Why::TooManyPending(3));
     assert_eq!(world.recorded("action_planned").last().unwrap()["status"], "refused_pending");
-    // Whoever answers one makes room for one, whatever the answer is; so does silence.
+    // Each answered question makes room for one, whatever the answer; so does expiry.
     world.say(&asked[0], Say::Reject);
     world.ask(&shell(RISKY));
     world.pass(121);

@@ -1,4 +1,4 @@
-//! Files: handed in piece by piece, within their limits, by whom they may and to whom they may.
+//! Files: handed in chunk by chunk, within their limits, and only by and to authorised callers.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
@@ -113,7 +113,7 @@ fn a_file_comes_in_pieces_and_goes_out_whole() {
     let FileState::Complete { bytes: length, sha256, .. } = meta.state else { panic!() };
     assert_eq!((length, sha256), (95, sha(&bytes)));
     assert_eq!(world.read(&meta.id), bytes);
-    // Said again, it changes nothing: the first answer may have been lost.
+    // Calling it again changes nothing: the first answer may have been lost.
     assert_eq!(world.finish(&upload.id).unwrap(), meta);
     assert_eq!(world.recorded("file_received").len(), 1);
     // From the middle.
@@ -178,7 +178,7 @@ fn limits_hold_and_say_which_one_it_was() {
     assert!(error(world.begin(&session, sized("c", 51))).contains("at most 250 bytes together"));
     let c = world.begin(&session, sized("c", 50)).unwrap().id;
     assert_eq!(world.used(&session), (3, 250));
-    // Past the piece, past what was said, nowhere, and without room.
+    // Beyond the chunk limit, the declared size, at a wrong offset, and without space.
     assert!(error(world.chunk(&a, 0, &[0; 41])).contains("at most 40 bytes are taken"));
     world.chunk(&c, 0, &[0; 40]).unwrap();
     assert!(error(world.chunk(&c, 40, &[0; 11])).contains("said to have 50"));
@@ -188,7 +188,7 @@ fn limits_hold_and_say_which_one_it_was() {
     assert!(error(world.chunk(&d, 0, &[0; 1])).contains("at most 250 bytes together"));
     world.begin(&session, new("e")).unwrap();
     assert!(error(world.begin(&session, new("f"))).contains("at most 5 files"));
-    // Room that is given back can be taken again.
+    // Space that is released can be reserved again.
     block_on(world.gate.abort_upload(&world.agent, &a)).unwrap();
     assert_eq!(world.used(&session), (4, 150));
     for at in [0, 40] {
@@ -217,7 +217,7 @@ fn a_piece_of_unknown_length_takes_what_room_there_is_and_gives_the_rest_back() 
     assert_eq!(incoming.room(), 30);
     assert!(matches!(incoming.write(&[1; 31]), Err(TransferError::SessionFull { most: 60 })));
     drop(incoming);
-    // What was never kept has left no trace.
+    // Bytes that were never committed leave no trace.
     assert_eq!(block_on(world.gate.upload(&world.agent, &id)).unwrap().offset, 30);
     let meta = world.finish(&id).unwrap();
     assert_eq!((world.read(&meta.id), world.used(&session)), (vec![1; 30], (1, 30)));
@@ -234,7 +234,7 @@ fn one_writes_at_a_time() {
     assert!(matches!(world.finish(&id), Err(TransferError::Writing)));
     block_on(world.gate.keep(&world.agent, incoming)).unwrap();
     assert!(matches!(world.chunk(&id, 0, b"other"), Err(TransferError::Offset { expected: 5 })));
-    // An upload that is given up while somebody writes is gone all the same.
+    // An upload that is aborted during a write is gone all the same.
     let incoming = block_on(world.gate.receive(&world.agent, &id, 5, None)).unwrap();
     block_on(world.gate.abort_upload(&world.agent, &id)).unwrap();
     let kept = block_on(world.gate.keep(&world.agent, incoming));
@@ -262,7 +262,7 @@ fn an_upload_goes_on_after_a_restart_and_hashes_the_whole() {
     let session = world.session(Plan::default());
     let id = world.begin(&session, sized("a", 60)).unwrap().id;
     world.chunk(&id, 0, &[1; 25]).unwrap();
-    // Written and not kept when the lights went out.
+    // Bytes that were written and not committed before a power failure.
     let mut incoming = block_on(world.gate.receive(&world.agent, &id, 25, None)).unwrap();
     incoming.write(&[9; 15]).unwrap();
     drop(incoming);
@@ -331,7 +331,7 @@ fn only_into_a_running_session_and_not_while_everything_is_halted() {
     assert!(over(&world.chunk(&id, 1, b"x").unwrap_err()));
     assert!(over(&world.finish(&id).unwrap_err()));
     assert!(over(&block_on(world.gate.keep(&world.agent, late)).unwrap_err()));
-    // What is there can still be had, and what is not can be given up.
+    // Complete files can still be read, and incomplete ones aborted.
     assert_eq!((world.listed(&session), world.read(&done)), (vec!["done".into()], b"x".to_vec()));
     block_on(world.gate.abort_upload(&world.agent, &id)).unwrap();
     assert_eq!(world.on_disk(&session).len(), 1);
@@ -387,7 +387,7 @@ fn others_see_nothing_and_write_nothing() {
     ] {
         assert_eq!(readers(reader).map(Result::unwrap), [1, 1, 1]);
     }
-    // What is not complete is nobody's to read.
+    // An incomplete file cannot be read by anyone.
     not_found(block_on(gate.open_file(Reader::Person(&world.owner), &open)).unwrap_err());
 }
 
@@ -462,7 +462,7 @@ fn files_go_with_retention_and_not_before() {
     block_on(world.gate.retain()).unwrap();
     assert_eq!(world.listed(&old), ["a"]);
     world.pass(2 * 86_400);
-    // Left by a crash: bytes that nobody knows of.
+    // Left by a crash: bytes without a document.
     std::fs::write(world.folder().join("files").join(old.as_str()).join("stray"), "x").unwrap();
     block_on(world.gate.retain()).unwrap();
     assert!(!world.folder().join("files").join(old.as_str()).exists());
@@ -589,7 +589,7 @@ proptest! {
                 }
             }
             match fate {
-                // The connection is lost, and what came is not kept.
+                // The connection is lost, and the bytes that arrived are not committed.
                 5 => drop(incoming),
                 6 => {
                     drop(incoming);

@@ -1,4 +1,4 @@
-//! What the random traces found, each once more by itself.
+//! Defects that the random traces found, each as a test of its own.
 
 use countersign_core::policy::profile::Limits;
 use countersign_gate::approval::{Outcome, QuorumRow, Say, Scope};

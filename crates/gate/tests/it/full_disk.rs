@@ -14,7 +14,7 @@ fn on_disk() -> World {
     World::new(Setup { on_disk: true, ..Setup::default() })
 }
 
-/// Nothing can be inserted any more.
+/// Makes every insert fail.
 fn fill(world: &World) {
     for table in tables(world) {
         world.sql(&format!(
@@ -52,7 +52,7 @@ fn a_halt_holds_although_it_cannot_be_written_and_is_written_when_it_can_be() {
     let reply = Reply::plain(approval.clone(), Say::Approve);
     assert!(block_on(world.gate.answer(&world.owner, reply)).is_err());
     make_room(&world);
-    // Still only in memory: nothing is allowed, now on record.
+    // The halt is still only in memory: nothing is allowed, and now it is recorded.
     match world.submit(&shell(SAFE)) {
         Submitted::Refused(refusal) => assert_eq!(refusal.why, Why::Halted),
         other => panic!("not refused: {other:?}"),
@@ -101,7 +101,7 @@ fn whoever_uses_a_yes_or_takes_a_question_back_is_told_that_nothing_was_written(
     assert_eq!(world.state(&asked.0), "pending");
 }
 
-/// Set in the process that may write no more than a few hundred kilobytes.
+/// Set in the child process that may write no more than a few hundred kilobytes.
 const INSIDE: &str = "COUNTERSIGN_TEST_FULL_DISK";
 
 #[test]
@@ -109,7 +109,7 @@ fn a_halt_works_where_a_file_cannot_grow() {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
     }
-    // The signal would end it; ignored, the write fails as on a full disk.
+    // The signal would end it; when it is ignored, the write fails as on a full disk.
     let script = "trap '' XFSZ; ulimit -f 800; exec \"$0\" --exact \"$1\" --nocapture";
     let name = "full_disk::a_halt_works_where_a_file_cannot_grow";
     let output = Command::new("sh")
@@ -124,7 +124,7 @@ fn a_halt_works_where_a_file_cannot_grow() {
     assert!(said.contains("1 passed"), "{said}");
 }
 
-/// Fills what may be written, then halts.
+/// Fills the allowed space, then halts.
 fn inside() {
     let world = on_disk();
     let mut failed = 0;

@@ -41,7 +41,7 @@ fn what_is_sent_again_is_answered_as_before() {
         other => panic!("{other:?}"),
     }
     assert!(matches!(begin(&world, "ann", "k1", OTHER), Begun::Other));
-    // The same key of somebody else, and another cut between the two, are others' own.
+    // The same key of another sender, and another split of the two texts, are separate.
     drop(first(&world, "bob", "k1", OTHER));
     drop(first(&world, "an", "nk1", ONE));
 }
@@ -92,7 +92,7 @@ fn an_answer_is_forgotten_after_a_day() {
     block_on(world.gate.idempotent_finish(claim, 200, Some("x"), Allows::Nothing)).unwrap();
     let slow = first(&world, "ann", "slow", ONE);
     world.clock.pass(Duration::from_hours(24));
-    // Before the sweep comes, and after it.
+    // Before and after the sweep.
     drop(first(&world, "ann", "k1", OTHER));
     world.clock.pass(Duration::from_hours(24));
     world.sweep();

@@ -1,8 +1,9 @@
-//! Who may propose, who may answer, and from where.
+//! Authorisation of proposals and answers, by credential and origin.
 //!
 //! That a key can never answer is in the types: `Gate::answer` takes a `Person`, which only a
 //! signed-in device or a bound channel makes, and `Gate::authenticate` makes a `Caller`, which
-//! nothing turns into one. The tests below show the rest: that no secret opens the other's door.
+//! cannot be converted into one. The tests below show the rest: that a secret of one kind is never
+//! accepted as another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -84,7 +85,7 @@ fn the_secret_of_a_key_signs_nobody_in() {
     let device = block_on(world.gate.accept(&link, "tablet")).unwrap();
     assert!(matches!(authenticate(&world, &device), Err(AuthError::Key)));
     assert!(matches!(authenticate(&world, &link), Err(AuthError::Key)));
-    // Nor does the token of a question open anything but that question.
+    // Nor does the token of a question give access to anything but that question.
     let approval = world.ask(&shell(RISKY));
     let token = block_on(world.gate.card(&world.owner, &approval)).unwrap().token.unwrap();
     assert_eq!(token.kind(), SecretKind::Token);
@@ -145,7 +146,7 @@ fn a_rotated_key_works_on_for_a_while_and_its_heir_uses_its_answers() {
     world.pass(60);
     assert!(authenticate(&world, &old.secret).is_err());
     world.say(&waiting.approval, Say::Approve);
-    // A key that has nothing to do with it does not get what another asked for.
+    // An unrelated key does not get another's questions.
     let other = make(&world, new_key(&world, &["email.send"]));
     let other = authenticate(&world, &other.secret).unwrap();
     let assistant = world.owner.assistant(&world.workspace).unwrap();
@@ -229,7 +230,7 @@ fn programs_do_not_ask_about_skills_and_agents_do() {
     }
     assert!(is_permitted(&submit(&world, &program, skill("email.send"))));
     assert_eq!(world.recorded("action_planned").last().unwrap()["status"], "auto_confirmed");
-    // What is dangerous for another reason is asked about all the same.
+    // An action that is dangerous for another reason is asked about all the same.
     assert!(is_asked(&submit(&world, &program, shell(RISKY).action)));
     let set = |confirm| {
         let change = world.gate.change_settings(&world.owner, |settings| {
@@ -257,19 +258,19 @@ fn a_key_does_not_work_on_a_device_nobody_approved() {
     assert_eq!(told, What::DeviceWaiting { device: id.clone() });
     assert!(matches!(on(Some(&machine)), Err(AuthError::Device(waiting)) if waiting == id));
     assert!(block_on(world.gate.sign_in(&machine)).is_err());
-    // Only its owner lets it in.
+    // Only its owner approves it.
     let bob = world.person("Bob", Membership::Admin);
     assert!(block_on(world.gate.approve_device(&bob, &id, DeviceRole::Machine)).is_err());
     let approve = |role| block_on(world.gate.approve_device(&world.owner, &id, role));
     approve(DeviceRole::Machine).unwrap();
     assert!(on(Some(&machine)).is_ok());
     assert!(approve(DeviceRole::Console).is_err(), "it is a machine now");
-    // Where keys work nobody signs in, and where somebody signs in no key works.
+    // A machine cannot sign in, and a console cannot use keys.
     assert!(matches!(block_on(world.gate.sign_in(&machine)), Err(PeopleError::NotSignedIn)));
     let link = block_on(world.gate.invite(&world.owner)).unwrap();
     let console = block_on(world.gate.accept(&link, "phone")).unwrap();
     assert!(matches!(on(Some(&console)), Err(AuthError::Device(_))));
-    // A machine of somebody else is none of ours.
+    // Another user's machine does not count.
     let theirs = block_on(world.gate.request_device(&bob.user().id, "server")).unwrap();
     let role = DeviceRole::Machine;
     block_on(world.gate.approve_device(&bob, &Device::id_of(&theirs), role)).unwrap();
@@ -338,7 +339,7 @@ fn the_agents_own_process_tree_cannot_answer() {
         assert!(matches!(error, AnswerError::FromTheAgent), "{error}");
     }
     assert_eq!(world.recorded("answer_refused").len(), 2);
-    // Everybody works as the same user on this machine, so that alone says nothing.
+    // All processes run as the same user on this machine, so the user alone proves nothing.
     assert!(answer_from(&world, agent, 40, 1_000).is_ok());
 }
 
@@ -369,7 +370,7 @@ fn each_role_may_do_its_own() {
     let made = block_on(world.gate.create_key(&admin, key));
     assert!(matches!(made, Err(PeopleError::NotAllowed)));
     assert!(member.assistant(&elsewhere).is_none());
-    // An admin looks after the keys of their workspace.
+    // An admin administers the keys of their workspace.
     let made = block_on(world.gate.create_key(&member, new_key(&world, &["*"]))).unwrap();
     block_on(world.gate.revoke_key(&admin, &made.key.id)).unwrap();
     assert!(authenticate(&world, &made.secret).is_err());
@@ -445,7 +446,7 @@ fn a_machine_asks_to_be_let_in_with_its_key() {
     assert!(shown.starts_with("laptopx") && shown.chars().count() == 100, "{shown}");
     block_on(world.gate.approve_device(&world.owner, &id, DeviceRole::Machine)).unwrap();
     with_device().unwrap();
-    // What was revoked asks for nothing any more.
+    // A revoked key cannot register a device any more.
     block_on(world.gate.revoke_key(&world.owner, &key.id)).unwrap();
     let asked = block_on(world.gate.request_device_with(&secret, "laptop"));
     assert!(matches!(asked, Err(AuthError::Key)));
@@ -464,7 +465,7 @@ fn a_stolen_key_cannot_flood_its_owner_with_devices() {
     let by_name = block_on(world.gate.request_device(world.user(), "laptop"));
     assert!(matches!(by_name, Err(PeopleError::TooManyWaiting)));
     let mut next = || waiting.pop().unwrap();
-    // Each that is decided on makes room for one, and once only.
+    // Each decision makes room for one, and only once.
     block_on(world.gate.approve_device(&world.owner, &next(), DeviceRole::Machine)).unwrap();
     ask().unwrap();
     let revoked = next();

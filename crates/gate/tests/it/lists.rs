@@ -1,4 +1,4 @@
-//! What there is, page by page: nobody sees more than their role allows.
+//! Lists, page by page: nobody sees more than their role allows.
 
 use countersign_core::{Action, RiskLevel};
 use countersign_gate::approval::{QuorumRow, Say};
@@ -52,7 +52,7 @@ fn sessions_come_newest_first_and_page_by_page() {
         page.after = Some(next);
     }
     assert_eq!(paged, started);
-    // A page that is just full is the last one.
+    // A page that is exactly full is the last one.
     let page = Page { after: None, limit: 5 };
     let whole = block_on(world.gate.sessions(&world.owner, &Whose::Mine, &[], &page)).unwrap();
     assert_eq!((whole.items.len(), whole.next), (5, None));

@@ -1,4 +1,4 @@
-//! The gate from outside: what an agent, a person and a clock can do, over real stores.
+//! The gate from outside: the operations of agents, people and the clock, over real stores.
 
 #![cfg(test)]
 

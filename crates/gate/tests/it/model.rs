@@ -2,7 +2,7 @@
 //! crash, restart, clock jump and the rest, over both stores.
 //!
 //! Zero double spends, zero lost approvals, zero answers after expiry, zero foreign answers.
-//! `TRACE_STEPS` says how many steps are taken in memory, `TRACE_STEPS_DISK` how many on disk, and
+//! `TRACE_STEPS` is the number of steps in memory, `TRACE_STEPS_DISK` the number on disk, and
 //! `TRACE_SEED` repeats an earlier run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,7 +22,8 @@ use dice::Dice;
 use stage::Place;
 use trace::{Tally, Trace};
 
-/// After so many steps a trace begins anew, so that what waits stays few among what is over.
+/// The number of steps after which a new trace begins, so that settled approvals do not outnumber
+/// the pending ones too much.
 const TRACE: u64 = 1_000;
 
 #[test]
@@ -46,7 +47,8 @@ fn run(place: Place, steps: u64, check_every: u64) {
     let (mut done, mut told, mut seeds) = (Tally::default(), 0, Dice(seed));
     let began = Instant::now();
     while done.steps < steps {
-        // The first trace of a run has the run's own seed: that repeats a failure at once.
+        // The first trace of a run has the run's own seed, so that a failure can be repeated at
+        // once.
         let own = if done.steps == 0 { seed } else { seeds.next() >> 32 };
         let length = TRACE.min(steps - done.steps);
         let mut trace = Trace::new(place, own);
@@ -70,7 +72,7 @@ fn run(place: Place, steps: u64, check_every: u64) {
         }
     }
     println!("{place:?}: {done:?} in {:.1?}", began.elapsed());
-    // A run in which nothing happened would show nothing.
+    // A run in which nothing happened would prove nothing.
     assert!(done.permits > 0 && done.asked > 0 && done.answered > 0 && done.refused > 0);
     assert!(done.answers_refused > 0 && done.spends_refused > 0);
     assert!(done.spent > 0 || steps < 1_000);

@@ -1,4 +1,4 @@
-//! A right that is taken away after it was looked up and before it is used.
+//! A right that is revoked after it was looked up and before it is used.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::world::{RISKY, World, keyring, shell, world};
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// A store in which something else happens just before the next commit.
+/// A store that runs a function just before the next commit.
 struct Meddling {
     inner: Arc<dyn Store>,
     meanwhile: Mutex<Option<Meanwhile>>,
@@ -63,7 +63,7 @@ impl Store for Meddling {
     }
 }
 
-/// A second gate on the store of a world, in whose next commit this comes first.
+/// A second gate on the store of a world, which runs this function before its next commit.
 fn gate_with(world: &World, meanwhile: impl FnOnce() + Send + 'static) -> Gate {
     let store = Arc::new(Meddling { inner: world.store(), meanwhile: Mutex::new(None) });
     let gate = block_on(Gate::open(Parts {

@@ -10,7 +10,7 @@ use crate::world::{RISKY, World, world};
 
 const JOURNAL: &str = "0123456789abcdef0123456789abcdef";
 
-/// So many decisions, one after the other.
+/// This many decisions, one after the other.
 fn decisions(count: usize) -> Vec<OfflineDecision> {
     let action = Action::Shell { command: RISKY.to_owned(), cwd: None };
     let judgement = judge(&action, &Policy::default(), &Context::default());
@@ -25,7 +25,7 @@ fn decisions(count: usize) -> Vec<OfflineDecision> {
     all
 }
 
-/// The numbers of the decisions on record, in its order.
+/// The numbers of the recorded decisions, in order.
 fn on_record(world: &World) -> Vec<u64> {
     let query = RecordQuery { limit: 1_000, ..RecordQuery::default() };
     let records = block_on(world.gate.store().records(&query)).unwrap();
@@ -64,7 +64,7 @@ fn a_gap_is_refused_and_says_what_comes_next() {
     let swapped = [all[1].clone(), all[0].clone()];
     let sent = block_on(world.gate.deliver_offline(&world.agent, JOURNAL, &swapped));
     assert!(matches!(sent, Err(OfflineError::Gap { next: 1 })), "{sent:?}");
-    // However far away a number is, it is a gap like any other.
+    // A number that is far away is a gap like any other.
     let far = [OfflineDecision { number: u64::MAX, ..all[0].clone() }];
     let sent = block_on(world.gate.deliver_offline(&world.agent, JOURNAL, &far));
     assert!(matches!(sent, Err(OfflineError::Gap { next: 1 })), "{sent:?}");

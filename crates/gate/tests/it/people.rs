@@ -1,4 +1,4 @@
-//! People and bots who come and go, and the record that is the organisation's.
+//! People and bots that are added and removed, and an audit trail that the organisation keeps.
 
 use countersign_gate::approval::Say;
 use countersign_gate::config::Erasure;
@@ -65,7 +65,7 @@ fn where_the_organisation_keeps_the_record_nobody_erases_or_shortens_their_own()
             world.gate.change_settings(person, |settings| settings.retention_days = Some(1));
         assert!(matches!(block_on(shorter), Err(PeopleError::Kept)));
     }
-    // Everything else is still theirs to set.
+    // They may still change everything else.
     let more = |settings: &mut countersign_gate::settings::Settings| {
         settings.logging = Logging::Enhanced;
     };
@@ -88,7 +88,7 @@ fn a_shorter_time_from_before_no_longer_counts_where_the_organisation_keeps_the_
     block_on(world.gate.retain()).unwrap();
     let kept = block_on(world.gate.records(&bob, &of(&bob))).unwrap();
     assert!(!kept.is_empty());
-    // Without that setting it counts again.
+    // Without that setting it applies again.
     let world = world.restart(setup);
     block_on(world.gate.retain()).unwrap();
     assert!(block_on(world.gate.records(&bob, &of(&bob))).unwrap().is_empty());
@@ -116,7 +116,7 @@ fn a_lost_laptop_is_put_out_by_those_who_look_after_its_owner() {
     assert!(block_on(world.gate.revoke_device(&eve, laptop)).is_err());
     let listed = block_on(world.gate.devices_of(&admin, id(&bob))).unwrap();
     assert_eq!(listed.iter().map(|device| &device.id).collect::<Vec<_>>(), [laptop]);
-    // As long as they are signed in they make links themselves.
+    // While they are signed in they make links themselves.
     let again = block_on(world.gate.invite_user(&admin, id(&bob)));
     assert!(matches!(again, Err(PeopleError::SignedIn)), "{again:?}");
     let mut events = world.gate.subscribe();
@@ -168,7 +168,7 @@ fn a_second_super_admin_is_made_and_one_is_always_left() {
     assert_eq!(bob.role_in(&world.workspace), Role::SuperAdmin);
     assert!(set(&bob, &bob, SuperAdmin::No).is_err(), "nobody takes it from themselves");
     set(&bob, &world.owner, SuperAdmin::No).unwrap();
-    // What they were a moment ago counts for nothing.
+    // Their earlier rights do not count.
     assert!(set(&world.owner, &bob, SuperAdmin::No).is_err());
     assert!(block_on(world.gate.disable_user(&world.owner, id(&bob))).is_err());
     assert!(block_on(world.gate.remove_user(&world.owner, id(&bob))).is_err());
@@ -204,12 +204,12 @@ fn somebody_who_was_disabled_comes_back_and_somebody_who_was_removed_does_not() 
         (listed(Removed::Hidden), listed(Removed::Shown).len()),
         (vec!["Ann".to_owned()], 2)
     );
-    // What is on record about them stays, with who did it.
+    // The records about them stay, with the person who removed them.
     assert_eq!(last(&world, "user_changed")["by"], id(&world.owner).as_str());
     assert!(!block_on(world.gate.records(&world.owner, &of(&bob))).unwrap().is_empty());
 }
 
-/// One of everything that can be kept about somebody.
+/// One of everything that can be stored about a person.
 fn live(world: &World, bob: &Person) {
     let agent = world.key(bob, Access::Agent, "*");
     let assistant = bob.assistant(&world.workspace).unwrap();
@@ -258,7 +258,7 @@ fn a_user_is_erased_completely_and_the_chain_stays_whole() {
     assert!(block_on(world.gate.still_signed_in(&bob)).is_err());
     assert_eq!(last(&world, "erased")["by"], own.as_str());
     world.verify();
-    // Not in what is left on the disk either.
+    // Not in the remaining files either.
     let folder = world.folder().to_owned();
     let copy = world.restart(Setup { on_disk: true, files: true, ..Setup::default() });
     for file in std::fs::read_dir(&folder).unwrap() {
@@ -283,12 +283,12 @@ fn a_bot_has_keys_and_machines_never_signs_in_and_its_questions_go_to_administra
     let add = |by: &Person| block_on(world.gate.add_bot(by, "ci", &world.workspace));
     assert!(add(&member).is_err());
     let bot = add(&admin).unwrap();
-    // Nobody can sign in as it, by whatever way.
+    // Nobody can sign in as it, in any way.
     assert!(matches!(block_on(world.gate.invite_user(&admin, &bot)), Err(PeopleError::Bot)));
     assert!(block_on(world.gate.by_channel(&bot)).is_err());
     let promoted = block_on(world.gate.set_super_admin(&world.owner, &bot, SuperAdmin::Yes));
     assert!(matches!(promoted, Err(PeopleError::Bot)));
-    // Keys are made by those who look after it, and for bots alone.
+    // Keys are made by its administrators, and only for bots.
     assert!(block_on(world.gate.create_key_for(&member, &bot, new_key(&world))).is_err());
     assert!(block_on(world.gate.create_key_for(&admin, id(&member), new_key(&world))).is_err());
     let new = NewKey { devices: Devices::Approved, ..new_key(&world) };
@@ -323,6 +323,6 @@ fn nobody_lets_a_device_in_as_another_person() {
     let device = Device::id_of(&secret);
     let approved = block_on(world.gate.approve_device(&world.owner, &device, DeviceRole::Machine));
     assert!(matches!(approved, Err(PeopleError::NotAllowed)), "{approved:?}");
-    // But they may put it out.
+    // But they may revoke it.
     block_on(world.gate.revoke_device(&world.owner, &device)).unwrap();
 }

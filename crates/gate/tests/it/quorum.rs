@@ -1,4 +1,4 @@
-//! What needs several people gets several people, and a yes reaches no further than was said.
+//! Actions that need several people, and the reach of approvals.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::world::{RISKY, Setup, World, shell, world};
 
-/// Everything that asks takes two others.
+/// A setup in which everything that asks needs two others.
 fn two_others() -> Setup {
     let row = QuorumRow {
         risk: Some(RiskLevel::None),
@@ -126,7 +126,7 @@ fn no_word_of_one_person_replaces_the_others() {
 
 #[test]
 fn a_profile_that_one_person_chose_does_not_replace_the_others() {
-    // Blocked by the one, asked about by the other; run without a question by a coding agent.
+    // Blocked by one profile, asked about by the other; a coding agent runs it without a question.
     for (own, action) in [
         (
             "computer-use",
@@ -338,11 +338,11 @@ fn always_goes_on_for_the_key_that_takes_another_s_place() {
 #[test]
 fn a_remembered_yes_of_another_shape_or_place_does_not_hold() {
     for statement in [
-        // As it was written before it was bound to a key and a workspace.
+        // The format from before it was bound to a key and a workspace.
         "UPDATE docs SET body = json_remove(body, '$.reach', '$.workspace', '$.key')
          WHERE kind = 'remembered'",
         "UPDATE docs SET body = json_set(body, '$.reach', 'everywhere') WHERE kind = 'remembered'",
-        // A yes to one action in the place of a yes to another.
+        // The approval of one action in place of that of another.
         "UPDATE docs SET body = (SELECT body FROM docs WHERE kind = 'remembered'
            AND body LIKE '%shell%' ORDER BY json_extract(body, '$.created_at') DESC LIMIT 1)
          WHERE kind = 'remembered'",

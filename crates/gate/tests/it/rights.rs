@@ -1,4 +1,4 @@
-//! A right that was taken away is gone at once, also for those who came before.
+//! A revoked right is gone at once, also for callers that authenticated before.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -20,7 +20,7 @@ use pollster::block_on;
 
 use crate::world::{RISKY, SAFE, Setup, World, shell, world};
 
-/// Somebody with an agent on an approved machine, all of whom are in.
+/// A person with an agent on an approved machine, all of them authenticated.
 struct Inside {
     world: World,
     max: Person,
@@ -48,7 +48,7 @@ fn inside() -> Inside {
     Inside { world, max, agent, machine }
 }
 
-/// What an agent is told when a right is gone, and how it is taken away.
+/// The error for a lost right, and the way in which it is revoked.
 type Loss = (Lost, fn(&Inside));
 
 const LOSSES: [Loss; 4] = [
@@ -236,14 +236,14 @@ fn a_workspace_admin_brings_nobody_in_without_their_yes() {
     assert!(!now().user().workspaces.contains_key(&world.workspace));
     block_on(gate.decline_workspace(&dan, &world.workspace)).unwrap();
     assert!(matches!(join(), Err(PeopleError::NotFound)));
-    // An invitation can be taken back.
+    // An invitation can be withdrawn.
     change(&admin, Some(Membership::Member));
     assert_eq!(change(&admin, None), Joined::Now);
     assert!(matches!(join(), Err(PeopleError::NotFound)));
     change(&admin, Some(Membership::Member));
     join().unwrap();
     assert_eq!(now().user().workspaces.get(&world.workspace), Some(&Membership::Member));
-    // Who belongs there already is an admin's to raise, lower and put out.
+    // An admin may promote, demote and remove people who already belong there.
     assert_eq!(change(&admin, Some(Membership::Admin)), Joined::Now);
     assert_eq!(change(&admin, None), Joined::Now);
     assert_eq!(change(&world.owner, Some(Membership::Member)), Joined::Now);

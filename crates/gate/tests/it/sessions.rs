@@ -1,4 +1,4 @@
-//! Bounded runs: what they may use up, what happens when there is no more, and how they end.
+//! Sessions: their limits, the effect of reaching one, and their ends.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn violation(world: &World) -> Value {
     let names: Vec<_> = payload.as_object().unwrap().keys().cloned().collect();
     assert_eq!(names, ["details", "message", "type"]);
     assert!(!payload["message"].as_str().unwrap().is_empty());
-    // A session times out by itself, whatever is proposed in it.
+    // A session times out independently of any proposal.
     assert!(payload["type"] == "timeout" || payload["details"]["action"].is_string());
     payload
 }
@@ -219,7 +219,7 @@ fn ten_minutes_and_it_is_over() {
     assert_eq!(ended(&world, &id), Some(End::Timeout));
     let end = last_end(&world);
     assert_eq!((&end["outcome"], &end["duration_seconds"]), (&json!("timeout"), &json!(600)));
-    // Also when nobody asks anything.
+    // Also without any proposal.
     let quiet = world.session(plan("computer-use"));
     world.pass(600);
     world.sweep();
@@ -247,13 +247,13 @@ fn a_session_begins_only_when_everything_is_in_order() {
     assert!(matches!(missing, Err(StartError::NoConsent)));
     let unknown = begin(plan("unheard-of"), Consent::Given);
     assert!(matches!(unknown, Err(StartError::Profile(name)) if name == "unheard-of"));
-    // A workspace that is none, though somebody belongs to it by name.
+    // A workspace that does not exist, although a user belongs to it by id.
     let nowhere = WorkspaceId::from_bytes([4; 16]);
     let eve = world.person_in("Eve", &nowhere, Membership::Member);
     let caller = eve.assistant(&nowhere).unwrap();
     let started = world.gate.start(&caller, Plan::default(), Consent::Given, Vec::new());
     assert!(matches!(block_on(started), Err(StartError::Workspace)));
-    // A credential for no web address.
+    // A credential for a site that is not a web address.
     let credential = Credential::new([("password", "x")]).unwrap();
     let credentials = vec![SiteCredential { site: "bank".into(), credential }];
     let assistant = world.assistant();
@@ -262,7 +262,7 @@ fn a_session_begins_only_when_everything_is_in_order() {
     assert!(world.recorded("session_start").is_empty());
     let id = begin(plan("computer-use"), Consent::Given).unwrap().id;
     assert_eq!(world.recorded("session_start")[0]["consent"], "given");
-    // One at a time, and the next when that is over.
+    // One at a time, and the next when that has ended.
     assert!(matches!(begin(plan("computer-use"), Consent::Given), Err(StartError::Running)));
     assert!(begin(plan("coding-agent"), Consent::Given).is_ok(), "another kind does not conflict");
     block_on(world.gate.complete(&world.agent, &id)).unwrap();
@@ -313,7 +313,7 @@ fn a_flood_of_questions_pauses_it_until_a_person_says_go_on() {
     assert!(refusal.retry_after.is_some());
     assert_eq!(violation(&world)["type"], "prompt_flood");
     assert!(matches!(session(&world, &id).state, SessionState::Paused { .. }));
-    // Nothing at all happens in it, and what was agreed to waits.
+    // Nothing is allowed in it, and approved actions wait.
     assert_eq!(refused(&world, &shell(SAFE).within(&id)).why, Why::Paused);
     world.say(&asked[0], Say::Approve);
     assert!(world.spend(&asked[0], &ask(0)).unwrap_err().contains("session"));
@@ -349,7 +349,7 @@ fn stopping_one_cancels_what_waits_in_it_and_nothing_else() {
     assert_eq!(states, ["cancelled", "cancelled", "pending"]);
     assert_eq!(refused(&world, &shell(SAFE).within(&one)).why, Why::Ended(End::Stopped));
     assert!(is_permitted(&world, &shell(SAFE).within(&two)));
-    // Stopping it again changes nothing, and it does not come back.
+    // Stopping it again changes nothing, and it cannot be resumed.
     block_on(world.gate.stop(&world.owner, &one)).unwrap();
     block_on(world.gate.resume_session(&world.owner, &one)).unwrap();
     assert_eq!(world.recorded("session_end").len(), 1);
@@ -459,7 +459,7 @@ fn an_agent_that_dies_while_we_run_is_noticed() {
     let approval = world.ask(&shell(RISKY).within(&id));
     world.sweep();
     assert_eq!(ended(&world, &id), None);
-    // Its number is given to somebody else.
+    // Its process id is given to another process.
     world.processes.start(Process { pid: 10, started: 6 }, 1, 1_000);
     world.sweep();
     assert_eq!(ended(&world, &id), Some(End::ProcessGone));
@@ -492,7 +492,7 @@ fn auto_confirm_is_on_record_and_never_lifts_what_always_asks() {
     assert!(is_permitted(&world, &shell(SAFE).within(&id)));
     assert_eq!(world.recorded("action_planned")[1]["status"], "allowed");
     assert_eq!(refused(&world, &shell(HARD).within(&id)).why, Why::Blocked);
-    // Outside of that session a person is asked as ever.
+    // Outside of that session a person is asked as before.
     world.ask(&shell(RISKY));
 }
 
@@ -549,7 +549,7 @@ fn a_person_chooses_per_app_and_per_skill() {
     assert!(is_asked(ask("email.delete")), "this skill does");
     assert!(is_asked(ask("email.search")), "also where nobody would");
     assert!(is_asked(ask("payments.send")), "another app is another app");
-    // One person's choices are nobody else's.
+    // One person's choices do not affect others.
     let bob = world.person("Bob", Membership::Member);
     let caller = world.key(&bob, Access::Agent, "*");
     let theirs = block_on(world.gate.submit(&caller, &Proposal::of(skill("email.send")))).unwrap();
@@ -597,7 +597,7 @@ fn an_agent_cannot_choose_for_itself_what_asks_less() {
     }
 }
 
-/// Who may say that the person has agreed, and hand credentials over.
+/// Only a person, or a program made for it, may consent and hand credentials over.
 #[test]
 fn only_a_person_and_a_program_made_for_it_agree_and_hand_credentials_over() {
     let world = world();
@@ -626,7 +626,7 @@ fn only_a_person_and_a_program_made_for_it_agree_and_hand_credentials_over() {
             }
         }
     }
-    // And no model's key can be made for it.
+    // And a model's key cannot be made for it.
     let new = NewKey {
         name: "agent".into(),
         workspace: world.workspace.clone(),

@@ -1,4 +1,4 @@
-//! Who a process at the local socket is: the owner, or an agent of theirs.
+//! Identification of a process at the local socket: the owner, or an agent of theirs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use pollster::block_on;
 
 use crate::world::{BEGIN, RISKY, SAFE, Setup, World, keyring, shell, world};
 
-/// Who runs everything here.
+/// The user as whom everything runs here.
 const UID: u32 = 1_000;
 const AGENT: Process = Process { pid: 10, started: 100 };
 const OTHER: Process = Process { pid: 30, started: 300 };
@@ -29,7 +29,7 @@ fn machine(world: &World) {
     {
         world.processes.start(Process { pid, started }, parent, UID);
     }
-    // In another place, or it could be one that the older agent has left behind.
+    // In another control group; otherwise the older agent could have left it behind.
     let elsewhere = Marks { cgroup: "/other".to_owned(), session: 30, login: u32::MAX };
     world.processes.mark(OTHER.pid, elsewhere);
 }
@@ -88,7 +88,7 @@ fn a_terminal_is_the_owner_and_what_an_agent_started_is_the_agent() {
         assert_eq!(agent.local_agents(), Some(&[AGENT][..]), "{pid}");
         assert_eq!((agent.user(), agent.workspace()), (world.user(), &world.workspace));
     }
-    // A process that nobody can tell anything about belongs to no agent by name, and is none less.
+    // A process about which nothing is known belongs to no agent by name, and still counts as one.
     assert_eq!(agent_at(&world, 99).local_agents(), Some(&[][..]));
     assert!(world.assistant().local_agents().is_none() && world.agent.local_agents().is_none());
 }
@@ -139,7 +139,7 @@ fn an_agents_process_answers_nothing_whatever_device_it_shows() {
     world.session(of(AGENT));
     assert!(world.gate.is_an_agents(Some(peer(&world, 20))));
     assert!(!world.gate.is_an_agents(Some(peer(&world, 5))) && !world.gate.is_an_agents(None));
-    // The question belongs to no session, so only the process itself gives the agent away.
+    // The question belongs to no session, so only the process itself identifies the agent.
     let asked = world.ask(&shell(RISKY));
     for say in [Say::Approve, Say::Reject] {
         let person = world.owner.clone().at(peer(&world, 20));
@@ -154,7 +154,7 @@ fn an_agents_process_answers_nothing_whatever_device_it_shows() {
 fn the_socket_alone_says_yes_only_while_its_owner_has_no_device() {
     let world = world();
     machine(&world);
-    // Neither a phone of somebody else's nor a machine is a device of the owner's to answer on.
+    // Neither another user's phone nor a machine is a device on which the owner can answer.
     let other = world.person("Bob", Membership::Member);
     let (asked, later) = (world.ask(&shell(RISKY)), world.ask(&shell("git push -f origin other")));
     let person = owner_at(&world, 5);
@@ -172,7 +172,7 @@ fn the_socket_alone_says_yes_only_while_its_owner_has_no_device() {
     assert!(!person.is_unproven());
     assert!(world.say_as(&person, &later, Say::Approve).is_ok());
     assert!(block_on(world.gate.has_console(&other.user().id)).unwrap());
-    // Whoever a channel is bound to is no process at all, and needs no device.
+    // A person who is bound to a channel is not a process, and needs no device.
     let member = block_on(world.gate.by_channel(&other.user().id)).unwrap();
     assert!(!member.is_unproven());
 }
@@ -205,7 +205,7 @@ fn a_device_is_found_behind_a_thousand_others() {
     let approved = DeviceState::Approved { by: None, role: DeviceRole::Machine };
     let writes = (0..1_000_u16).map(|number| {
         let [high, low] = number.to_be_bytes();
-        // Ids that sort before any that is drawn.
+        // Ids that sort before any drawn one.
         let mut id = [0; 16];
         (id[2], id[3]) = (high, low);
         let device =

@@ -1,5 +1,5 @@
-//! Somebody writes into the database behind the gate's back. They can lose an approval, but not
-//! make one: what they did is refused, and on record.
+//! Writes to the database behind the gate's back. They can lose an approval, but not make one: a
+//! change is refused, and recorded.
 
 mod matrix;
 
@@ -22,7 +22,7 @@ fn on_disk() -> Setup {
     Setup { on_disk: true, ..Setup::default() }
 }
 
-/// What an approval is in the database.
+/// The body of an approval in the database.
 fn body(world: &World, approval: &ApprovalId) -> Value {
     let query = "SELECT body FROM docs WHERE kind = 'approval' AND id = ?1";
     let text: String =
@@ -30,7 +30,7 @@ fn body(world: &World, approval: &ApprovalId) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Puts something else there, with everything by which it is found.
+/// Replaces it, with the columns by which it is found.
 fn forge(world: &World, approval: &ApprovalId, body: &Value) {
     let change = "UPDATE docs SET body = ?2, state = ?3, owner = ?4
                   WHERE kind = 'approval' AND id = ?1";
@@ -49,7 +49,7 @@ fn change(world: &World, approval: &ApprovalId, change: impl FnOnce(&mut Value))
     forge(world, approval, &forged);
 }
 
-/// Cannot be used, now and after a restart, and that is on record.
+/// Checks that it cannot be used, now and after a restart, and that this is recorded.
 fn cannot_be_used(world: World, approval: &ApprovalId, proposal: &Proposal, why: &str) {
     let before = world.recorded("spend_refused").len();
     assert_eq!(world.spend(approval, proposal).unwrap_err(), why);
@@ -154,7 +154,7 @@ fn a_whole_approval_does_not_pass_for_another() {
     let approval = world.ask(&shell(RISKY));
     let other = world.ask(&shell(OTHER));
     world.say(&other, Say::Approve);
-    // Everything signed and sealed is genuine, but it stands under another id.
+    // Everything signed and sealed is genuine, but it is stored under another id.
     let genuine = body(&world, &other);
     forge(&world, &approval, &genuine);
     assert!(world.spend(&approval, &shell(RISKY)).is_err());
@@ -190,7 +190,7 @@ fn a_vote_that_nobody_cast_does_not_count() {
     change(&world, &third, |forged| forged["state"]["votes"] = borrowed);
     let refused = world.say_as(&cid, &third, Say::Approve).unwrap_err();
     assert!(matches!(refused, AnswerError::Tampered(_)), "{refused}");
-    // What nobody touched goes on.
+    // Untouched approvals go on.
     let settled = world.say_as(&cid, &other, Say::Approve).unwrap();
     assert!(matches!(settled, Answered::Settled(_)));
 }
@@ -213,7 +213,7 @@ fn a_token_of_another_question_is_refused_and_recorded() {
     let reply = Reply { token, ..Reply::plain(approval.clone(), Say::Approve) };
     let refused = block_on(world.gate.answer(&world.owner, reply)).unwrap_err();
     assert!(matches!(refused, AnswerError::Token), "{refused}");
-    // Nor with its hash put in the place of the other's.
+    // Nor with its hash in place of the other's.
     let hash = body(&world, &other)["request"]["token"].clone();
     let token = block_on(world.gate.card(&world.owner, &other)).unwrap().token;
     change(&world, &approval, |forged| forged["request"]["token"] = hash);

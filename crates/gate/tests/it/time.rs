@@ -1,5 +1,5 @@
-//! Every deadline, under every way in which the system's clock can be wrong: nothing outlives its
-//! time, and nothing ends early unless the clock was set forward.
+//! Every deadline, under every way in which the system's clock can be wrong: nothing ends late, and
+//! nothing ends early unless the clock was set forward.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::world::{RISKY, SAFE, Setup, World, shell};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// What happens to the system's clock once the thing is there.
+/// A fault of the system's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Wrong {
-    /// Nothing.
+    /// None.
     Right,
     /// It is set back by this.
     Back(Duration),
@@ -49,7 +49,7 @@ const WRONG: &[Wrong] = &[
 ];
 
 impl Wrong {
-    /// Whether things may end before their time.
+    /// Reports whether deadlines may end early.
     fn may_end_early(self) -> bool {
         match self {
             Self::Right | Self::Back(_) | Self::BackAndRestart => false,
@@ -90,16 +90,16 @@ impl Wrong {
 /// Something that ends by itself.
 struct Deadline {
     name: &'static str,
-    /// How long it lasts.
+    /// Its duration.
     lasts: Duration,
     begin: fn(&World) -> Thing,
-    /// Whether it is still there. This must not use it up.
+    /// Reports whether it still exists. This must not use it up.
     lives: fn(&World, &Thing) -> bool,
-    /// Whether it ends early when the clock is set forward. Retention never does.
+    /// True when it ends early if the clock is set forward. Retention never does.
     follows: bool,
 }
 
-/// What a deadline is about.
+/// The subject of a deadline.
 enum Thing {
     Approval(ApprovalId),
     Link(Secret),
@@ -149,7 +149,7 @@ fn deadlines() -> Vec<Deadline> {
             begin: |world| Thing::Link(block_on(world.gate.invite(&world.owner)).unwrap()),
             lives: |world, thing| {
                 let Thing::Link(link) = thing else { return false };
-                // It works once: as long as it is there it is not tried.
+                // A link works only once, so it is not tried while it exists.
                 let invitations = "SELECT count(*) FROM docs WHERE kind = 'invitation'";
                 world.sweep();
                 let count: i64 =
@@ -234,7 +234,7 @@ fn deadlines() -> Vec<Deadline> {
                 Thing::Nothing
             },
             lives: |world, _| {
-                // The last record stays; that is not the one that was made first.
+                // The last record stays; that is not the first one.
                 drop(world.submit(&shell(SAFE)));
                 block_on(world.gate.retain()).unwrap();
                 world.records().first().is_some_and(|record| record.number == 1)

@@ -1,4 +1,4 @@
-//! What was hit is told and on record: which limit, what it is set to, how much of it is used.
+//! A limit that was hit is reported and recorded: its name, its value, its use.
 
 use countersign_core::action::DownloadFile;
 use countersign_core::policy::profile::Limits;
@@ -43,7 +43,7 @@ fn download(files: usize) -> Action {
     Action::Download { files: vec![file; files] }
 }
 
-/// The limit in a refusal, in its line and in its record, which all must say the same.
+/// Checks the limit in a refusal, in its line and in its record, which must all agree.
 #[track_caller]
 fn is_told(world: &World, refusal: &Refusal, limit: &str, value: u64, used: Option<u64>) {
     let hit = refusal.hit.expect("it says what was hit");
@@ -185,7 +185,7 @@ fn a_configuration_sets_the_limits_of_sessions() {
     let plan = Plan { profile: Some("computer-use".into()), ..Plan::default() };
     let id = world.session(plan);
     let session = block_on(world.gate.session(&world.owner, &id)).unwrap();
-    // Raised from 600, lowered from 50 by the organisation, and what nobody names stays.
+    // Raised from 600, lowered from 50 by the organisation; unnamed limits stay.
     assert_eq!(session.limits.session_seconds, Some(1_200));
     assert_eq!((session.limits.steps, session.limits.errors), (Some(3), Some(5)));
     for _ in 0..3 {

@@ -1,4 +1,5 @@
-//! A gate with an owner, a signed-in device, an agent with a key, and a clock that a test owns.
+//! A gate with an owner, a signed-in device, an agent with a key, and a clock that the test
+//! controls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use pollster::block_on;
 /// 2026-01-01.
 pub(crate) const BEGIN: Timestamp = Timestamp(1_767_225_600_000);
 
-/// What asks in every profile, and what never does.
+/// Commands that ask in every profile, never ask, and are blocked.
 pub(crate) const RISKY: &str = "git push --force origin main";
 pub(crate) const SAFE: &str = "ls -la";
 pub(crate) const HARD: &str = "rm -rf /";
@@ -41,7 +42,7 @@ pub(crate) struct World {
     store: Arc<dyn Store>,
 }
 
-/// How a world is made.
+/// The setup of a world.
 #[derive(Default, Clone)]
 pub(crate) struct Setup {
     pub(crate) policy: Policy,
@@ -77,12 +78,12 @@ impl World {
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 
-    /// Where everything is, when it is on the disk.
+    /// The data folder of a world on the disk.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder.as_ref().unwrap().0
     }
 
-    /// Ends the gate and opens it again on what it left.
+    /// Ends the gate and opens it again on the same store.
     pub(crate) fn restart(self, setup: Setup) -> Self {
         let Self { gate, clock, processes, owner, agent, workspace, folder, store } = self;
         drop(gate);
@@ -98,7 +99,7 @@ impl World {
         Self { gate, clock, processes, owner, agent, workspace, folder, store }
     }
 
-    /// Ends the gate, and copies what it left on the disk.
+    /// Ends the gate, and copies its files.
     pub(crate) fn close_into(self, to: &Path) {
         let Self { gate, store, folder, .. } = self;
         drop((gate, store));
@@ -111,7 +112,7 @@ impl World {
         self.clock.pass(Duration::from_secs(seconds));
     }
 
-    /// Somebody else, signed in.
+    /// Another person, signed in.
     pub(crate) fn person(&self, name: &str, membership: Membership) -> Person {
         let added = self.gate.add_user(&self.owner, name, &self.workspace, membership);
         let (_, link) = block_on(added).unwrap();
@@ -119,7 +120,7 @@ impl World {
         block_on(self.gate.sign_in(&device)).unwrap()
     }
 
-    /// Another agent or program of somebody.
+    /// Another agent or program of a person.
     pub(crate) fn key(&self, of: &Person, access: Access, scope: &str) -> Caller {
         agent(&self.gate, of, &self.workspace, access, scope)
     }
@@ -130,7 +131,7 @@ impl World {
         block_on(started).unwrap().id
     }
 
-    /// The owner's own assistant: what a person may choose, it may.
+    /// The owner's own assistant, which may choose what a person may choose.
     pub(crate) fn assistant(&self) -> Caller {
         self.owner.assistant(&self.workspace).unwrap()
     }
@@ -139,7 +140,7 @@ impl World {
         block_on(self.gate.submit(&self.agent, proposal)).unwrap()
     }
 
-    /// Submits what must wait for a person.
+    /// Submits a proposal that must wait for a person.
     pub(crate) fn ask(&self, proposal: &Proposal) -> ApprovalId {
         match self.submit(proposal) {
             Submitted::Waiting(waiting) => waiting.approval,
@@ -172,7 +173,7 @@ impl World {
         &self.owner.user().id
     }
 
-    /// What is on record of one kind of event, as JSON.
+    /// The records of one kind of event, as JSON.
     pub(crate) fn recorded(&self, event: &str) -> Vec<serde_json::Value> {
         let query = countersign_gate::store::RecordQuery::default();
         let records = block_on(self.gate.store().records(&query)).unwrap();
@@ -185,7 +186,7 @@ impl World {
         assert_eq!(block_on(self.gate.verify()).unwrap().damage, []);
     }
 
-    /// Somebody in another workspace, signed in.
+    /// A person in another workspace, signed in.
     pub(crate) fn person_in(
         &self,
         name: &str,
@@ -198,7 +199,7 @@ impl World {
         block_on(self.gate.sign_in(&device)).unwrap()
     }
 
-    /// What becomes of somebody's plain answer.
+    /// The result of a person's plain answer.
     pub(crate) fn say_as(
         &self,
         person: &Person,
@@ -208,7 +209,7 @@ impl World {
         block_on(self.gate.answer(person, Reply::plain(approval.clone(), say)))
     }
 
-    /// Everything on record.
+    /// All records.
     pub(crate) fn records(&self) -> Vec<Record> {
         block_on(self.gate.store().records(&RecordQuery::default())).unwrap()
     }
@@ -224,7 +225,7 @@ impl World {
         self.store.clone()
     }
 
-    /// The database, opened by somebody who is not the gate.
+    /// A connection to the database that bypasses the gate.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.folder().join("gate.db")).unwrap()
     }

@@ -1,5 +1,6 @@
 //! The same with the whole gate: agents ask, a person answers, agents spend and report, all at
-//! once, until the process is killed. The next gate must find what the last one said.
+//! once, until the process is killed. The next gate must find everything that the last one
+//! reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -53,7 +54,7 @@ fn no_permit_is_given_twice_and_no_question_lost_when_the_gate_is_killed() {
     assert!(!told.spent.is_empty());
 }
 
-/// Not a test by itself: what the other one runs and kills.
+/// Not a test by itself: the process that the other test runs and kills.
 #[test]
 fn the_child_gate_works_until_it_is_killed() {
     let Ok(folder) = env::var("KILL_GATE") else { return };
@@ -144,7 +145,7 @@ fn line((id, name): (&ApprovalId, &String)) -> String {
     format!("{id}={name}")
 }
 
-/// Makes the owner, their device and their agent's key.
+/// Creates the owner, their device and their agent's key.
 fn set_up(folder: &Path) -> (Secret, Secret) {
     let gate = open(folder);
     let (_, link) = block_on(gate.first_start("Ann")).unwrap().unwrap();
@@ -179,14 +180,14 @@ fn open(folder: &Path) -> Gate {
     .unwrap()
 }
 
-/// What was said to be done, by all children so far.
+/// The steps that all children so far reported as done.
 #[derive(Default)]
 struct Told {
     asked: BTreeSet<ApprovalId>,
     answered: BTreeMap<ApprovalId, String>,
     spent: BTreeSet<ApprovalId>,
     reported: BTreeSet<ApprovalId>,
-    /// Asked, and not said to be spent or rejected.
+    /// Questions that were asked, and not reported as spent or rejected.
     open: BTreeMap<ApprovalId, String>,
     end: u64,
 }
@@ -216,7 +217,7 @@ impl Told {
         }
     }
 
-    /// Looks at what was left, as the next gate.
+    /// Checks the store, as the next gate.
     fn check(&mut self, folder: &Path, secrets: &(Secret, Secret)) {
         let gate = open(folder);
         let report = block_on(gate.verify()).unwrap();
@@ -248,7 +249,7 @@ impl Told {
         self.check_record(&gate);
     }
 
-    /// Whatever started is on record once, and what was said to have is among it.
+    /// Checks that every start is recorded once, and that all reported ones are among them.
     fn check_record(&self, gate: &Gate) {
         let (mut asked, mut started) = (BTreeSet::new(), BTreeSet::new());
         let mut query = RecordQuery::default();

@@ -1,4 +1,4 @@
-//! Reading an answer: its head, and as much of its body as may be read.
+//! Parsing of an answer: its head, and its body up to a limit.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::{Request, Response};
 const MOST_HEAD: usize = 16 * 1_024;
 const MOST_HEADERS: usize = 64;
 
-/// Sends a request and reads what comes back.
+/// Sends a request and reads the answer.
 pub(super) fn speak(
     mut stream: impl Read + Write,
     head: &str,
@@ -39,7 +39,7 @@ struct Head {
     framing: Framing,
 }
 
-/// How the end of a body is known.
+/// The way in which the end of a body is marked.
 enum Framing {
     Length(usize),
     Chunked,
@@ -48,20 +48,20 @@ enum Framing {
 
 struct Reader<S> {
     stream: S,
-    /// What was read and not yet used.
+    /// Bytes that were read and not yet used.
     bytes: Vec<u8>,
     ended: bool,
 }
 
 impl<S: Read> Reader<S> {
-    /// Reads some more, or notes that there is no more.
+    /// Reads more bytes, or notes the end of the stream.
     fn more(&mut self) -> io::Result<()> {
         let mut buffer = [0; 4_096];
         match self.stream.read(&mut buffer) {
             Ok(0) => self.ended = true,
             Ok(read) => self.bytes.extend(buffer.iter().take(read)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Many servers close without a TLS goodbye. A body cut short is one that is too short:
+            // Many servers close without a TLS close_notify. A truncated body is still detected:
             // its length or its last chunk is missing.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.ended = true,
             Err(error) => return Err(error),

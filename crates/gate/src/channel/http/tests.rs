@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::*;
 use crate::channel::testing::{accept, dead, ok, read, response, serve};
 
-/// Answers once with each, then goes on with the last.
+/// Resolves to each answer once, then repeats the last.
 struct Changing(Mutex<Vec<&'static str>>);
 
 impl Resolve for Changing {
@@ -40,7 +40,7 @@ fn a_name_that_leads_inside_is_refused() {
         let sent = post(&named("https://hooks.example/x", Reach::Public, &answers));
         assert_eq!(sent, Err(SendError::Never(OUT_OF_REACH.to_owned())), "{answers:?}");
     }
-    // What hands out a cloud's credentials is out of reach even with danger.
+    // The service that hands out a cloud's credentials cannot be reached even with danger.
     let sent = post(&named("http://hooks.example/x", Reach::DangerAnywhere, &["169.254.169.254"]));
     assert_eq!(sent, Err(SendError::Never(OUT_OF_REACH.to_owned())));
     for base in ["https://10.0.0.7/", "https://127.0.0.1/", "https://[::1]/", "https://localhost/"]
@@ -55,7 +55,7 @@ fn a_name_is_asked_once_and_the_connection_goes_to_that_answer() {
     let server = serve(|_| ok());
     let port = server.url.rsplit_once(':').unwrap().1.to_owned();
     let base = format!("http://hooks.internal:{port}/x");
-    // Nobody listens on 127.0.0.2: a second answer would lead there.
+    // No server listens on 127.0.0.2, the second answer.
     let client = named(&base, Reach::DangerAnywhere, &["127.0.0.1", "127.0.0.2"]);
     assert_eq!(post(&client).unwrap().status, 200);
     assert_eq!(server.next().header("host"), format!("hooks.internal:{port}"));
@@ -115,7 +115,7 @@ fn a_line_break_in_a_header_sends_nothing() {
     assert!(matches!(plain(&server.url).post(&request), Err(SendError::Never(_))));
 }
 
-/// A TLS server with a certificate of its own making, for `localhost`.
+/// A TLS server with a self-signed certificate for `localhost`.
 fn tls_server() -> (String, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();

@@ -1,7 +1,7 @@
-//! Pressed buttons, from Telegram to the desk.
+//! Pressed buttons, passed from Telegram to the desk.
 //!
-//! Whatever does not fit exactly (an unknown id, another chat, another message, another person, too
-//! late) is refused with a text and goes no further.
+//! A press that does not match exactly (an unknown id, another chat, another message, another
+//! person, too late) is refused with a text and not passed on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -15,17 +15,17 @@ use super::{Asked, MOST_OUTCOME, Shared};
 use crate::approval::Say;
 use crate::id::UserId;
 
-/// How long Telegram holds a question for news.
+/// The time for which Telegram holds a long poll.
 const HELD: Duration = Duration::from_secs(25);
 const TIMEOUT: Duration = Duration::from_secs(35);
-/// Each piece of news holds the whole message.
+/// The most updates per poll. Each contains the whole message.
 const MOST_NEWS: usize = 10;
 const MOST_BYTES: usize = 1_024 * 1_024;
-/// Between questions, should a server not hold them.
+/// The pause between polls, in case a server does not hold them.
 const BREATH: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Asks for news until it is time to stop.
+/// Polls for updates until it is stopped.
 pub(super) fn poll(shared: &Shared, wait: &dyn Wait) {
     let mut offset = 0;
     let mut failures = 0_u32;
@@ -55,7 +55,8 @@ pub(super) fn poll(shared: &Shared, wait: &dyn Wait) {
                 let doubled = Duration::from_secs(1 << failures.min(6)).min(LONGEST_PAUSE);
                 match error {
                     SendError::Later(wish) => wish.map_or(doubled, |wish| wish.min(LONGEST_PAUSE)),
-                    // A wrong token, or another who asks for this bot's news: it may be put right.
+                    // A wrong token, or another process that polls for this bot: either may be
+                    // fixed.
                     SendError::Never(_) => doubled,
                 }
             }
@@ -64,7 +65,7 @@ pub(super) fn poll(shared: &Shared, wait: &dyn Wait) {
     }
 }
 
-/// A pressed button, as Telegram tells it.
+/// A pressed button, as Telegram reports it.
 #[derive(Debug)]
 struct Press {
     id: String,
@@ -82,7 +83,7 @@ impl Press {
         Some(Self {
             id: text("/id")?,
             user: number("/from/id")?,
-            // What Telegram leaves out fits nothing.
+            // A missing number matches nothing.
             chat: number("/message/chat/id").unwrap_or_default(),
             message: number("/message/message_id").unwrap_or_default(),
             data: text("/data").unwrap_or_default(),
@@ -122,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// What a button stands for, if this person may press it where it was pressed.
+    /// The approval and answer of a button, if this person may press it in this place.
     fn judge(&self, press: &Press) -> Result<(Asked, Say, UserId), &'static str> {
         let user = self.users.get(&press.user).ok_or("You may not answer here.")?;
         let gone = "This button no longer works. Open the console.";
@@ -139,7 +140,7 @@ impl Shared {
         Ok((asked, say, user.clone()))
     }
 
-    /// The answer counts whether or not whoever pressed gets to read about it.
+    /// Shows a text to the presser. A failure is ignored: the answer counts in any case.
     fn show(&self, press: &Press, text: &str) {
         let body = json!({
             "callback_query_id": press.id,
@@ -149,7 +150,7 @@ impl Shared {
         let _ = self.bot.call("answerCallbackQuery", &body);
     }
 
-    /// Should this fail, [`super::Message::Settled`] comes to it again.
+    /// Removes the buttons. If this fails, [`super::Message::Settled`] removes them later.
     fn remove_buttons(&self, asked: &Asked) {
         let body = json!({
             "chat_id": self.chat,

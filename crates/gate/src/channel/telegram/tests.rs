@@ -1,4 +1,4 @@
-//! The real channel against something on loopback that behaves like Telegram.
+//! The real channel against a server on loopback that behaves like Telegram.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,7 +14,7 @@ use crate::clock::Fake;
 const CHAT: i64 = -1_000;
 const ANN: i64 = 42;
 
-/// Real, but never longer than a moment.
+/// Waits in real time, but only for a moment.
 #[derive(Debug)]
 struct Moment;
 
@@ -69,7 +69,7 @@ fn method(seen: &Seen) -> &str {
 
 impl Bench {
     fn next(&self, wanted: &str) -> Value {
-        // Between two calls there are a few questions for news, not thousands.
+        // Between two calls there are a few polls, not thousands.
         for _ in 0..2_000 {
             let seen = self.server.next();
             if method(&seen) == wanted {
@@ -80,7 +80,7 @@ impl Bench {
         panic!("`{wanted}` was never called");
     }
 
-    /// Asks, and says what the two buttons carry.
+    /// Sends a question, and returns what the two buttons carry.
     fn ask(&mut self) -> (Value, String, String) {
         self.telegram.send(&required()).unwrap();
         let sent = self.next("sendMessage");
@@ -172,7 +172,7 @@ fn the_end_removes_the_buttons_and_says_how_it_went() {
     assert!(edited["text"].as_str().unwrap().ends_with("\n\napproved by Ann"));
     assert!(bench.telegram.shared.asked().is_empty());
     bench.telegram.send(&Message::Test).unwrap();
-    // Of what was never asked here, nothing is said.
+    // A question that was never asked here is ignored.
     bench.telegram.send(&settled()).unwrap();
 }
 
@@ -249,7 +249,7 @@ fn a_test_fails_while_no_button_is_heard() {
     let mut telegram =
         Telegram::with(settings(&server.url), clock(), desk, Arc::new(Moment)).unwrap();
     while method(&server.next()) != "getUpdates" {}
-    // The second question for news comes after the first was noted.
+    // The second poll comes after the first was noted.
     while method(&server.next()) != "getUpdates" {}
     let failed = telegram.send(&Message::Test).unwrap_err().to_string();
     assert_eq!(failed, "not delivered: no button is heard: Conflict: another asks");

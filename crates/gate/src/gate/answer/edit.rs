@@ -1,4 +1,4 @@
-//! A person wants the action otherwise.
+//! Answers in which a person edits the action.
 
 use countersign_core::{Action, Context, Judgement, Verdict};
 use serde_json::json;
@@ -18,9 +18,9 @@ use crate::redacted;
 use crate::store::{Batch, Unchanged};
 
 impl Gate {
-    /// The person wants it otherwise. The edited action is judged again. If it is no riskier and
-    /// the same kind of thing, it is bound and approved in the old one's place; else it is asked
-    /// about anew. Either way the old question is over.
+    /// Applies an edit. The edited action is judged again. If it is not riskier, of the same kind
+    /// and needs the same people, it is bound and approved in place of the old one; otherwise a new
+    /// question is asked. Either way the old question is settled.
     pub(super) async fn edit(
         &self,
         person: &Person,
@@ -35,7 +35,7 @@ impl Gate {
         if !old.state.is_pending() || now >= old.request.expires_at {
             return Err(late(old, now));
         }
-        // The agent must get back exactly what the person wrote, and no secret is ever kept.
+        // The agent must get back exactly the person's text, and a secret is never stored.
         let plain = serde_json::to_value(edited).map_err(|_| AnswerError::EditedHasSecrets)?;
         if redacted::shown_action(edited) != plain {
             return Err(AnswerError::EditedHasSecrets);
@@ -64,7 +64,7 @@ impl Gate {
             .cancel(Cancel::Replaced { by: new.request.id.clone() }, now)
             .map_err(|_| AnswerError::Settled(old.state.as_str()))?;
         let over = old.with(cancelled);
-        // One question goes and one comes: as many wait as before.
+        // One question goes and one comes: the number of pending ones stays the same.
         let batch = Batch {
             unchanged: rests_on,
             writes: vec![held.replace(&over)?, document::insert(&new)?],
@@ -92,7 +92,7 @@ impl Gate {
         Box::pin(self.try_answer(person, &reply)).await.map(Some)
     }
 
-    /// The question about the edited action. It waits no longer than the old one would have.
+    /// The question about the edited action. It expires no later than the old one.
     async fn ask_about(
         &self,
         old: &Approval,
@@ -102,7 +102,7 @@ impl Gate {
         judgement: &Judgement,
     ) -> Result<Approval, AnswerError> {
         let now = self.now();
-        // Editing is no way around those who must agree to what it has become.
+        // Editing must not bypass the people who must agree to the edited action.
         let lane = Lane::Person(old.request.user.clone());
         let needed = self.quorum_for(&lane, edited, &details.context, judgement, now).await;
         let (needed, _) = needed.map_err(GateError::from)?;
@@ -115,7 +115,7 @@ impl Gate {
             session: old.request.session.clone(),
             key: old.request.key.clone(),
             action: edited,
-            // The scripts are still the ones that were looked at.
+            // The scripts are the ones that were read for the old question.
             digest: &binding(&judgement.digest, &details.scripts),
             scripts: &details.scripts,
             replaces: Some(old.request.id.clone()),

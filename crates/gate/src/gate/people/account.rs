@@ -1,4 +1,4 @@
-//! Accounts: bots, super admins, people who may no longer sign in, may again, or are gone.
+//! Accounts: bots and super admins; disabling, enabling and removing users.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ impl Gate {
     /// Adds a bot to a workspace: it has keys, and never signs in or answers.
     ///
     /// # Errors
-    /// The person may not, or the store failed.
+    /// The person may not do this, or the store failed.
     pub async fn add_bot(
         &self,
         person: &Person,
@@ -36,10 +36,10 @@ impl Gate {
         Ok(bot.id)
     }
 
-    /// One user: oneself, or somebody whom the person looks after.
+    /// One user: the person themselves, or a user whom they administer.
     ///
     /// # Errors
-    /// There is nobody like that, or the store failed.
+    /// The user does not exist for them, or the store failed.
     pub async fn user(&self, person: &Person, id: &UserId) -> Result<User, PeopleError> {
         let own = *id == person.user().id;
         if own {
@@ -49,10 +49,11 @@ impl Gate {
         }
     }
 
-    /// Makes somebody a super admin, or no longer one. Never oneself: there is always one left.
+    /// Makes a user a super admin, or revokes that. Never oneself, so that there is always one
+    /// left.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn set_super_admin(
         &self,
         person: &Person,
@@ -70,10 +71,10 @@ impl Gate {
         changed.await.map(drop)
     }
 
-    /// Lets somebody no longer in: their devices and keys stop working at once.
+    /// Disables a user: their devices and keys stop working at once.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn disable_user(&self, person: &Person, user: &UserId) -> Result<(), PeopleError> {
         let at = self.now();
         let disable = |user: &mut User| {
@@ -86,10 +87,10 @@ impl Gate {
         Ok(())
     }
 
-    /// Lets somebody in again who was disabled: devices and keys that were not revoked work again.
+    /// Enables a disabled user: devices and keys that were not revoked work again.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn enable_user(&self, person: &Person, user: &UserId) -> Result<(), PeopleError> {
         let enable = |user: &mut User| {
             if user.disabled_at.take().is_none() || user.removed_at.is_some() {
@@ -100,13 +101,13 @@ impl Gate {
         self.change_others(person, user, enable).await.map(drop)
     }
 
-    /// Removes somebody for good: they belong to no workspace, their sessions end, their questions
-    /// are cancelled, nothing of theirs works again. Their name and their records stay.
+    /// Removes a user for good: they leave all workspaces, their sessions end, their questions are
+    /// cancelled, and their devices and keys never work again. Their name and their records stay.
     ///
-    /// Done again, it finishes what was interrupted.
+    /// Called again, it finishes an interrupted removal.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn remove_user(&self, person: &Person, user: &UserId) -> Result<(), PeopleError> {
         let at = self.now();
         let remove = |user: &mut User| {
@@ -122,7 +123,8 @@ impl Gate {
         Ok(self.end_all_of(user).await?)
     }
 
-    /// Changes somebody else as a super admin: nobody locks everybody out by mistake.
+    /// Changes another user as a super admin. Never oneself, so that a mistake cannot lock
+    /// everybody out.
     async fn change_others(
         &self,
         person: &Person,
@@ -138,8 +140,8 @@ impl Gate {
         .await
     }
 
-    /// Ends the sessions of somebody who is gone, cancels their questions, and forgets links and
-    /// answers that were remembered.
+    /// Ends the sessions of a removed user, cancels their questions, and deletes links, remembered
+    /// answers and preferences.
     async fn end_all_of(&self, user: &UserId) -> Result<(), GateError> {
         let owner = Some(user.to_string());
         self.end_where(|session: &Session| (session.user == *user).then_some(End::Stopped)).await?;
@@ -151,7 +153,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Deletes every document of a kind that is a user's.
+    /// Deletes every document of a kind that a user owns.
     pub(super) async fn delete_all_of(&self, user: &UserId, kind: Kind) -> Result<(), GateError> {
         let query = Query { owner: Some(user.to_string()), ..Query::of(kind) };
         let mut tries = 0;
@@ -160,13 +162,13 @@ impl Gate {
             if found.is_empty() {
                 return Ok(());
             }
-            // However many there are: only a round in which nothing went is one too many.
+            // The number of documents is unlimited: only rounds without a deletion count.
             tries += 1;
             for stored in &found {
                 let writes = vec![document::delete(stored)];
                 match self.commit(Batch { writes, ..Batch::default() }).await {
                     Ok(_) => tries = 0,
-                    // Somebody has changed it meanwhile: it is found again.
+                    // It was changed meanwhile: the next query finds it again.
                     Err(error) if is_conflict(&error) => {}
                     Err(error) => return Err(failed(error)),
                 }
@@ -176,11 +178,11 @@ impl Gate {
     }
 }
 
-/// Whether somebody may see and do everything.
+/// The choice to make a user a super admin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuperAdmin {
-    /// They may.
+    /// The user is a super admin, who may see and do everything.
     Yes,
-    /// They may not.
+    /// The user is not a super admin.
     No,
 }

@@ -18,13 +18,13 @@ use crate::secret::{Secret, SecretKind};
 use crate::store::{CommitError, Count, CountStep, Kind, Query, StoreError};
 use crate::user::{Device, DeviceRole, DeviceState, Invitation, User, UserKind};
 
-/// How long a link works.
+/// The time for which a link works.
 const LINK_WORKS_FOR: Duration = Duration::from_mins(15);
-/// A longer name is cut.
+/// The longest name of a device that waits for approval; a longer one is cut.
 const MOST_CHARACTERS: usize = 100;
 
 impl Gate {
-    /// A new link for a person's next device, from one that is signed in.
+    /// A new link for a person's next device, created on one that is signed in.
     ///
     /// # Errors
     /// The store failed.
@@ -37,18 +37,18 @@ impl Gate {
         Ok(link)
     }
 
-    /// A new link for somebody whom the person looks after and who is signed in nowhere. Earlier
-    /// links of theirs no longer work.
+    /// A new link for a user whom the person administers and who is signed in nowhere. Earlier
+    /// links of theirs stop working.
     ///
     /// # Errors
-    /// There is nobody like that, they are signed in somewhere, or the store failed.
+    /// The user does not exist for them, is signed in somewhere, or the store failed.
     pub async fn invite_user(&self, person: &Person, id: &UserId) -> Result<Secret, PeopleError> {
         let user = self.looked_after(person, id).await?;
         active(&user)?;
         if user.kind == UserKind::Bot {
             return Err(PeopleError::Bot);
         }
-        // Who is signed in would not notice that somebody else is, in their name.
+        // A signed-in user would not notice that somebody else signs in as them.
         if self.has_console(id).await? {
             return Err(PeopleError::SignedIn);
         }
@@ -63,7 +63,8 @@ impl Gate {
         Ok(link)
     }
 
-    /// Signs a device in by a link, once. Gives what the device proves itself by from then on.
+    /// Signs a device in by a link, once. Returns the secret by which the device proves itself from
+    /// then on.
     ///
     /// # Errors
     /// The link does not work, or the store failed.
@@ -84,16 +85,16 @@ impl Gate {
             self.change_people(writes, audit::Event::DeviceChanged, &device.user, payload);
         match changed.await {
             Ok(()) => Ok(secret),
-            // Somebody else used it a moment ago.
+            // The link was used a moment ago.
             Err(GateError::Busy) => Err(PeopleError::Link),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Who is at a signed-in device.
+    /// The person at a signed-in device.
     ///
     /// # Errors
-    /// Nobody is.
+    /// The device is not signed in.
     pub async fn sign_in(&self, device: &Secret) -> Result<Person, PeopleError> {
         let held = self.device_by(device).await?.ok_or(PeopleError::NotSignedIn)?;
         let DeviceState::Approved { role: DeviceRole::Console, .. } = held.value.state else {
@@ -103,22 +104,22 @@ impl Gate {
         Ok(Person { user, device: Some(held.value.id), peer: None, unproven: false })
     }
 
-    /// Who answers through a channel whose settings bind an account to this user.
+    /// The person who answers through a channel whose settings bind an account to this user.
     ///
     /// # Errors
-    /// There is no such user.
+    /// The user does not exist.
     pub async fn by_channel(&self, user: &UserId) -> Result<Person, PeopleError> {
         let user = self.active_person(user).await?;
         Ok(Person { user, device: None, peer: None, unproven: false })
     }
 
-    /// A new device asks to be let in.
+    /// Registers a new device that waits for approval.
     ///
     /// # Errors
-    /// There is no such user, too many devices of theirs wait already, or the store failed.
+    /// The user does not exist, too many devices of theirs wait already, or the store failed.
     pub async fn request_device(&self, user: &UserId, name: &str) -> Result<Secret, PeopleError> {
         self.active_user(user).await?;
-        // Whoever asks is not let in yet: a name must not forge lines or fill a screen.
+        // The requester is not trusted yet: a name must not forge lines or fill a screen.
         let name = name.chars().filter(|char| !char.is_control()).take(MOST_CHARACTERS);
         let name: String = name.collect();
         let (secret, device) = self.device(user, &name, DeviceState::Waiting)?;
@@ -140,10 +141,11 @@ impl Gate {
         Ok(secret)
     }
 
-    /// Lets a device in, from one that is. Of a bot only a machine, and by those who look after it.
+    /// Approves a device, from one that is signed in. A bot's device can only be a machine,
+    /// approved by its administrators.
     ///
     /// # Errors
-    /// There is no such device that waits for them, or the store failed.
+    /// The device does not exist or does not wait for them, or the store failed.
     pub async fn approve_device(
         &self,
         person: &Person,
@@ -159,7 +161,7 @@ impl Gate {
                         return Err(PeopleError::Bot);
                     }
                 }
-                // Nobody lets a machine or a console in as another person.
+                // A machine or console cannot be approved for another person.
                 Whose::Others(_) => return Err(PeopleError::NotAllowed),
             }
             match state {
@@ -172,11 +174,11 @@ impl Gate {
         changed.await.map(drop)
     }
 
-    /// Puts a device out, at once and for good: one's own, or one of somebody whom the person looks
-    /// after.
+    /// Revokes a device, at once and for good: one's own, or one of a user whom the person
+    /// administers.
     ///
     /// # Errors
-    /// There is no such device for them, or the store failed.
+    /// The device does not exist for them, or the store failed.
     pub async fn revoke_device(&self, person: &Person, id: &DeviceId) -> Result<(), PeopleError> {
         let at = self.now();
         let revoked = self.change_device(person, id, |_, state| match state {
@@ -188,10 +190,11 @@ impl Gate {
         Ok(())
     }
 
-    /// The person who was let in, with the rights of this moment.
+    /// The signed-in person, with their current rights.
     ///
     /// # Errors
-    /// Their device was revoked or they were, or the store failed.
+    /// Their device or their account was revoked, they connect from an agent's process, or the
+    /// store failed.
     pub async fn still_signed_in(&self, person: &Person) -> Result<Person, PeopleError> {
         if self.is_an_agents(person.peer) {
             return Err(PeopleError::NotSignedIn);
@@ -208,10 +211,10 @@ impl Gate {
         self.bus.tell(Event { user, workspace: None, session: None, what });
     }
 
-    /// Signs a person out: their own device no longer works, for good.
+    /// Signs a person out: their own device stops working for good.
     ///
     /// # Errors
-    /// They are at no device, or the store failed.
+    /// They are not signed in on a device, or the store failed.
     pub async fn sign_out(&self, person: &Person) -> Result<(), PeopleError> {
         let device = person.device.as_ref().ok_or(PeopleError::NotSignedIn)?;
         self.revoke_device(person, device).await
@@ -225,10 +228,10 @@ impl Gate {
         self.devices_of(person, &person.user().id).await
     }
 
-    /// The devices of a user: one's own, or those of somebody whom the person looks after.
+    /// The devices of a user: the person's own, or those of a user whom they administer.
     ///
     /// # Errors
-    /// There is nobody like that, or the store failed.
+    /// The user does not exist for them, or the store failed.
     pub async fn devices_of(
         &self,
         person: &Person,
@@ -324,11 +327,11 @@ impl Gate {
 /// The owner of a device, for the person who changes it.
 enum Whose<'a> {
     Own,
-    /// That of somebody whom they look after.
+    /// The device of a user whom they administer.
     Others(&'a User),
 }
 
-/// Where the devices of a user that wait are counted.
+/// The counter of a user's devices that wait.
 pub(super) fn waiting_count(user: &UserId, step: CountStep) -> Count {
     Count { key: format!("user:{user}:devices_waiting"), step }
 }

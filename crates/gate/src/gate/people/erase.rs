@@ -1,5 +1,5 @@
-//! Erases a user completely: account, devices, keys, settings, questions, sessions, files and the
-//! content of their records. The chain of records stays whole, and names who erased.
+//! Complete erasure of a user: account, devices, keys, settings, questions, sessions, files and the
+//! content of their records. The chain of records stays whole, and names the person who erased.
 
 use crate::caller::Person;
 use crate::clock::random;
@@ -29,14 +29,15 @@ const OWNED: [Kind; 10] = [
 ];
 
 impl Gate {
-    /// Erases a user completely, and says how many records lost their content. Only a super admin
-    /// may, and never themselves.
+    /// Erases a user completely, and returns the number of records that lost their content. Only a
+    /// super admin may, and never themselves.
     ///
-    /// The account goes last, with the content of the records: what was interrupted can be done
-    /// again. Others' records name the user by id, which is nobody's any more.
+    /// The account is deleted last, with the content of the records, so that an interrupted erasure
+    /// can be repeated. Records of others still contain the user's id, which no longer belongs to
+    /// anyone.
     ///
     /// # Errors
-    /// The person may not, there is no such user, or the store failed.
+    /// The person may not do this, the user does not exist, or the store failed.
     pub async fn erase_user(&self, person: &Person, id: &UserId) -> Result<u64, PeopleError> {
         self.remove_user(person, id).await?;
         self.erase_files(id).await?;

@@ -1,4 +1,4 @@
-//! A session changes from exploring to working, and back.
+//! Changes of a session's mode between exploring and working.
 
 use countersign_core::context::Mode;
 use serde_json::json;
@@ -15,20 +15,21 @@ use crate::id::SessionId;
 use crate::session::Session;
 use crate::store::{Batch, StoreError};
 
-/// Why a session stays in its mode.
+/// The reason for which a session stays in its mode.
 #[derive(Debug, thiserror::Error)]
 pub enum ModeError {
-    /// There is none, or none of theirs.
+    /// The session does not exist for them.
     #[error("not found")]
     NotFound,
-    /// An agent, or a program that was not made to agree for its person, asks for more than it has.
+    /// An agent, or a program without the right to consent for its person, asks for more than it
+    /// has.
     #[error(
         "this key may go back to exploring; a person lets it work, or a program whose key has the \
          scope `{}`",
         crate::scope::CONSENT
     )]
     NotForAgents,
-    /// The session is over.
+    /// The session has ended.
     #[error("the session is over")]
     Over,
     /// Something else went wrong.
@@ -43,17 +44,17 @@ impl From<StoreError> for ModeError {
 }
 
 impl Gate {
-    /// Changes the mode of a session that a person looks after, from the next action on.
+    /// Changes the mode of a session that a person administers, from the next action on.
     ///
     /// # Errors
-    /// There is none, it is over, or the store failed.
+    /// The session does not exist for them, it has ended, or the store failed.
     pub async fn switch_mode(
         &self,
         person: &Person,
         id: &SessionId,
         mode: Mode,
     ) -> Result<Session, ModeError> {
-        // Over the socket an agent could pass for its person.
+        // Over the socket an agent could pose as its person.
         if mode == Mode::Task && person.is_unproven() {
             return Err(ModeError::NotForAgents);
         }
@@ -63,10 +64,11 @@ impl Gate {
         .await
     }
 
-    /// Changes the mode of a caller's own session. A model only gives up what it may do.
+    /// Changes the mode of a caller's own session. A model may only reduce its own rights.
     ///
     /// # Errors
-    /// There is none, it is over, the caller may not, or the store failed.
+    /// The session does not exist for them, it has ended, the caller may not do this, or the store
+    /// failed.
     pub async fn switch_own_mode(
         &self,
         caller: &Caller,
@@ -76,7 +78,7 @@ impl Gate {
         self.rights_of(caller, Look::Anew).await?;
         self.set_mode(id, mode, |session| match mode {
             _ if !works_in(caller, session) => Err(ModeError::NotFound),
-            // Those who could not begin such a session cannot turn one into it either.
+            // A caller that could not start such a session cannot turn one into it either.
             Mode::Task if !may_consent(caller) => Err(ModeError::NotForAgents),
             Mode::Task | Mode::Explore => Ok(()),
         })

@@ -1,4 +1,4 @@
-//! Sessions begin: what speaks against it, and what they may use up.
+//! Starting of sessions: the checks before it, and the session's limits.
 
 use std::time::Duration;
 
@@ -21,56 +21,56 @@ use crate::store::{Batch, CommitError, CountStep, Kind, Pace, StoreError};
 use crate::user::{Role, User, Workspace};
 use crate::vault::{Credential, SiteError, is_site};
 
-/// Whether the person for whom the agent works wants it to work.
+/// The consent of the person for whom the agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// They said so.
+    /// The person has agreed.
     Given,
-    /// Nobody asked them.
+    /// The person was not asked.
     Missing,
 }
 
-/// Why no session begins.
+/// The reason for which a session does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The kill switch.
+    /// Everything is halted.
     #[error("everything is halted: no session begins")]
     Halted,
-    /// Nobody asked the person.
+    /// The person has not agreed.
     #[error("the person has not agreed that an agent works for them")]
     NoConsent,
-    /// A model's own key asks for what only people and their programs may choose.
+    /// A model's own key asks for something that only people and their programs may choose.
     #[error(
         "an agent may not say `{0}` for itself: a person starts such a session, or a program whose \
          key has the scope `{consent}`",
         consent = scope::CONSENT
     )]
     NotForAgents(&'static str),
-    /// A program's key was not made to agree for its person.
+    /// A program's key lacks the right to consent for its person.
     #[error("this key cannot agree for its person: it needs the scope `{}`", scope::CONSENT)]
     ConsentScope,
     /// The workspace is not one of theirs.
     #[error("there is no such workspace of theirs")]
     Workspace,
-    /// There is no such profile.
+    /// The profile does not exist.
     #[error("unknown profile `{0}`")]
     Profile(String),
-    /// The organisation has pinned what the session asks for.
+    /// The organisation has locked a setting that the session asks for.
     #[error("the organisation has locked `{0}`: a session cannot choose it")]
     Locked(&'static str),
-    /// `auto_confirm_rules` names something that does not exist.
+    /// `auto_confirm_rules` names an unknown rule.
     #[error("unknown rule `{0}` in `auto_confirm_rules`")]
     UnknownRule(String),
     /// Too many sessions in the last hour.
     #[error("too many sessions in an hour: wait {} s", .0.as_secs().max(1))]
     TooMany(Duration),
-    /// As many sessions run as may at the same time.
+    /// The most sessions that may run at the same time are running.
     #[error("a session is running already: stop it first")]
     Running,
-    /// The session asks for an origin that no session may open.
+    /// The session asks for an origin that is not allowed.
     #[error("`{0}` is not among the allowed origins")]
     Origin(String),
-    /// A credential is for no web address.
+    /// A credential is not for a web address.
     #[error(transparent)]
     Site(#[from] SiteError),
     /// Something else went wrong.
@@ -78,12 +78,12 @@ pub enum StartError {
     Gate(#[from] GateError),
 }
 
-/// What a session may sign in with at one site.
+/// A credential of a session for one site.
 #[derive(Debug)]
 pub struct SiteCredential {
-    /// Where.
+    /// The site.
     pub site: String,
-    /// With what.
+    /// The credential.
     pub credential: Credential,
 }
 
@@ -94,10 +94,10 @@ impl From<StoreError> for StartError {
 }
 
 impl Gate {
-    /// Begins a session. Credentials stay in memory, and go with it.
+    /// Starts a session. Credentials stay in memory until it ends.
     ///
     /// # Errors
-    /// It may not begin, and why.
+    /// The session may not start; the error says why.
     pub async fn start(
         &self,
         caller: &Caller,
@@ -148,7 +148,7 @@ impl Gate {
             Err(CommitError::Store(error)) => return Err(error.into()),
         }
         for SiteCredential { site, credential } in credentials {
-            // The sites were looked at before anything was committed.
+            // The sites were checked before anything was committed.
             self.vault.put(&session.id, &site, credential)?;
         }
         self.tell_session(&session, What::SessionStarted);
@@ -163,7 +163,7 @@ impl Gate {
     ) -> Result<Session, StartError> {
         let name = plan.profile.as_deref();
         let unknown = || StartError::Profile(redacted::text(name.unwrap_or_default()));
-        // A session may ask for less than it would be given, never for more.
+        // A session may ask for lower limits than it would get, never for higher ones.
         let limits =
             self.policy_in(&caller.workspace).limits(name).ok_or_else(unknown)?.lowest(plan.limits);
         plan.task = plan.task.as_deref().map(redacted::text);
@@ -190,7 +190,7 @@ impl Gate {
         })
     }
 
-    /// An agent that could choose would choose what asks least.
+    /// Refuses choices of an agent for itself: it would choose whatever asks least.
     fn check_choices(&self, caller: &Caller, plan: &Plan) -> Result<(), StartError> {
         if !caller.is_agent() {
             return Ok(());
@@ -205,7 +205,7 @@ impl Gate {
         }
     }
 
-    /// What the organisation has pinned is told to those who ask for it, and not just left out.
+    /// Refuses choices that the organisation has locked, instead of silently ignoring them.
     fn check_locks(&self, caller: &Caller, plan: &Plan) -> Result<(), StartError> {
         let policy = self.policy_in(&caller.workspace);
         if plan.auto_confirm && !policy.may_auto_confirm() {
@@ -222,7 +222,7 @@ impl Gate {
         }
     }
 
-    /// The origins a session may open: no more than any may.
+    /// The origins that a session may open: never more than the configuration allows.
     fn origins(&self, asked: Option<Vec<String>>) -> Result<Option<Vec<String>>, StartError> {
         let (Some(most), Some(asked)) = (&self.config.allowed_origins, &asked) else {
             return Ok(asked.or_else(|| self.config.allowed_origins.clone()));
@@ -255,8 +255,8 @@ impl Gate {
     }
 }
 
-/// Whether this caller can say that the person agreed: a person who is present, or a program that
-/// was made for it. An agent of this machine may only begin the session of its own process: whoever
+/// Checks that this caller can consent for the person: a person who is present, or a program made
+/// for it. An agent of this machine may only start the session of its own process: the person who
 /// installed its hook has agreed to that, and to no more.
 fn check_consent(caller: &Caller, plan: &Plan) -> Result<(), StartError> {
     let bound = match &caller.origin {
@@ -277,7 +277,7 @@ fn check_consent(caller: &Caller, plan: &Plan) -> Result<(), StartError> {
     }
 }
 
-/// Whether this is a program that was made to agree for its person.
+/// Reports whether this is a program that may consent for its person.
 pub(super) fn may_consent(caller: &Caller) -> bool {
     caller.key.as_ref().is_some_and(|key| {
         key.access == Access::Program && key.scopes.iter().any(scope::Scope::is_consent)

@@ -1,4 +1,4 @@
-//! A person is asked.
+//! Questions to a person.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Gate {
             let approval = waiting.request;
             let (id, expires_at) = (approval.id, self.shown(approval.expires_at));
             let waiting = Waiting { approval: id, expires_at, judgement };
-            // Nothing is written, but whoever asks must still be who they were taken for.
+            // Nothing is written, but the caller's rights must still be the ones that were read.
             let unchanged = case.rests_on.clone();
             let batch = Batch { epoch: Some(case.epoch), unchanged, ..Batch::default() };
             return match self.commit(batch).await {
@@ -77,7 +77,8 @@ impl Gate {
         }
     }
 
-    /// Whether there is anybody who could answer: a signed-in device, a channel, a connection.
+    /// Reports whether there is anybody who could answer: a signed-in device, a channel, a
+    /// connection.
     async fn can_ask(&self, case: &Case<'_>) -> Result<bool, GateError> {
         let user = &case.caller.user;
         if self.has_channel() || self.is_present(user) {
@@ -94,7 +95,7 @@ impl Gate {
         Ok(user.is_some_and(|user| user.value.kind == UserKind::Bot))
     }
 
-    /// Whether a workspace has an administrator with a signed-in device.
+    /// Reports whether a workspace has an administrator with a signed-in device.
     async fn has_administrator(&self, workspace: &WorkspaceId) -> Result<bool, GateError> {
         let active = Query { states: vec!["active"], ..Query::of(Kind::User) };
         for user in self.all::<User>(active).await? {
@@ -106,7 +107,7 @@ impl Gate {
         Ok(false)
     }
 
-    /// What a person is shown, which takes a second look at the action.
+    /// The details that a person is shown, computed from the action once more.
     async fn describe(
         &self,
         case: &Case<'_>,
@@ -133,7 +134,7 @@ impl Gate {
         let (action, lane) = (&case.proposal.action, Lane::of_caller(case.caller));
         let needed = self.quorum_for(&lane, action, &shown.context, judgement, case.now).await?;
         let (quorum, escalate_at) = needed;
-        // Others are asked each time.
+        // Other people are asked each time.
         shown.may_remember &= quorum == Quorum::default();
         let id = ApprovalId::draw(&self.clock)?;
         let Caller { user, workspace, .. } = case.caller.clone();
@@ -146,7 +147,7 @@ impl Gate {
         let run = run.map(|run| approval::run_print(&self.keyring, run));
         let (keyring, clock) = (Arc::clone(&self.keyring), self.judging.clock());
         let context = Context::default();
-        // Everything in it is redacted, which takes its time where there is much.
+        // Redacting all of it takes time if it is large.
         let ask = move |action: &Action, _: &Policy, _: &Context| {
             let question = approval::Question {
                 id,
@@ -170,12 +171,12 @@ impl Gate {
             Approval::ask(question, &keyring, &*clock)
         };
         let approval = self.apart(&lane, action, policy, &context, ask).await??;
-        // Nobody answers for a bot but those who look after its workspace.
+        // Only the administrators of its workspace answer for a bot.
         let is_bot = self.is_bot(&case.caller.user).await?;
         Ok(if is_bot { approval.escalate() } else { approval })
     }
 
-    /// How long a person has: longer when they are away, unless somebody has set a time.
+    /// The time that a person has: longer when they are away, unless a time is configured.
     fn patience(&self, case: &Case<'_>, policy: &Policy, context: &Context) -> Duration {
         let action = &case.proposal.action;
         let set = self.config.approval_timeout;
@@ -211,7 +212,7 @@ impl Gate {
     }
 }
 
-/// How long the asker waits; as long as it takes, unless it says otherwise.
+/// The time that the asker waits; unlimited, unless it names one.
 fn askers(case: &Case<'_>) -> Duration {
     let seconds = case.proposal.waits.and_then(|waits| waits.seconds);
     seconds.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.max(1).into()))

@@ -1,4 +1,5 @@
-//! What a decision stands on and what an action uses up: the conditions of its batch.
+//! The conditions of a decision's batch: the versions it relies on, and the limits it counts
+//! against.
 
 use countersign_core::action::Action;
 use countersign_core::{Judgement, Policy, app};
@@ -10,7 +11,7 @@ use crate::proposal::{Submitted, Why};
 use crate::redacted;
 use crate::store::{Batch, CommitError, Count, CountStep, Pace};
 
-/// What a batch relies on, and why it may not happen.
+/// A batch with its conditions, and the refusal for each limit.
 #[derive(Default)]
 pub(super) struct Conditions {
     pub(super) batch: Batch,
@@ -18,7 +19,7 @@ pub(super) struct Conditions {
 }
 
 impl Gate {
-    /// The ground a decision stands on, and what the action uses up.
+    /// The versions that a decision relies on, and the limits that the action counts against.
     pub(super) fn conditions(
         &self,
         case: &Case<'_>,
@@ -60,7 +61,7 @@ impl Gate {
         let user = &case.caller.user;
         let mut add = |what: &'static str, name: &str, rate| {
             if let Some(rate) = rate {
-                // Names are the agent's own words, and keys are kept.
+                // Names are the agent's own words, and keys are stored.
                 let key = format!("user:{user}:{what}:{}", redacted::text(name));
                 conditions.pace(Pace { key, rate, now: case.now }, Why::TooFast(what));
             }
@@ -74,7 +75,7 @@ impl Gate {
         }
     }
 
-    /// A condition did not hold: which one, and what follows from it.
+    /// Handles a failed condition: finds the one that failed, and refuses for it.
     pub(super) async fn stopped(
         &self,
         case: &Case<'_>,
@@ -107,7 +108,7 @@ impl Conditions {
     }
 }
 
-/// Whether an action changes something, for the limit on a key's writes.
+/// Reports whether an action changes something, for the limit on a key's writes.
 fn changes_something(case: &Case<'_>, policy: &Policy, judgement: &Judgement) -> bool {
     match &case.proposal.action {
         Action::Skill { skill, .. } => {

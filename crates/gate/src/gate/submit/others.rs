@@ -1,8 +1,9 @@
-//! What other people must agree to, whatever the person for whom the agent works has relaxed.
+//! Actions to which other people must agree, whatever the person for whom the agent works has
+//! relaxed.
 //!
-//! Autonomous mode, `auto_confirm`, a program's key, a remembered yes, a choice about a skill and
-//! the profile of a session are all one person's word. So the rows of the quorum are applied to
-//! what the gate's own policy says without any of them.
+//! Autonomous mode, `auto_confirm`, a program's key, a remembered approval, a choice about a skill
+//! and the profile of a session are all decisions of one person. So the quorum rows are applied to
+//! the judgement of the gate's own policy without any of them.
 
 use countersign_core::{Action, Context, Judgement, Verdict};
 
@@ -12,7 +13,7 @@ use crate::gate::Gate;
 use crate::judging::{Lane, NotJudged};
 
 impl Gate {
-    /// Who must agree to an action that is asked about, and when others are asked too.
+    /// The people who must agree to an action that is asked about, and the time of its escalation.
     pub(in crate::gate) async fn quorum_for(
         &self,
         lane: &Lane,
@@ -31,7 +32,8 @@ impl Gate {
         Ok((needed.stricter(strict), escalate_at))
     }
 
-    /// Who must agree by the gate's own policy; its person alone, where that would not ask.
+    /// The people who must agree by the gate's own policy; only the agent's person, if that policy
+    /// would not ask.
     pub(in crate::gate) async fn strict_quorum(
         &self,
         lane: &Lane,
@@ -51,7 +53,7 @@ impl Gate {
     }
 
     /// The judgement by which others are asked about an action that would run without a question;
-    /// nothing, if nobody else must agree.
+    /// `None` if nobody else must agree.
     pub(super) async fn for_others(
         &self,
         lane: &Lane,
@@ -66,7 +68,7 @@ impl Gate {
         let strict = self.judged_strictly(lane, action, context).await?;
         let strict = self.plain.judgement(strict);
         let digest = judgement.digest.clone();
-        // What this session does not block is asked about, not blocked.
+        // An action that this session does not block is asked about, not blocked.
         Ok(Some(Judgement { verdict: Verdict::Confirm, digest, ..strict }))
     }
 

@@ -1,4 +1,4 @@
-//! What goes on record of a proposal.
+//! The records of a proposal.
 
 use countersign_core::Judgement;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::redacted;
 use crate::session::{Hit, Violation};
 use crate::settings::Logging;
 
-/// What is always on record.
+/// The payload of a proposal's record.
 #[derive(Serialize)]
 struct Planned<'a> {
     action: &'a str,
@@ -26,7 +26,7 @@ struct Planned<'a> {
 }
 
 impl Gate {
-    /// What goes on record of a proposal, as much as the level of logging asks for.
+    /// The record of a proposal, with as many fields as the logging level asks for.
     pub(super) fn planned(
         &self,
         case: &Case<'_>,
@@ -53,7 +53,7 @@ impl Gate {
         let category = judgement.findings.first().map(|finding| finding.category.as_str());
         let mut context = surroundings(case, judgement);
         if self.logging(case) == Logging::Minimal {
-            // It quotes what the action is given.
+            // The reason quotes the action's arguments.
             context.remove("reason");
         }
         let payload = json!({
@@ -100,9 +100,9 @@ impl Gate {
     }
 }
 
-/// What was found, in words that were redacted when it was judged.
+/// The findings, in words that were redacted when the action was judged.
 fn found(judgement: &Judgement) -> Map<String, Value> {
-    /// More rules than this say nothing more.
+    /// The most rules that are recorded; more would add no information.
     const MOST: usize = 20;
     let rules: Vec<_> = judgement.findings.iter().take(MOST).map(|f| f.rule.clone()).collect();
     let mut found = Map::new();
@@ -113,7 +113,7 @@ fn found(judgement: &Judgement) -> Map<String, Value> {
 
 fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value> {
     let action = &case.proposal.action;
-    // What a person is shown has addresses in it; a record does not.
+    // A person is shown addresses; a record does not contain them.
     let (description, details) = describe(action);
     let details: Vec<_> = details.iter().map(|line| redacted::text(line)).collect();
     let reasoning = case.proposal.reasoning.as_deref().map(redacted::text);
@@ -132,7 +132,7 @@ fn enhanced(case: &Case<'_>, judgement: Option<&Judgement>) -> Map<String, Value
     fields
 }
 
-/// Where a critical point was met, redacted.
+/// The circumstances of a critical point, redacted.
 fn surroundings(case: &Case<'_>, judgement: &Judgement) -> Map<String, Value> {
     let plan = case.own_session().map(|session| &session.value.plan);
     let page = case.proposal.context.base_url.as_deref().map(redacted::text);

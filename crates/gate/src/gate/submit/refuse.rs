@@ -1,4 +1,4 @@
-//! An action is refused, and what a violation does to its session.
+//! Refusal of an action, and the effect of a violation on its session.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Gate {
         self.refuse_for_now(case, why, judgement, None).await
     }
 
-    /// Refuses, on record. What a violation does to the session is done here too.
+    /// Refuses an action and records it. Also applies the effect of a violation to the session.
     pub(super) async fn refuse_for_now(
         &self,
         case: &Case<'_>,
@@ -49,7 +49,7 @@ impl Gate {
         let hit = self.hit(case, &why).await?;
         let mut batch = Batch { epoch: Some(case.epoch), ..Batch::default() };
         batch.records.push(self.planned(case, status_of(&why), judgement.as_ref(), None)?);
-        // A session that has lasted too long leaves its violation as it ends, once.
+        // A session that has reached its time limit records its violation when it ends, once.
         if let Some(violation) = violation.filter(|violation| *violation != Violation::Timeout) {
             batch.records.push(self.violated(case, violation, &why, hit, judgement.as_ref())?);
         }
@@ -57,8 +57,9 @@ impl Gate {
             let step = CountStep::Up { most: u64::MAX };
             batch.counts.push(Count { key: ApiKey::counter(key, "refused"), step });
         }
-        // A refused action is a step too, or an agent that is told no could try for ever. But
-        // only of their own session, and of none that has ended and taken its counters along.
+        // A refused action is a step too; otherwise a refused agent could try for ever. But it
+        // counts only in the caller's own session, and not in an ended one, whose counters are
+        // released.
         let session = case.own_session().filter(|session| session.value.is_alive());
         if let (Some(session), false) = (session, violation == Some(Violation::MaxSteps)) {
             let most = session.value.most_steps().map_or(u64::MAX, u64::from);
@@ -69,7 +70,8 @@ impl Gate {
         match self.commit(batch).await {
             Ok(_) => {}
             Err(CommitError::Conflict { .. } | CommitError::Outdated) => return Ok(None),
-            // Out of steps while being refused: that is what is told, and ends the session.
+            // The steps ran out during the refusal: that is the reason given, and it ends the
+            // session.
             Err(CommitError::Full { .. }) => {
                 let why = Why::Violation(Violation::MaxSteps);
                 return Box::pin(self.refuse(case, why, judgement)).await;
@@ -82,7 +84,7 @@ impl Gate {
         Ok(Some(Submitted::Refused(Box::new(Refusal { why, judgement, retry_after, hit }))))
     }
 
-    /// Which limit was hit, and how much of it is used.
+    /// The limit that was hit, and its use so far.
     async fn hit(&self, case: &Case<'_>, why: &Why) -> Result<Option<Hit>, GateError> {
         let session = case.own_session().map(|session| &session.value);
         Ok(match (why, session) {

@@ -1,4 +1,4 @@
-//! A file is complete.
+//! Completion of a file.
 
 use serde_json::{Value, json};
 
@@ -16,11 +16,11 @@ use crate::store::{Batch, Count, CountStep};
 use crate::transfer::{FileMeta, FileState, TransferError};
 
 impl Gate {
-    /// Says that all of a file is there. Saying so again changes nothing.
+    /// Completes a file. Calling it again changes nothing.
     ///
     /// # Errors
-    /// It is not as large as was said; or it is not what was said, and is dropped; or the session
-    /// does not run any more.
+    /// The size differs from the declared one; or the content does, and the file is dropped; or the
+    /// session does not run any more.
     pub async fn finish_upload(
         &self,
         caller: &Caller,
@@ -77,7 +77,8 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// What goes on record of a file. A name can say a lot: it is there only where more is wanted.
+    /// The record of a received file. A name can reveal a lot: it is recorded only at the enhanced
+    /// logging level.
     async fn received(
         &self,
         caller: &Caller,

@@ -1,7 +1,8 @@
-//! Files go away: given up, never finished, past retention, erased.
+//! Deletion of files: aborted, never finished, past retention, erased.
 //!
-//! An upload's document goes first: an upload that is finished at the same moment stays whole.
-//! Where everything has to go, the bytes go first: what fails halfway is found again and done again.
+//! An upload's document is deleted first, so that an upload that is finished at the same moment
+//! stays whole. When all files are deleted, the bytes are deleted first, so that a deletion that
+//! fails halfway is found and repeated.
 
 use crate::clock::Timestamp;
 use crate::config::days;
@@ -15,7 +16,7 @@ use crate::store::{Batch, Count, CountStep, Kind, Query, StoreError};
 use crate::transfer::FileMeta;
 
 impl Gate {
-    /// Drops the uploads that were never finished.
+    /// Deletes the uploads that were never finished.
     pub(in crate::gate) async fn sweep_uploads(&self, now: Timestamp) -> Result<(), GateError> {
         if self.files.is_none() {
             return Ok(());
@@ -27,7 +28,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Drops the files of sessions that are forgotten, or old enough for their user.
+    /// Deletes the files of sessions that were deleted, or that are past their user's retention.
     pub(in crate::gate) async fn retain_files(
         &self,
         now: Timestamp,
@@ -48,17 +49,17 @@ impl Gate {
         Ok(())
     }
 
-    /// Drops every file that a user's agents have handed in.
+    /// Deletes every file that a user's agents have handed in.
     pub(in crate::gate) async fn erase_files(&self, user: &UserId) -> Result<(), GateError> {
         let owner = Some(user.to_string());
         self.drop_found(Query { owner, ..Query::of(Kind::File) }).await
     }
 
-    /// Drops all that is left of a session's files.
+    /// Deletes all remaining files of a session.
     async fn drop_all(&self, session: &SessionId) -> Result<(), GateError> {
         let of_session = Some(session.to_string());
         self.drop_found(Query { session: of_session, ..Query::of(Kind::File) }).await?;
-        // What a crash left over has no document.
+        // Files left over from a crash have no document.
         match &self.files {
             Some(files) => files.folder.remove_all(session).map_err(|error| disk(&error)),
             None => Ok(()),
@@ -73,7 +74,7 @@ impl Gate {
             if found.is_empty() {
                 return Ok(());
             }
-            // However many there are: only a round in which nothing went is one too many.
+            // The number of files is unlimited: only rounds without a deletion count.
             tries += 1;
             for held in found {
                 let FileMeta { session, id, .. } = &held.value;
@@ -86,7 +87,7 @@ impl Gate {
         Err(GateError::Busy)
     }
 
-    /// Drops one file, unless it has changed meanwhile. Says whether it is gone.
+    /// Deletes one file, unless it has changed meanwhile. Reports whether it is gone.
     pub(super) async fn drop_file(&self, held: &Held<FileMeta>) -> Result<bool, GateError> {
         let meta = &held.value;
         let taken = Taken::new(&meta.session, &meta.name);

@@ -1,4 +1,4 @@
-//! Files are listed, read and packed.
+//! Listing, reading and archiving of files.
 
 use crate::document;
 use crate::gate::Gate;
@@ -14,7 +14,7 @@ impl Gate {
     /// The complete files of a session, oldest first, after one of them.
     ///
     /// # Errors
-    /// There is no such session that they may look into.
+    /// The session does not exist for them.
     pub async fn files(
         &self,
         reader: Reader<'_>,
@@ -34,10 +34,10 @@ impl Gate {
         Ok(held.into_iter().map(|held| held.value).collect())
     }
 
-    /// Opens a complete file to read it, from wherever one likes.
+    /// Opens a complete file for reading, from any position.
     ///
     /// # Errors
-    /// There is none that they may see, or its bytes are gone.
+    /// The file does not exist for them, or its bytes are gone.
     pub async fn open_file(
         &self,
         reader: Reader<'_>,
@@ -63,7 +63,7 @@ impl Gate {
     /// All complete files of a session as one archive.
     ///
     /// # Errors
-    /// There is no such session that they may look into.
+    /// The session does not exist for them.
     pub async fn zip(&self, reader: Reader<'_>, session: &SessionId) -> Result<Zip, TransferError> {
         let folder = self.folder()?.clone();
         let mut all: Vec<FileMeta> = Vec::new();

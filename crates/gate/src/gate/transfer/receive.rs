@@ -1,4 +1,4 @@
-//! The bytes of a file arrive, piece by piece.
+//! Receiving of a file's bytes, chunk by chunk.
 
 use std::fs::{File, TryLockError};
 
@@ -11,12 +11,12 @@ use crate::store::{Batch, CommitError, Count, CountStep};
 use crate::transfer::{FileMeta, FileState, Incoming, Running, Stop, TransferError, Upload};
 
 impl Gate {
-    /// Makes ready for the next piece of an upload, whose length may be known. It begins where the
-    /// upload stands.
+    /// Prepares for the next chunk of an upload, whose length may be known. It begins at the
+    /// upload's current offset.
     ///
     /// # Errors
-    /// There is no such upload of theirs, it stands elsewhere, somebody else is writing, the
-    /// session does not run, or there is no room.
+    /// The upload does not exist for them, it has another offset, somebody else is writing, the
+    /// session does not run, or the space is used up.
     pub async fn receive(
         &self,
         caller: &Caller,
@@ -38,7 +38,7 @@ impl Gate {
             end = asked;
         }
         let running = self.running(&held, offset, &mut file)?;
-        // What lies beyond was never kept.
+        // Bytes beyond the offset were never committed.
         file.set_len(offset)?;
         let least = if length.is_some() { end } else { offset };
         let (held, granted) = self.reserve(caller, held, end, least).await?;
@@ -49,11 +49,11 @@ impl Gate {
         Ok(Incoming { held, running, file, end, stop })
     }
 
-    /// Keeps what has arrived, for good: also when the rest of the piece was lost on its way.
+    /// Commits the bytes that have arrived, also if the rest of the chunk was lost on its way.
     ///
     /// # Errors
-    /// The upload was given up or the session stopped meanwhile, or the disk failed: the upload
-    /// stands where it stood.
+    /// The upload was aborted or the session stopped meanwhile, or the disk failed: the upload
+    /// keeps its earlier offset.
     pub async fn keep(&self, caller: &Caller, incoming: Incoming) -> Result<Upload, TransferError> {
         let Incoming { held, running, file, .. } = incoming;
         file.sync_data()?;
@@ -85,7 +85,7 @@ impl Gate {
         Err(GateError::Busy.into())
     }
 
-    /// Takes one piece that is there as a whole.
+    /// Writes one chunk that is in memory as a whole.
     ///
     /// # Errors
     /// As for [`Gate::receive`], [`Incoming::write`] and [`Gate::keep`].
@@ -102,8 +102,8 @@ impl Gate {
         self.keep(caller, incoming).await
     }
 
-    /// An upload and its bytes, which nobody else writes as long as they are open. The document is
-    /// read once the lock is there: before, it may have moved on.
+    /// An upload and its file, locked against other writers while it is open. The document is read
+    /// after the lock is taken: before, it may have changed.
     pub(super) async fn locked(
         &self,
         caller: &Caller,
@@ -122,14 +122,14 @@ impl Gate {
         match self.own(caller, id).await {
             Ok(held) => Ok((held, file)),
             Err(error) => {
-                // Given up while we opened it, which may have made it anew.
+                // Aborted while we opened it, which may have created the file again.
                 folder.remove(&held.value.session, id)?;
                 Err(error)
             }
         }
     }
 
-    /// The hashes so far: remembered, or read again.
+    /// The hashes so far: from memory, or computed again from the file.
     pub(super) fn running(
         &self,
         held: &Held<FileMeta>,
@@ -138,14 +138,14 @@ impl Gate {
     ) -> Result<Running, TransferError> {
         let known = self.keeper()?.known.find(&held.value.id, held.version);
         match known.filter(|known| known.bytes() == offset) {
-            // Remembered is what was written; it must be there all the same.
+            // The hashes in memory are of bytes that were written; the file must still have them.
             Some(known) if file.metadata()?.len() >= offset => Ok(known),
             Some(_) => Err(TransferError::Lost),
             None => Running::of(file, offset)?.ok_or(TransferError::Lost),
         }
     }
 
-    /// Where a piece that begins here must end at the latest, and what that is.
+    /// The latest end of a chunk that begins here, and the limit that sets it.
     fn stop_of(&self, meta: &FileMeta, offset: u64) -> (u64, Stop) {
         let limits = self.config.files;
         let chunk = (offset.saturating_add(limits.chunk_bytes), Stop::Chunk(limits.chunk_bytes));
@@ -153,11 +153,12 @@ impl Gate {
             Some(bytes) => (bytes, Stop::Declared(bytes)),
             None => (limits.file_bytes, Stop::File(limits.file_bytes)),
         };
-        // Where both are the same, the file's own end is the reason.
+        // If both are the same, the file's own end is the reason.
         whole.min(chunk)
     }
 
-    /// Takes the room up to an end, or what there is of it if that is enough. Says up to where.
+    /// Reserves space up to an end, or as much as there is if that is at least `least`. Returns the
+    /// end that was reserved.
     async fn reserve(
         &self,
         caller: &Caller,
@@ -194,7 +195,7 @@ impl Gate {
                     let version = held.version.saturating_add(1);
                     return Ok((Held { value: next, version }, granted));
                 }
-                // Others took it a moment ago: there may be less left.
+                // Others reserved space a moment ago: there may be less left.
                 Err(CommitError::Full { .. }) => {}
                 Err(error) => taken_away(error)?,
             }

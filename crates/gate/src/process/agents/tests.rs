@@ -93,7 +93,7 @@ fn where_nobody_tells_doubt_is_an_agents_once_there_is_one() {
         fake.start(Process { pid, started: 700 }, parent, 0);
     }
     assert_eq!(standing(&agents, &fake, 3_999), Standing::Unknown, "too deep");
-    // With 6 and 1 above it, 2021 is the last whose line is no longer than it may be.
+    // With 6 and 1 above it, 2021 is the last whose line is not too long.
     assert_eq!(MOST_GENERATIONS, 1_024);
     assert_eq!(standing(&agents, &fake, 2_021), Standing::Outside);
     assert_eq!(standing(&agents, &fake, 2_022), Standing::Unknown);
@@ -163,7 +163,7 @@ fn a_registration_is_written_once_found_and_swept() {
     let path = folder.0.join(FOLDER).join("10-100");
     assert!(path.is_file());
     assert_eq!(standing(&agents, &fake, 30), within());
-    // What was seen once stays known, whoever deletes the file.
+    // An agent that was seen once stays known, even if its file is deleted.
     fs::remove_file(&path).unwrap();
     assert_eq!(standing(&agents, &fake, 30), within());
     register(&folder.0, AGENT, &fake).unwrap();
@@ -229,7 +229,7 @@ fn a_program_that_is_known_to_adopt_orphans_is_told_by_its_name() {
     let mut cats = std::env::split_paths(&path).map(|folder| folder.join("cat"));
     let cat = cats.find(|path| path.is_file()).unwrap();
     for (name, adopts) in [("tini", true), ("tiny", false)] {
-        // A process is named by the path it was started from, not by its own first word.
+        // A process is named after the path it was started from, not after its own `argv[0]`.
         let link = folder.0.join(name);
         std::os::unix::fs::symlink(&cat, &link).unwrap();
         let mut command = Command::new(link);

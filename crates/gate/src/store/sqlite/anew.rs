@@ -1,7 +1,7 @@
-//! Leaves a damaged chain behind, so that whoever runs the server can go on.
+//! Replacement of a damaged chain, so that the operator can go on.
 //!
 //! Nothing is repaired: a copy of the database stays beside it, and the new chain begins with a
-//! record that says what was wrong. Its numbers go on from the last that the server had signed.
+//! record of the damage. Its numbers go on from the last one that the server had signed.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,13 @@ use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, make_private, schema, unusable};
 use crate::store::{Noted, StoreError};
 
-/// So much of what was wrong goes on record.
+/// The most findings of damage that are recorded.
 const DAMAGE: usize = 20;
 
 impl Sqlite {
-    /// Begins a new chain in a database whose chain is damaged, and says where a copy of the old
-    /// one is; there is none where the database was gone. Nobody else may use the database.
+    /// Begins a new chain in a database whose chain is damaged, and returns the path of a copy of
+    /// the old one; there is none if the database was missing. No other process may use the
+    /// database.
     ///
     /// # Errors
     /// The database or its folder cannot be used.
@@ -54,7 +55,7 @@ impl Sqlite {
     }
 }
 
-/// Puts a signed anchor and one record in the place of all that was there.
+/// Replaces all records by a signed anchor and one record.
 fn begin(
     connection: &mut Connection,
     keyring: &Keyring,
@@ -72,7 +73,7 @@ fn begin(
     Ok(head)
 }
 
-/// The furthest place in the chain that this server has signed, wherever that still stands.
+/// The furthest position in the chain that this server has signed, wherever it is still found.
 fn last_signed(
     connection: &Connection,
     path: &Path,
@@ -93,7 +94,7 @@ fn last_signed(
     Ok(last.unwrap_or_else(Head::genesis))
 }
 
-/// Copies the database as it is, and says where to and what its bytes are.
+/// Copies the database as it is, and returns the path and the hash of the copy.
 fn keep_copy(connection: &Connection, path: &Path) -> Result<(PathBuf, Hash), StoreError> {
     let failed = |cause: &std::io::Error| unusable(path, cause);
     let mut options = OpenOptions::new();

@@ -18,7 +18,7 @@ pub(super) struct Group<'c> {
     versions: Versions,
     counters: Counters,
     appending: CachedStatement<'c>,
-    /// Where the chain ends.
+    /// The end of the chain.
     head: Head,
 }
 
@@ -40,7 +40,7 @@ impl<'c> Group<'c> {
         batch: &Batch,
     ) -> Result<Result<Committed, CommitError>, StoreError> {
         if !needs_savepoint(batch) {
-            // What the disk refused halfway cannot be undone alone.
+            // A batch that fails halfway with a disk error cannot be undone alone.
             return match self.apply(batch) {
                 Err(CommitError::Store(error)) => Err(error),
                 outcome => Ok(self.settled(outcome)),
@@ -51,8 +51,8 @@ impl<'c> Group<'c> {
         let outcome = self.apply(batch);
         if let Err(reason) = &outcome {
             self.head = before;
-            // A full disk, say, ends the transaction by itself. To go on would be to commit the
-            // next batches one by one, and then to call all of them failed.
+            // A full disk, for example, makes SQLite end the transaction by itself. Going on would
+            // commit the next batches one by one, and then report all of them as failed.
             if self.connection.is_autocommit() {
                 return Err(StoreError(format!("the transaction was lost: {reason}")));
             }
@@ -62,7 +62,7 @@ impl<'c> Group<'c> {
         Ok(self.settled(outcome))
     }
 
-    /// Ends the group: writes what was only counted so far, and gives the end of the chain.
+    /// Ends the group: writes the counters, and returns the end of the chain.
     pub(super) fn finish(self) -> rusqlite::Result<Head> {
         self.counters.write(self.connection)?;
         Ok(self.head)
@@ -76,7 +76,7 @@ impl<'c> Group<'c> {
         outcome
     }
 
-    /// Does all of a batch, or fails somewhere in the middle: the caller rolls back.
+    /// Applies a batch, or fails somewhere in the middle: the caller rolls back.
     fn apply(&mut self, batch: &Batch) -> Result<Committed, CommitError> {
         let connection = self.connection;
         for Unchanged { kind, id, version } in &batch.unchanged {
@@ -84,7 +84,7 @@ impl<'c> Group<'c> {
             met(*kind, id, found == signed(*version))?;
         }
         if !batch.writes.is_empty() {
-            // Whether it succeeds or is undone.
+            // The cached versions are dropped in either case.
             self.versions = Versions::default();
         }
         for write in &batch.writes {
@@ -122,17 +122,17 @@ impl<'c> Group<'c> {
     }
 }
 
-/// Whether a condition can fail after something was written. A savepoint keeps a copy of every page
-/// that is touched, which costs more than all the rest; most batches count one thing and record one,
-/// and what is counted is not written before the end.
+/// Reports whether a condition can fail after something was written. A savepoint keeps a copy of
+/// every page that is touched, which costs more than all the rest; most batches change one counter
+/// and append one record, and counters are not written before the end.
 fn needs_savepoint(batch: &Batch) -> bool {
     let (writes, paces) = (batch.writes.len(), batch.paces.len());
     let takes_away = batch.erase.is_some() || batch.cut.is_some();
     takes_away || writes > 1 || paces > 1 || writes == 1 && (paces == 1 || !batch.counts.is_empty())
 }
 
-/// The versions that batches of one transaction asked for and none of them has changed. Nearly all of
-/// a group rely on the same few documents.
+/// The versions that batches of one transaction asked for and none of them has changed. Nearly all
+/// batches of a group rely on the same few documents.
 #[derive(Default)]
 struct Versions(HashMap<Kind, HashMap<String, i64>>);
 
@@ -152,7 +152,7 @@ fn met(kind: Kind, id: &str, met: bool) -> Result<(), CommitError> {
     if met { Ok(()) } else { Err(CommitError::Conflict { kind, id: id.to_owned() }) }
 }
 
-/// 0 when there is no such document.
+/// The version of a document; 0 if it does not exist.
 fn version_of(connection: &Connection, kind: Kind, id: &str) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT version FROM docs WHERE kind = ?1 AND id = ?2")?
@@ -224,8 +224,8 @@ fn apply_pace(connection: &Connection, pace: &Pace) -> Result<(), CommitError> {
     Ok(())
 }
 
-/// A bucket that is empty is as good as none. With every new one a few of those go, so that the
-/// sessions of years do not pile up.
+/// Deletes a few empty buckets, which equal missing ones. Called with every new one, so that old
+/// buckets do not accumulate.
 fn sweep(connection: &Connection, now: Timestamp) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(

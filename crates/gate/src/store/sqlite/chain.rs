@@ -53,7 +53,7 @@ pub(super) fn checkpoints(connection: &Connection) -> rusqlite::Result<Vec<Mark>
         .collect()
 }
 
-/// How many records have a number that no record can have.
+/// The number of records with a number that no record can have.
 pub(super) fn stray(connection: &Connection) -> rusqlite::Result<u64> {
     connection
         .prepare_cached("SELECT count(*) FROM records WHERE number < 1")?
@@ -61,11 +61,11 @@ pub(super) fn stray(connection: &Connection) -> rusqlite::Result<u64> {
         .map(unsigned)
 }
 
-/// The end that the next record is linked to, which must be as this server signed it, and no
-/// earlier than `least`.
+/// The end to which the next record is linked, which must be signed by this server, and not before
+/// `least`.
 ///
-/// Whoever drops the last records from the file must not have the shorter chain signed for them
-/// with the next commit. What this process itself wrote (`known`) needs no second look.
+/// An attacker who deletes the last records from the file must not get the shorter chain signed
+/// with the next commit. The end that this process itself wrote (`known`) needs no second check.
 pub(super) fn trusted_head(
     connection: &Connection,
     keyring: &Keyring,
@@ -97,7 +97,7 @@ pub(super) fn trusted_head(
     }
 }
 
-/// Signs an end and puts it in place of the one before.
+/// Signs an end and replaces the previous one.
 pub(super) fn sign(
     connection: &Connection,
     keyring: &Keyring,
@@ -116,7 +116,7 @@ pub(super) fn sign(
     Ok(mark)
 }
 
-/// What [`append`] is done with.
+/// The statement for [`append`].
 pub(super) fn appending(connection: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
     connection.prepare_cached(
         "INSERT INTO records (number, at, event, digest, previous, hash,
@@ -159,8 +159,8 @@ pub(super) fn append(
     Ok(head)
 }
 
-/// Takes the payload and all names from records, and says from which. Records that say what was
-/// erased keep theirs, and what does not hold is not taken away: that would hide it.
+/// Removes the payload and all names from records, and returns their numbers. Records about
+/// erasures keep theirs, and a record that fails verification is not erased: that would hide it.
 pub(super) fn erase(connection: &Connection, erase: &Erase) -> Result<Numbers, StoreError> {
     let (condition, owner) = match &erase.owner {
         Some(owner) => ("owner = ?2", owner.as_str()),
@@ -192,8 +192,9 @@ fn damaged(number: u64, so: &str) -> StoreError {
     StoreError(format!("the record is damaged at number {number}, and {so}"))
 }
 
-/// Cuts off the oldest records, up to the first that is not from before the moment or is the last,
-/// and says how many. `erased` are those that the same batch has erased, which no record says yet.
+/// Cuts off the oldest records, up to the first that is not from before the time or is the last,
+/// and returns the count of them. `erased` are the records that the same batch has erased, which no
+/// record names yet.
 pub(super) fn cut(
     connection: &Connection,
     keyring: &Keyring,
@@ -219,7 +220,7 @@ pub(super) fn cut(
     Ok(delete("DELETE FROM records WHERE number < ?1")? as u64)
 }
 
-/// The records that are to be cut off must hold: once they are gone, nobody sees that they did not.
+/// Verifies the records that are to be cut off: once they are gone, damage to them cannot be seen.
 fn check_before(
     connection: &Connection,
     keyring: &Keyring,
@@ -239,7 +240,7 @@ fn check_before(
         Ok::<_, rusqlite::Error>(())
     };
     read("number < ?1", &mut Verifier::next)?;
-    // What was erased of them may be named in a record that stays.
+    // Their erasures may be named in a record that stays.
     let named = format!("number >= ?1 AND event = '{}'", Event::Erased.as_str());
     read(&named, &mut Verifier::heed)?;
     match verifier.so_far().first() {
@@ -250,8 +251,8 @@ fn check_before(
     }
 }
 
-/// Reads a record from a row of [`RECORD`]. Somebody else may have written the row: what has the
-/// wrong shape is read as something that does not verify.
+/// Reads a record from a row of [`RECORD`]. Somebody else may have written the row: a malformed
+/// value is read as one that does not verify.
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     let text = |name| lossy(row, name);
     let subject =
@@ -274,7 +275,7 @@ pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-/// Bytes of a fixed number; something that nothing hashes to where there are more or fewer.
+/// Bytes of a fixed number; a value that nothing hashes to if the length differs.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap_or([0xff; N])
 }

@@ -1,4 +1,4 @@
-//! A copy of the whole database as it is at one moment, while others use it.
+//! A consistent copy of the whole database, while others use it.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, read, schema, unusable};
 
 impl Sqlite {
-    /// Copies the database into a file that must not be there yet, and notes beside it how long its
-    /// chain is. Says where that chain ends.
+    /// Copies the database into a file that must not exist yet, and notes the length of its chain
+    /// beside it. Returns the end of that chain.
     ///
     /// # Errors
-    /// The file is there or cannot be made, or the database cannot be read.
+    /// The file exists or cannot be created, or the database cannot be read.
     pub fn copy_into(&self, to: &Path, keyring: &Keyring) -> Result<Head, StoreError> {
         let failed = |cause: &dyn std::fmt::Display| unusable(to, cause);
         let name = to.to_str().ok_or_else(|| failed(&"its name is not plain text"))?;
-        // Made empty first, so that nobody else can ever read it.
+        // Created empty first, so that nobody else can ever read it.
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! The counters that the batches of one transaction move: read once, written once at its end.
+//! The counters that the batches of one transaction change: read once, written once at its end.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use crate::store::sqlite::{signed, unsigned};
 use crate::store::{CommitError, Count, CountStep};
 
-/// What a row can hold.
+/// The largest value of a row.
 const MOST: u64 = i64::MAX as u64;
 
 /// The counters of one transaction.
@@ -15,7 +15,7 @@ const MOST: u64 = i64::MAX as u64;
 pub(super) struct Counters {
     places: HashMap<String, usize>,
     all: Vec<Counter>,
-    /// What the batch under way has moved, and where each stood before.
+    /// The counters that the current batch has changed, with their values before.
     moved: Vec<(usize, u64)>,
 }
 
@@ -25,7 +25,7 @@ struct Counter {
 }
 
 impl Counters {
-    /// Moves a counter.
+    /// Changes a counter.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
@@ -46,12 +46,12 @@ impl Counters {
         Ok(())
     }
 
-    /// The batch under way is done.
+    /// Keeps the changes of the current batch.
     pub(super) fn keep(&mut self) {
         self.moved.clear();
     }
 
-    /// The batch under way has failed: all is as before it.
+    /// Undoes the changes of the current batch.
     pub(super) fn undo(&mut self) {
         for (place, before) in self.moved.drain(..).rev() {
             if let Some(counter) = self.all.get_mut(place) {
@@ -60,7 +60,7 @@ impl Counters {
         }
     }
 
-    /// Writes down what has moved. A counter that stands at 0 has no row.
+    /// Writes the counters that have changed. A counter at 0 is not stored.
     pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let moved = |counter: &Counter| counter.value != counter.stored;
         for (key, place) in &self.places {

@@ -1,44 +1,45 @@
-//! What the store still has in mind of the small documents and counters that every decision reads.
+//! A cache of the small documents and counters that every decision reads.
 //!
 //! ```text
-//! own commit       in the database ─► forgotten here ─► told to whoever waits for it
+//! own commit       in the database ─► forgotten here ─► told to its waiter
 //! another process  commits ─► the writer sees it when it next begins ─► all forgotten, a new epoch
 //! ```
 //!
-//! So what is recalled is what was committed, as far as this process is concerned. What others have
-//! done meanwhile is not seen, but nothing comes of it: a batch that relies on what was recalled
-//! names the epoch, and the writer, alone with the database then, refuses it in a later one.
+//! So the cache is never older than a commit of this process whose waiter was told. Changes of
+//! other processes are not seen at once, but this is safe: a batch that relies on cached values
+//! names the epoch, and the writer, which then has exclusive access, refuses it in a later epoch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::{Batch, Epoch, Kept, Kind, Write};
 
-/// The most documents of one kind, and the most counters. Beyond that all are forgotten.
+/// The most documents of one kind, and the most counters. When they are reached, all are dropped.
 const MOST: usize = 4_096;
 
-/// The longest document that is kept in mind.
+/// The longest document that is cached.
 const LONGEST: usize = 16 * 1_024;
 
-/// What is kept in mind. Shared by those who read and the one who writes.
+/// The cache, shared by readers and the writer.
 #[derive(Default)]
 pub(super) struct Memo(Mutex<Inside>);
 
 #[derive(Default)]
 struct Inside {
     epoch: Epoch,
-    /// Grows with every commit: what was read before one is not kept after it.
+    /// The number of commits: a value that was read before a commit is not cached after it.
     commits: u64,
-    /// That there is no such document is kept too, where that is the rule.
+    /// The cached documents; `None` for one that does not exist, for some kinds.
     docs: HashMap<Kind, HashMap<String, Option<Arc<Kept>>>>,
     counters: HashMap<String, u64>,
 }
 
-/// When a read began. What it has read is kept only if nothing was committed since.
+/// The start of a read. Its result is cached only if nothing was committed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Begun(u64);
 
-/// Whether documents of a kind are worth keeping: small, few, and read far more often than written.
+/// Reports whether documents of a kind are worth caching: small, few, and read far more often than
+/// written.
 const fn is_hot(kind: Kind) -> bool {
     match kind {
         Kind::Session | Kind::User | Kind::Device | Kind::Key | Kind::Settings | Kind::Control => {
@@ -58,30 +59,30 @@ const fn is_hot(kind: Kind) -> bool {
 }
 
 impl Memo {
-    /// Changes whenever another process was seen to have written.
+    /// The epoch, which changes whenever another process was seen to have written.
     pub(super) fn epoch(&self) -> Epoch {
         self.inside().epoch
     }
 
-    /// A document that is in mind, or when the read of it begins.
+    /// A cached document, or the start of a read.
     pub(super) fn doc(&self, kind: Kind, id: &str) -> Result<Option<Arc<Kept>>, Begun> {
         let inside = self.inside();
         let known = inside.docs.get(&kind).and_then(|docs| docs.get(id));
         known.cloned().ok_or(Begun(inside.commits))
     }
 
-    /// A counter that is in mind, or when the read of it begins.
+    /// A cached counter, or the start of a read.
     pub(super) fn counter(&self, key: &str) -> Result<u64, Begun> {
         let inside = self.inside();
         inside.counters.get(key).copied().ok_or(Begun(inside.commits))
     }
 
-    /// Keeps a document as it was read, or that there is none.
+    /// Caches a document as it was read, or its absence.
     pub(super) fn keep_doc(&self, begun: Begun, kind: Kind, id: &str, kept: Option<&Arc<Kept>>) {
         let worth = match kept {
             Some(kept) => is_hot(kind) && kept.stored().doc.body.len() <= LONGEST,
-            // Most people have set nothing. Keys that do not exist are made up by strangers, who
-            // must not fill our memory with them.
+            // Most people have no preferences. Ids of keys that do not exist are chosen by
+            // strangers, who must not fill our memory with them.
             None => kind == Kind::Settings,
         };
         if !worth {
@@ -95,7 +96,7 @@ impl Memo {
         }
     }
 
-    /// Keeps a counter as it was read.
+    /// Caches a counter as it was read.
     pub(super) fn keep_counter(&self, begun: Begun, key: &str, value: u64) {
         let mut inside = self.inside();
         if inside.commits == begun.0 {
@@ -104,9 +105,9 @@ impl Memo {
         }
     }
 
-    /// Forgets what batches have changed.
+    /// Drops the values that batches have changed.
     ///
-    /// INVARIANT: called after their commit and before anybody is told of it.
+    /// INVARIANT: called after their commit and before any waiter is told of it.
     pub(super) fn forget<'a>(&self, batches: impl Iterator<Item = &'a Batch>) {
         let mut inside = self.inside();
         inside.commits = inside.commits.wrapping_add(1);
@@ -126,7 +127,7 @@ impl Memo {
         }
     }
 
-    /// Forgets everything: another process has written, or nobody knows what a commit did.
+    /// Drops everything: another process has written, or the result of a commit is unknown.
     pub(super) fn forget_all(&self) {
         let mut inside = self.inside();
         inside.commits = inside.commits.wrapping_add(1);
@@ -136,13 +137,13 @@ impl Memo {
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        // Whole after every step, and one that was skipped leaves too little, never too much:
-        // `commits` grows first.
+        // The state is consistent after every step, and a skipped step leaves too little in the
+        // cache, never too much: `commits` grows first.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Who uses a store for years meets more ids than need to be in mind.
+/// Clears a map that is full: over years a store sees more ids than need to be cached.
 fn make_room<T>(map: &mut HashMap<String, T>) {
     if map.len() >= MOST {
         map.clear();
@@ -305,7 +306,7 @@ mod tests {
         write(&store, Write::Insert(doc("a", "1")));
         let epoch = store.epoch();
         assert_eq!(recalled(&store, "a").unwrap(), "1");
-        // The end of the chain is not what was signed: no group can be committed.
+        // The end of the chain is not the signed one: no group can be committed.
         let forged = "INSERT INTO ends VALUES ('head', 1, x'00', 0, x'00')";
         Connection::open(path(&folder)).unwrap().execute_batch(forged).unwrap();
         assert!(matches!(relying_on(&store, epoch), Err(CommitError::Store(_))));
@@ -326,7 +327,7 @@ mod tests {
                         assert_eq!(recalled(store, name).unwrap(), version.to_string());
                     }
                 });
-                // Others read all the while, and put into memory what they have read.
+                // Others read all the while, and cache what they have read.
                 scope.spawn(move || (0..2_000).for_each(|_| drop(recalled(store, name))));
             }
         });

@@ -1,9 +1,9 @@
-//! What is noted beside the database: a record that the chain has reached, signed.
+//! The note beside the database: a record that the chain has reached, signed.
 //!
-//! A database that was emptied, deleted or replaced by an older copy is shorter than the note says.
-//! The note is written at the start and at the end, after the first record, and then once in a
-//! while; it never moves back. It is written inside a transaction of the database, so that of two
-//! processes only one writes at a time, and says only what an earlier transaction has committed.
+//! A database that was emptied, deleted or replaced by an older copy is shorter than the note. The
+//! note is written at the start and at the end, after the first record, and then at intervals; it
+//! never moves back. It is written inside a transaction of the database, so that only one process
+//! writes it at a time, and contains only what an earlier transaction has committed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,9 +18,9 @@ use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::store::{Noted, StoreError};
 
-/// The note is written again after so many records,
+/// The number of records after which the note is written again.
 const RECORDS: u64 = 1_024;
-/// or with the first record after so long.
+/// The time after which it is written again with the next record.
 const WHILE: Duration = Duration::from_mins(1);
 
 /// The note of one database.
@@ -30,7 +30,8 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Takes up the note of a database. One that is not there yet gets a note that says so.
+    /// Opens the note of a database. A database that does not exist yet gets a note of an empty
+    /// chain.
     pub(super) fn open(database: &Path, keyring: &Keyring) -> Result<Self, StoreError> {
         let path = path(database);
         let is_new = !database.try_exists().map_err(|cause| failed(&path, &cause))?;
@@ -56,13 +57,13 @@ impl Note {
         Ok(Self { path, head })
     }
 
-    /// How long the chain is at least.
+    /// The minimum length of the chain.
     pub(super) const fn number(&self) -> u64 {
         self.head.number
     }
 
-    /// Notes the end of the chain if that is worth it. Called inside a transaction, with the end
-    /// that an earlier one has committed.
+    /// Notes the end of the chain if enough records or time have passed. Called inside a
+    /// transaction, with the end that an earlier one has committed.
     pub(super) fn keep_up(&mut self, end: &Head, keyring: &Keyring) -> Result<(), StoreError> {
         let first = self.head.number == 0 && end.number > 0;
         let many = end.number.saturating_sub(self.head.number) >= RECORDS;
@@ -80,12 +81,12 @@ impl Note {
     }
 }
 
-/// Where the note of a database is.
+/// The path of a database's note.
 pub(super) fn path(database: &Path) -> PathBuf {
     database.with_extension("noted")
 }
 
-/// Reads the note of a database. Whether it is signed is for others to say.
+/// Reads the note of a database. Its signature is checked by the caller.
 pub(super) fn read(database: &Path) -> Noted {
     match fs::read(path(database)) {
         Ok(bytes) => match serde_json::from_slice::<Written>(&bytes) {
@@ -114,7 +115,7 @@ impl From<Written> for Mark {
     }
 }
 
-/// Written under another name first: a crash leaves this note or the one before.
+/// Writes the note under another name first: a crash leaves this note or the previous one.
 fn write(path: &Path, head: Head, keyring: &Keyring) -> io::Result<()> {
     let Mark { number, hash, at, signature } = head.sign(Purpose::Noted, keyring);
     let written = Written { number, hash: Hash(hash), at, signature: Sign(signature) };

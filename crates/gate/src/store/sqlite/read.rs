@@ -1,4 +1,4 @@
-//! What is read, on connections that cannot write.
+//! Reads, on read-only connections.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::store::sqlite::chain::{self, End, RECORD};
 use crate::store::sqlite::{lossy, schema, signed, unsigned};
 use crate::store::{Chain, Doc, Kind, Order, Query, RecordQuery, StoreError, Stored};
 
-/// How many read at the same time.
+/// The most concurrent reads.
 const READERS: usize = 8;
 
-/// Connections to read with. A few: opening one reads the whole schema, which costs far more than
-/// waiting for another reader, who is done in microseconds.
+/// A pool of read-only connections. It is small: opening one reads the whole schema, which costs
+/// far more than waiting for another reader, which takes microseconds.
 pub(super) struct Readers {
     path: PathBuf,
     pool: Mutex<Pool>,
@@ -27,7 +27,7 @@ pub(super) struct Readers {
 #[derive(Default)]
 struct Pool {
     idle: Vec<Connection>,
-    /// How many there are, used and idle.
+    /// The number of connections, used and idle.
     open: usize,
 }
 
@@ -36,7 +36,7 @@ impl Readers {
         Self { path, pool: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Reads with a connection of its own. One that failed is not used again.
+    /// Reads on a connection of the pool. One that failed is not used again.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -62,14 +62,14 @@ impl Readers {
         value
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the idle connections.
     pub(super) fn close(&self) {
         let mut pool = self.lock();
         pool.open -= pool.idle.len();
         pool.idle.clear();
     }
 
-    /// A connection that is free, or nothing where one more may be opened.
+    /// A free connection, or `None` if another may be opened.
     fn take(&self) -> Option<Connection> {
         let mut pool = self.lock();
         loop {
@@ -113,7 +113,7 @@ pub(super) fn find(connection: &Connection, query: &Query) -> rusqlite::Result<V
     );
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
-    // One view of the database, so that a document that changes its state meanwhile is found once.
+    // One snapshot of the database, so that a document whose state changes meanwhile is found once.
     let view = connection.unchecked_transaction()?;
     let mut statement = view.prepare_cached(&sql)?;
     for state in search.states(&view, query)? {
@@ -209,10 +209,11 @@ pub(super) fn chain(connection: &Connection) -> rusqlite::Result<Chain> {
     })
 }
 
-/// Which index leads to what a query asks for.
+/// The index for a query.
 ///
-/// Every index but the first begins with what is sought, then the state, then the id. So one
-/// search per state comes out by id, and reads no more than it returns.
+/// Every index but the first begins with the column that is searched, then the state, then the id.
+/// So one search per state is ordered by id, and reads no more rows than it returns. The index of
+/// due documents has the time before the id, so only that search sorts.
 #[derive(Debug, Clone, Copy)]
 enum Search {
     Id,
@@ -225,7 +226,7 @@ enum Search {
 }
 
 impl Search {
-    /// The most selective: an action has hardly any documents, a session few, a user more.
+    /// The most selective index: a session has few documents, a user more.
     const fn of(query: &Query) -> Self {
         match query {
             Query { fingerprint: Some(_), .. } => Self::Fingerprint,
@@ -270,7 +271,7 @@ impl Search {
         sql
     }
 
-    /// The states to search one after the other; a single `None` for a search without.
+    /// The states to search one after the other; a single `None` for a search without states.
     fn states(
         self,
         connection: &Connection,
@@ -317,7 +318,7 @@ impl Search {
     }
 }
 
-/// What the numbers in the searches above stand for.
+/// The values of the numbered parameters in the searches above.
 fn parameters(query: &Query, state: Option<&str>, limit: i64) -> impl Params {
     let Query { kind, owner, workspace, session, fingerprint, due_by, after, .. } = query;
     params_from_iter([
@@ -372,7 +373,7 @@ mod tests {
     use crate::store::Sqlite;
     use crate::testing::folder;
 
-    /// How SQLite would run it.
+    /// SQLite's query plan.
     fn plan(connection: &Connection, sql: &str, query: &Query) -> String {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let steps = statement
@@ -409,7 +410,7 @@ mod tests {
             let expected = format!("SEARCH docs USING COVERING INDEX {} (kind=?", search.index());
             let filtered = expected.replace("COVERING ", "");
             assert!(plan.starts_with(&expected) || plan.starts_with(&filtered), "{sql}: {plan}");
-            // Only what is due has to be sorted: it is in the order of its time.
+            // Only due documents have to be sorted: their index is ordered by time.
             let sorted = plan.contains("TEMP B-TREE");
             assert_eq!(sorted, matches!(search, Search::Due), "{sql}: {plan}");
             if (bits % 128).count_ones() <= 1 {

@@ -1,4 +1,4 @@
-//! How the database is laid out, and how a connection to it is set up.
+//! The schema of the database, and the setup of a connection.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::store::StoreError;
 use crate::store::sqlite::signed;
 
-/// Marks a file as ours: "Csgn".
+/// The application id that marks a file as ours: "Csgn".
 const APPLICATION: i32 = 0x4373_676e;
 
-/// How long one process waits for another.
+/// The time for which one process waits for another's lock.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps from an empty database to today's. What was released is never changed, only followed.
@@ -20,8 +20,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// read.
 const MIGRATIONS: &[&str] = &[FIRST, FINGERPRINTS];
 
-/// INVARIANT: `find` in `read.rs` names these indexes, so that a search that would need a scan is
-/// an error in a test and never a slow server.
+/// INVARIANT: `find` in `read.rs` names these indexes, so that a search that would need a full scan
+/// fails in a test instead of slowing a server down.
 const FIRST: &str = "
 CREATE TABLE docs (
     kind TEXT NOT NULL,
@@ -97,9 +97,9 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     if mode != "wal" {
         return Err(StoreError(format!("the file system allows no write-ahead log, only {mode}")));
     }
-    // FULL: a commit is flushed before it is answered. On macOS a plain flush stops at the drive's
-    // cache. Deleted content is overwritten: an erasure must not leave it in free pages. A page that
-    // many batches touch goes from the log (16 MB) to the database once for all of them.
+    // FULL: a commit is flushed before it returns. On macOS a plain flush stops at the drive's
+    // cache. Deleted content is overwritten: an erasure must not leave it in free pages. A page
+    // that many batches touch is moved from the log (16 MB) to the database once for all of them.
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
          PRAGMA fullfsync = ON;
@@ -112,14 +112,13 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Connects to read. Another process may be writing meanwhile.
+/// Opens a read-only connection. Another process may be writing meanwhile.
 pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     connect(path, flags)
 }
 
-/// The layout must be one that was released, today's or older: who only reads cannot change it, and an
-/// old backup can still be proved. Its record can be read, its documents perhaps not.
+/// Checks that the schema is current: a reader cannot migrate it.
 pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
     let missing = missing(connection, MIGRATIONS)?;
     if missing.len() < MIGRATIONS.len() {
@@ -133,13 +132,13 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(128);
-    // What is sorted or saved for a rollback stays in memory: no temporary file holds content.
+    // Sort and rollback data stay in memory: no temporary file contains content.
     connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;")?;
     Ok(connection)
 }
 
 fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), StoreError> {
-    // Two processes that start at once: the second waits here and finds nothing missing.
+    // If two processes start at once, the second waits here and finds nothing missing.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let missing = missing(&transaction, migrations)?;
     if !missing.is_empty() {
@@ -153,7 +152,7 @@ fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Store
     Ok(())
 }
 
-/// The migrations that a database has not seen.
+/// The migrations that a database lacks.
 fn missing<'a>(
     connection: &Connection,
     migrations: &'a [&'a str],

@@ -1,7 +1,7 @@
-//! The one thread that writes.
+//! The only thread that writes.
 //!
-//! A flush to disk takes milliseconds and serves any number of batches: while one is under way the
-//! next ones queue up, and all of them go into the next transaction.
+//! A flush to disk takes milliseconds and serves any number of batches: during a flush the next
+//! batches queue up, and all of them go into the next transaction.
 //!
 //! ```text
 //! wait for a batch, take all others that wait
@@ -13,8 +13,8 @@
 //! tell everybody
 //! ```
 //!
-//! Nobody is told anything before the commit. When the thread is gone, for whatever reason, the
-//! batches it had are dropped, and whoever waits for one learns that.
+//! No waiter gets a result before the commit. If the thread ends, for any reason, its batches are
+//! dropped, and their waiters get an error.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -35,45 +35,45 @@ use crate::store::{Batch, CommitError, Committed, StoreError};
 /// The most batches in one transaction.
 const GROUP: usize = 1_024;
 
-/// How long the next batch waits for a reader that keeps the log from being emptied.
+/// The time for which the next batch waits for a reader that keeps the log from being emptied.
 const SCRUB_PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long until that is tried again when there is nothing else to do.
+/// The time until that is tried again when there is nothing else to do.
 const SCRUB_AGAIN: Duration = Duration::from_millis(250);
 
 type Outcome = Result<Committed, CommitError>;
 
-/// Something for the writer to do.
+/// A batch for the writer.
 pub(super) struct Job {
     pub(super) batch: Batch,
     pub(super) waiter: oneshot::Sender<Done>,
 }
 
-/// What came of a batch, with the batch itself: memory is freed where it was taken. If the writer
-/// did that, all other threads would wait for it, and it for them.
+/// The result of a batch, with the batch itself, so that its memory is freed on the thread that
+/// allocated it. If the writer freed it, the threads would contend for the allocator.
 pub(super) struct Done {
     pub(super) outcome: Outcome,
     _batch: Batch,
 }
 
-/// What the thread owns.
+/// The state of the thread.
 pub(super) struct Writer {
     connection: Connection,
     keyring: Arc<Keyring>,
     /// The end of the chain as this thread last signed or checked it.
     known: Option<Mark>,
-    /// Whether erased content may still be in the write-ahead log.
+    /// True while erased content may still be in the write-ahead log.
     unscrubbed: bool,
-    /// What readers have in mind.
+    /// The cache of the readers.
     memo: Arc<Memo>,
-    /// Changes when another connection has committed, which none of this process does.
+    /// A number that changes when a connection of another process has committed.
     others: i64,
-    /// What is noted beside the database.
+    /// The note beside the database.
     note: Note,
 }
 
 impl Writer {
-    /// Takes over a connection, if the chain ends as it should.
+    /// Takes over a connection, if the chain ends at the signed end.
     pub(super) fn new(
         connection: Connection,
         keyring: Arc<Keyring>,
@@ -82,14 +82,14 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let others = others(&connection)?;
         let known = chain::trusted_head(&connection, &keyring, None, note.number())?;
-        // Whoever was killed between an erasure and its scrub left that to us.
+        // A process that was killed between an erasure and its scrub left the scrub to us.
         let mut writer = Self { connection, keyring, known, unscrubbed: true, memo, others, note };
         writer.scrub();
         writer.note_end()?;
         Ok(writer)
     }
 
-    /// Works until nobody can send any more and everything that was sent is done.
+    /// Works until all senders are dropped and every batch that was sent is done.
     pub(super) fn run(&mut self, jobs: &Receiver<Job>) {
         while let Some(job) = self.next(jobs) {
             let group = std::iter::once(job).chain(jobs.try_iter().take(GROUP - 1));
@@ -100,15 +100,15 @@ impl Writer {
                 Err(error) => batches.iter().map(|_| Err(error.clone().into())).collect(),
             };
             for ((waiter, outcome), batch) in waiters.into_iter().zip(outcomes).zip(batches) {
-                // Whoever no longer waits does not need to know.
+                // A waiter that is gone is ignored.
                 let _ = waiter.send(Done { outcome, _batch: batch });
             }
         }
-        // What cannot be noted now is noted at the next start.
+        // If this fails, the end is noted at the next start.
         let _ = self.note_end();
     }
 
-    /// Notes where the chain ends, in a transaction, so that nobody else moves it meanwhile.
+    /// Notes the end of the chain, in a transaction, so that no other process moves it meanwhile.
     fn note_end(&mut self) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE")?;
         let least = self.note.number();
@@ -133,7 +133,7 @@ impl Writer {
         jobs.recv().ok()
     }
 
-    /// Commits a group. An error means that none of it may be relied on.
+    /// Commits a group. On an error, none of it may be relied on.
     fn commit(&mut self, batches: &[Batch]) -> Result<Vec<Outcome>, StoreError> {
         self.execute("BEGIN IMMEDIATE")?;
         let done = self.transact(batches).and_then(|done| {
@@ -143,7 +143,7 @@ impl Writer {
         let (outcomes, known) = match done {
             Ok(done) => done,
             Err(error) => {
-                // What failed may be on disk all the same.
+                // A failed transaction may be on disk all the same.
                 self.memo.forget_all();
                 if !self.connection.is_autocommit() {
                     self.execute("ROLLBACK")?;
@@ -187,8 +187,8 @@ impl Writer {
         Ok((outcomes, Some(mark)))
     }
 
-    /// Begins another epoch if another process has written since the last transaction. From here to
-    /// the end of this one nobody else can.
+    /// Begins another epoch if another process has written since the last transaction. Until the
+    /// end of this one no other process can write.
     fn notice_others(&mut self) -> Result<(), StoreError> {
         let others = others(&self.connection)?;
         if others != self.others {
@@ -199,8 +199,7 @@ impl Writer {
     }
 
     /// Moves everything from the write-ahead log to the database, where erased content is
-    /// overwritten, and empties the log. A reader in the middle of something can prevent that;
-    /// then it is tried again.
+    /// overwritten, and empties the log. An active reader can prevent that; then it is tried again.
     fn scrub(&mut self) {
         let emptied = || -> rusqlite::Result<bool> {
             self.connection.busy_timeout(SCRUB_PATIENCE)?;
@@ -285,7 +284,7 @@ mod tests {
         let mut answers = Vec::new();
         for number in 0..GROUP + 6 {
             let (waiter, answer) = oneshot::channel();
-            // Every third one fails, and costs no number.
+            // Every third one fails, and does not use up a number.
             let id = if number % 3 == 2 { "0".to_owned() } else { number.to_string() };
             jobs.send(Job { batch: batch(&id, "{}"), waiter }).unwrap();
             answers.push(answer);
@@ -351,7 +350,7 @@ mod tests {
         let pages = numbers(&writer.connection, "PRAGMA page_count")[0] + 20;
         writer.connection.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
         let huge = "x".repeat(1_000_000);
-        // Whether the others go with it is up to SQLite. They are told the truth either way.
+        // SQLite decides if the others fail with it. They get the true result either way.
         let done = writer.commit(&[batch("b", "{}"), batch("c", &huge), batch("d", "{}")]);
         let there = numbers(&writer.connection, "SELECT count(*) FROM docs")[0];
         match done {

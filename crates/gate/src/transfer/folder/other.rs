@@ -1,4 +1,4 @@
-//! Folders by their paths, where there is nothing better.
+//! Folders by their paths, for systems without anything better.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ impl Dir {
 
     pub(super) fn make_folder(&self, name: &str) -> io::Result<()> {
         match fs::create_dir(self.0.join(name)) {
-            // Somebody was faster.
+            // It was created meanwhile.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
         }
@@ -49,7 +49,7 @@ impl Dir {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// The names in it, without those that are no text.
+    /// The names in it, without those that are not valid UTF-8.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.0)? {

@@ -1,4 +1,4 @@
-//! Folders by their descriptors.
+//! Folders by their file descriptors.
 
 use std::fs::File;
 use std::io;
@@ -7,20 +7,20 @@ use std::path::Path;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 
-/// A folder that is open, whatever becomes of its name.
+/// An open folder, which stays the same when its name changes.
 #[derive(Debug)]
 pub(super) struct Dir(OwnedFd);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Not blocking: a pipe in its place would have us wait.
+/// Flags for a file. Non-blocking, because opening a pipe in its place would block.
 const FILE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 const PRIVATE_FOLDER: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 impl Dir {
-    /// Opens the folder whoever runs the gate has named; a link, if they named one.
+    /// Opens the folder that the operator has named, also through a symbolic link.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let folder = fs::open(path, FOLDER, Mode::empty())?;
         let others = Mode::RWXG.union(Mode::RWXO);
@@ -36,7 +36,7 @@ impl Dir {
 
     pub(super) fn make_folder(&self, name: &str) -> io::Result<()> {
         match fs::mkdirat(&self.0, name, PRIVATE_FOLDER) {
-            // Somebody was faster.
+            // It was created meanwhile.
             Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -63,7 +63,7 @@ impl Dir {
         Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// The names in it, without those that are no text.
+    /// The names in it, without those that are not valid UTF-8.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::Dir::read_from(&self.0)? {

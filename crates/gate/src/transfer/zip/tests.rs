@@ -34,7 +34,7 @@ impl Stage {
         meta
     }
 
-    /// A file of nothing but zeros, which takes no room.
+    /// A file of zeros, which takes no space on the disk.
     fn sparse(&self, name: &str, bytes: u64) -> FileMeta {
         let meta = self.meta(name, bytes, Running::new());
         self.folder.write(&self.session, &meta.id).unwrap().set_len(bytes).unwrap();
@@ -61,8 +61,8 @@ impl Stage {
         Zip::new(self.folder.clone(), files.to_vec())
     }
 
-    /// Writes an archive to the disk, and says how long it is. What is huge is nothing but zeros,
-    /// and becomes a hole.
+    /// Writes an archive to the disk, and returns its length. Huge files consist of zeros, and
+    /// become holes.
     fn written(&self, mut zip: Zip) -> (std::path::PathBuf, u64) {
         let path = self.outer.path().join("all.zip");
         let mut file = File::create(&path).unwrap();
@@ -81,7 +81,7 @@ impl Stage {
     }
 }
 
-/// What Python's own reader makes of an archive; nothing where there is no Python.
+/// The output of Python's `zipfile` for an archive; `None` if Python is not installed.
 fn python(path: &Path, script: &str) -> Option<String> {
     let read = format!(
         "import sys, zipfile\narchive = zipfile.ZipFile(sys.argv[1])\nfiles = archive.infolist()\n{script}"
@@ -118,7 +118,7 @@ fn an_archive_is_as_long_as_it_said_and_holds_every_file() {
     let mut whole = Vec::new();
     zip.read_to_end(&mut whole).unwrap();
     assert_eq!((whole.len() as u64, zip.files()), (length, 9));
-    // The end says where the directory is, the directory where each file is.
+    // The end record has the offset of the directory, the directory that of each file.
     let end = whole.len() - 22;
     assert_eq!((u32_at(&whole, end), u16_at(&whole, end + 10)), (0x0605_4b50, 9));
     let mut at = u32_at(&whole, end + 16) as usize;
@@ -175,7 +175,7 @@ fn what_32_bits_do_not_hold_stands_in_64() {
         stage.file("first", b"1"),
         stage.sparse("huge", (5 << 30) + 1),
         stage.file("after", b"after"),
-        // The value that means "look elsewhere" has to be looked up elsewhere itself.
+        // A size equal to the marker value has to be in a 64-bit field itself.
         stage.sparse("edge", WIDE),
         stage.sparse("below", WIDE - 1),
         stage.file("last", b"last"),

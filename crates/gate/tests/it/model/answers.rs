@@ -13,18 +13,18 @@ use crate::model::reference::{Against, Came, OWNER, PEOPLE, Said};
 use crate::model::trace::Trace;
 
 impl Trace {
-    /// One answer, or several at once.
+    /// Gives one answer, or several at once.
     pub(super) fn answer(&mut self) {
         let many = if self.dice.once_in(5) { 1 + self.dice.below(3) } else { 1 };
         let person = self.dice.below(PEOPLE);
         let mut all: Vec<Said> = Vec::new();
         for _ in 0..many {
             let Some(mut said) = self.any_said(person) else { return };
-            // Of two new questions nobody could tell which is whose.
+            // With two new questions, it would be unclear which belongs to whom.
             if all.iter().any(|other| other.edited.is_some()) {
                 said.edited = None;
             }
-            // The same one twice is another race, with one winner; here it would hide which.
+            // The same one twice is another race, with one winner; here it would be unclear which.
             if all.iter().all(|other| other.approval != said.approval) {
                 all.push(said);
             }
@@ -37,7 +37,7 @@ impl Trace {
 
     fn any_said(&mut self, person: usize) -> Option<Said> {
         let approval = self.any_approval()?;
-        // Mostly somebody who has something to do with it.
+        // Mostly a person who may answer it.
         let called: Vec<_> = (0..PEOPLE)
             .filter(|person| self.model.is_called(*person, &self.model.approvals[&approval]))
             .collect();
@@ -153,7 +153,8 @@ impl Trace {
     }
 }
 
-/// The gate's reason must be one there is; and what is not theirs does not exist for them.
+/// Checks that the gate's reason is one of the model's; and that another person's approval does not
+/// exist for them.
 pub(super) fn is_among(why: &Against, against: &BTreeSet<Against>) {
     assert!(against.contains(why), "refused for {why:?}");
     if against.contains(&Against::NotFound) {

@@ -1,5 +1,5 @@
-//! A store whose process dies at a commit of our choice: just before it, or just after, when it
-//! is on disk and nobody has been told.
+//! A store whose process dies at a chosen commit: just before it, or just after, when it is on disk
+//! and no waiter was told.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,12 +13,12 @@ pub(super) struct Brittle {
     fate: Mutex<Option<Fate>>,
 }
 
-/// When it dies.
+/// The moment at which it dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// After so many more commits, before the next.
+    /// After this many more commits, before the next.
     Before(u32),
-    /// Right after the next commit, which nobody hears of.
+    /// Right after the next commit, whose result is lost.
     After,
     /// It is dead.
     Dead,
@@ -33,7 +33,7 @@ impl Brittle {
         *self.fate.lock().unwrap() = Some(fate);
     }
 
-    /// Takes a fate back that did not come true, and says whether it did.
+    /// Cancels a fate that did not come true, and reports whether it did.
     pub(super) fn spare(&self) -> bool {
         self.fate.lock().unwrap().take() == Some(Fate::Dead)
     }
@@ -51,7 +51,7 @@ impl Brittle {
                 return done;
             }
             Some(Fate::After) => {
-                // What does not happen anyway is no moment to die at.
+                // A commit that fails anyway is not counted as a moment to die.
                 self.inner.commit(batch).await?;
                 Fate::Dead
             }

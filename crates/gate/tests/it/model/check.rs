@@ -1,4 +1,4 @@
-//! What must hold at every moment, looked up in the store.
+//! The invariants of the store, checked after every step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::model::reference::PEOPLE;
 use crate::model::stage::Stage;
 use crate::model::trace::Trace;
 
-/// What was read of the record so far.
+/// The part of the audit trail that was read so far.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     after: u64,
@@ -50,7 +50,7 @@ impl Trace {
         assert_eq!(block_on(self.stage.gate().is_halted()).unwrap(), self.model.halted);
     }
 
-    /// Nothing is lost, nothing is there that nobody asked for, and all of it is signed.
+    /// Checks that no approval is lost or extra, and that all are signed.
     fn check_approvals(&self) {
         let stored = all(&self.stage, Kind::Approval);
         assert_eq!(stored.len(), self.model.approvals.len(), "approvals");
@@ -68,7 +68,7 @@ impl Trace {
         }
     }
 
-    /// Whoever is asked sees it, and nobody else does.
+    /// Checks that the people who are asked see a question, and nobody else does.
     fn check_people(&self) {
         for person in 0..PEOPLE {
             let user = &self.stage.people[person].user().id;
@@ -108,7 +108,7 @@ impl Trace {
         }
     }
 
-    /// Everything that was proposed, let through or started is on record, once, in a whole chain.
+    /// Checks that everything proposed, allowed or started is recorded once, in a whole chain.
     fn check_record(&mut self) {
         let report = block_on(self.stage.gate().verify()).unwrap();
         assert_eq!(report.damage, []);

@@ -1,4 +1,4 @@
-//! Chance that can be played again.
+//! Random numbers that can be replayed.
 
 /// Splitmix: the same every time for the same seed.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ impl Dice {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    /// Once in so many times.
+    /// True once in `times` times, on average.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -1,5 +1,5 @@
-//! What the agents of a trace propose: harmless, risky, catastrophic; twice the same under two
-//! names; alike but elsewhere.
+//! The actions that agents of a trace propose: harmless, risky, catastrophic; the same under two
+//! names; alike but in another place.
 
 use countersign_core::Action;
 use serde_json::json;
@@ -31,7 +31,7 @@ const SHELL: &[&str] = &[
     ":(){ :|:& };:",
 ];
 
-/// Every action of a trace. One that is named twice is the same.
+/// All actions of a trace. Equal ones count as the same.
 pub(super) fn pool() -> Vec<Action> {
     let shell = SHELL.iter().map(|command| shell(command, "/work"));
     let more = [
@@ -60,7 +60,7 @@ fn shell_at_other(at: usize) -> Action {
     shell(SHELL[at], "/other")
 }
 
-/// Whether a yes to one kind of thing may be edited into the other.
+/// Reports whether the approval of one action may be edited into the other.
 pub(super) fn same_thing(one: &Action, other: &Action) -> bool {
     match (one, other) {
         (Action::Skill { skill: one, .. }, Action::Skill { skill: other, .. }) => one == other,

@@ -1,8 +1,8 @@
-//! The gate as it should be, in plain maps: no store, no signatures, no races.
+//! A reference model of the gate, in plain maps: without store, signatures or races.
 //!
-//! It says what must happen before the gate is asked. Where several things speak against an
-//! answer or a spend, it names them all, and the gate may give any of them as its reason; but
-//! nothing of somebody else's is ever admitted to exist.
+//! It predicts the result before the gate is asked. If there are several reasons against an answer
+//! or a spend, it names them all, and the gate may give any of them; but another person's approval
+//! must always appear not to exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,7 +22,7 @@ use countersign_gate::session::{End, Violation};
 
 use crate::model::pool::{files, same_thing};
 
-/// People, by their place in the model.
+/// People, by their index in the model.
 pub(super) const OWNER: usize = 0;
 pub(super) const MEMBER: usize = 1;
 pub(super) const ADMIN: usize = 2;
@@ -31,7 +31,7 @@ pub(super) const PEOPLE: usize = 4;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// An agent: whoever takes its key's place by rotation is the same.
+/// An agent: it stays the same when its key is rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agent {
     pub(super) number: u32,
@@ -50,17 +50,17 @@ pub(super) struct Approval {
     pub(super) risk: RiskLevel,
     pub(super) may_remember: bool,
     pub(super) need: u8,
-    /// Only others than the person for whom the agent works.
+    /// True when only others than the person for whom the agent works may agree.
     pub(super) others: bool,
     pub(super) expires_at: Timestamp,
     pub(super) escalate_at: Option<Timestamp>,
     pub(super) escalated: bool,
     pub(super) votes: BTreeSet<usize>,
     pub(super) state: &'static str,
-    /// By when a yes is used, or a start reported.
+    /// The time by which an approval is used, or a start reported.
     pub(super) until: Timestamp,
     pub(super) permits: u32,
-    /// Whether a person wanted the action like this.
+    /// True when a person edited the action into this one.
     pub(super) edited: bool,
 }
 
@@ -96,7 +96,7 @@ impl Session {
     }
 }
 
-/// Whose actions a remembered yes lets through.
+/// The agents whose actions a remembered approval allows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     Session(SessionId),
@@ -110,14 +110,14 @@ pub(super) struct Remembered {
     pub(super) expires_at: Timestamp,
 }
 
-/// What must come of a proposal.
+/// The expected result of a proposal.
 #[derive(Debug)]
 pub(super) enum Expect {
     Permit,
     Ask(Box<Asked>),
-    /// The question that waits already.
+    /// The question that is already pending.
     Same(ApprovalId),
-    /// For one of these reasons.
+    /// A refusal for one of these reasons.
     Refuse(Vec<Why>),
 }
 
@@ -134,7 +134,7 @@ impl fmt::Debug for Asked {
     }
 }
 
-/// What speaks against an answer, a spend, a report or a withdrawal.
+/// A reason against an answer, a spend, a report or a withdrawal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Against {
     Halted,
@@ -151,7 +151,7 @@ pub(super) enum Against {
     Settled(&'static str),
 }
 
-/// What came of an answer.
+/// The result of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Came {
     Settled(&'static str),
@@ -159,7 +159,7 @@ pub(super) enum Came {
     AskedAgain,
 }
 
-/// What a person says.
+/// An answer of a person.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub(super) person: usize,
@@ -180,17 +180,17 @@ pub(super) struct Model {
     pub(super) alive: BTreeSet<u32>,
     pub(super) approvals: BTreeMap<ApprovalId, Approval>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
-    /// Members of the workspace who were put out of it.
+    /// Members who were removed from the workspace.
     pub(super) away: BTreeSet<usize>,
     pub(super) remembered: BTreeMap<(usize, Reach, usize), Remembered>,
     pub(super) declined: BTreeMap<(SessionId, usize), (Option<String>, Timestamp)>,
-    /// Questions so far, by session or person.
+    /// The rate of questions so far, by session or person.
     prompts: BTreeMap<String, Timestamp>,
     /// Answers so far, by the agent that asked.
     history: BTreeMap<u32, History>,
-    /// Proposals that must be on record.
+    /// The number of proposals that must be recorded.
     pub(super) planned: usize,
-    /// Permits that must be on record.
+    /// The number of permits that must be recorded.
     pub(super) permitted: usize,
     pub(super) started: usize,
 }
@@ -254,7 +254,7 @@ impl Model {
         let mut limits = Self::limits_hit(held, act);
         match judgement.verdict {
             Verdict::Block => return refuse(Why::Blocked),
-            // What others must agree to, no word of one person lets through.
+            // An action to which others must agree is never allowed by one person's settings.
             Verdict::Allow | Verdict::Warn => match self.for_others(act, &context) {
                 Some(strict) => judgement = strict,
                 None if limits.is_empty() => return Expect::Permit,
@@ -287,14 +287,14 @@ impl Model {
         Expect::Ask(Box::new(Asked { judgement, context, may_remember, expires_at }))
     }
 
-    /// What the gate's own policy says, if it asks and others must agree.
+    /// The judgement of the gate's own policy, if it asks and others must agree.
     fn for_others(&self, act: &Action, context: &Context) -> Option<Judgement> {
         let strict = judge(act, &Policy::default(), context);
         let others = strict.verdict >= Verdict::Confirm && self.quorum(&strict).1;
         others.then_some(strict)
     }
 
-    /// By the core, with what is remembered and not taken back by a no.
+    /// Judges by the core, with remembered approvals that no rejection overrides.
     fn judged(
         &self,
         agent: &Agent,
@@ -330,7 +330,7 @@ impl Model {
         (judgement, context, policy)
     }
 
-    /// Why not, if a person said no to it in this session.
+    /// The refusal, if a person rejected it in this session.
     fn said_no(&self, action: usize, session: Option<&SessionId>) -> Option<Why> {
         let (feedback, until) = self.declined.get(&(session?.clone(), action))?;
         (self.now < *until).then(|| Why::Declined(feedback.clone()))
@@ -448,7 +448,7 @@ impl Model {
         session.files += files(action);
     }
 
-    /// Whether a session that is theirs and goes on has no step left.
+    /// Reports whether a live session of theirs is out of steps.
     pub(super) fn out_of_steps(&self, agent: &Agent, session: Option<&SessionId>) -> bool {
         let held = session.and_then(|id| self.own_session(agent, id));
         held.is_some_and(|held| {
@@ -456,7 +456,7 @@ impl Model {
         })
     }
 
-    /// A refusal is a step too, of a session that is theirs and goes on.
+    /// Counts a refusal, which is a step too, in a live session of theirs.
     pub(super) fn refused(&mut self, agent: &Agent, session: Option<&SessionId>, why: &Why) {
         self.planned += 1;
         let Some(id) = session else { return };
@@ -482,7 +482,7 @@ impl Model {
 
     // Answers.
 
-    /// Whether they have anything to do with a question: to see it, or to answer it.
+    /// Reports whether they may see or answer a question.
     pub(super) fn is_called(&self, person: usize, approval: &Approval) -> bool {
         let here = lives_with(person, approval.agent.user);
         !self.away.contains(&person)
@@ -499,7 +499,7 @@ impl Model {
             || (here && person == ADMIN)
     }
 
-    /// The votes of those who could still answer.
+    /// The votes of the people who could still answer.
     fn counting(&self, approval: &Approval) -> BTreeSet<usize> {
         let votes = approval.votes.iter().copied();
         votes.filter(|person| self.is_called(*person, approval)).collect()
@@ -550,7 +550,7 @@ impl Model {
         judge(&self.pool[edited], &Policy::default(), &approval.context)
     }
 
-    /// What an answer does that nothing speaks against. An edited action has an id of its own.
+    /// Applies a valid answer. An edited action has an id of its own.
     pub(super) fn answer(&mut self, said: &Said, new: Option<ApprovalId>) -> Came {
         match (said.edited, said.say) {
             (Some(edited), Say::Approve) => {
@@ -565,8 +565,8 @@ impl Model {
         }
     }
 
-    /// Puts an edited action in the place of the one that was asked about; says whether it must
-    /// be asked about anew.
+    /// Replaces the action that was asked about by an edited one; reports whether it must be asked
+    /// about again.
     fn replace(&mut self, old: &ApprovalId, new: ApprovalId, edited: usize) -> bool {
         let before = self.approvals[old].clone();
         let judgement = self.judged_again(&before, edited);
@@ -653,7 +653,7 @@ impl Model {
         if action != Some(approval.action) {
             against.insert(Against::OtherAction);
         }
-        // A person may have edited it into what this key may not do.
+        // A person may have edited it into an action that this key may not do.
         if agent.only_shell && self.pool[approval.action].kind() != "shell" {
             against.insert(Against::Scope);
         }
@@ -722,7 +722,7 @@ impl Model {
         }
     }
 
-    // What ends things.
+    // Operations that end sessions and approvals.
 
     pub(super) fn end(&mut self, id: &SessionId, reason: End) {
         let session = self.sessions.get_mut(id).unwrap();
@@ -792,7 +792,7 @@ impl Model {
     }
 }
 
-/// Whether two people belong to the same workspace.
+/// Reports whether two people belong to the same workspace.
 pub(super) const fn lives_with(one: usize, other: usize) -> bool {
     (one == STRANGER) == (other == STRANGER)
 }

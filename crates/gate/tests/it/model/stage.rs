@@ -23,7 +23,7 @@ use crate::model::brittle::Brittle;
 use crate::model::reference::{Agent, MEMBER, OWNER, STRANGER};
 use crate::world::{BEGIN, keyring};
 
-/// Where the documents are.
+/// The place of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Memory,
@@ -35,7 +35,7 @@ pub(super) struct Stage {
     pub(super) store: Arc<Brittle>,
     pub(super) clock: Arc<Fake>,
     pub(super) processes: Arc<process::Fake>,
-    /// As they came at the beginning; what they may do has changed since.
+    /// The people as they signed in at the beginning; their rights may have changed since.
     pub(super) people: Vec<Person>,
     pub(super) agents: Vec<Slot>,
     memory: Option<Arc<dyn Store>>,
@@ -43,11 +43,11 @@ pub(super) struct Stage {
     next: u32,
 }
 
-/// An agent and how it proves itself; nothing, where its person sits next to it.
+/// An agent and its key; `None` if its person is present.
 pub(super) struct Slot {
     pub(super) agent: Agent,
     pub(super) key: Option<(KeyId, Secret)>,
-    /// The agent as it was last let in.
+    /// The caller as it was last authenticated.
     came: Option<Caller>,
 }
 
@@ -104,7 +104,7 @@ impl Stage {
         self.gate.as_ref().unwrap()
     }
 
-    /// Who comes with an agent's key, if it still works.
+    /// The caller with an agent's key, if it still works.
     pub(super) fn caller(&self, slot: usize) -> Option<Caller> {
         if let Some((_, secret)) = &self.agents[slot].key {
             return block_on(self.gate().authenticate(secret, None)).ok();
@@ -113,7 +113,7 @@ impl Stage {
         owner.assistant(owner.user().workspaces.keys().next().unwrap())
     }
 
-    /// The key is revoked: it no longer works, and another agent comes in its place.
+    /// Revokes the key: it no longer works, and another agent replaces this one.
     pub(super) fn replace_agent(&mut self, slot: usize) {
         let Slot { agent, key, .. } = &self.agents[slot];
         let Some((id, secret)) = key else { return };
@@ -125,7 +125,7 @@ impl Stage {
         self.agents[slot] = self.new_agent(agent.user, &workspace, scope);
     }
 
-    /// The key is rotated: the agent stays who it is.
+    /// Rotates the key: the agent stays the same.
     pub(super) fn rotate(&mut self, slot: usize) {
         let Slot { agent, key, .. } = &self.agents[slot];
         let Some((id, _)) = key else { return };
@@ -136,12 +136,12 @@ impl Stage {
         self.agents[slot].key = Some((made.key.id, made.secret));
     }
 
-    /// Somebody as they are now.
+    /// A person with their current rights.
     pub(super) fn person(&self, person: usize) -> Person {
         block_on(self.gate().still_signed_in(&self.people[person])).unwrap()
     }
 
-    /// Puts somebody out of the workspace, or lets them in again.
+    /// Removes a person from the workspace, or adds them again.
     pub(super) fn change_member(&self, person: usize, membership: Option<Membership>) {
         let owner = &self.people[OWNER];
         let workspace = owner.user().workspaces.keys().next().unwrap();
@@ -149,8 +149,7 @@ impl Stage {
         block_on(self.gate().change_membership(owner, user, workspace, membership)).unwrap();
     }
 
-    /// The agent of somebody who was put out is let in no more, and gets nothing where it is in
-    /// already.
+    /// Checks that the agent of a removed person is refused, also if it authenticated before.
     pub(super) fn is_turned_away(&self, slot: usize) {
         assert!(self.caller(slot).is_none(), "{slot} is let in");
         let Some(came) = &self.agents[slot].came else { return };
@@ -159,13 +158,13 @@ impl Stage {
         assert!(matches!(got, Err(GateError::Revoked(Lost::Workspace))), "{got:?}");
     }
 
-    /// Ends the gate without a word, and opens it again on what it left.
+    /// Ends the gate without a shutdown, and opens it again on the same store.
     pub(super) fn restart(&mut self, how: Ending) {
         drop(self.gate.take());
         let dead = std::mem::replace(&mut self.store, Arc::new(Brittle::new(nothing())));
         match how {
             Ending::Closed => drop(dead),
-            // Nobody tidies up: the file and its log stay as they are.
+            // No clean-up: the file and its log stay as they are.
             Ending::Left => std::mem::forget(dead),
         }
         self.store = open_store(self.memory.as_ref(), self.folder.as_ref());
@@ -194,12 +193,12 @@ impl Stage {
     }
 }
 
-/// How a gate ends.
+/// The way in which a gate ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// Its store is closed.
     Closed,
-    /// Not even that.
+    /// Its store is not closed either.
     Left,
 }
 

@@ -27,7 +27,6 @@ use crate::model::reference::{
 use crate::model::stage::{Ending, Place, Stage, config};
 use crate::world::BEGIN;
 
-/// One trace.
 pub(super) struct Trace {
     pub(super) stage: Stage,
     pub(super) model: Model,
@@ -40,7 +39,7 @@ pub(super) struct Trace {
     place: Place,
 }
 
-/// What a trace did, so that a run which shows nothing is noticed.
+/// The counts of a trace, so that a run that proves nothing is noticed.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Tally {
     pub(super) steps: u64,
@@ -72,7 +71,7 @@ impl Tally {
     }
 }
 
-/// How many stores are left open at most, all traces together: each has its threads and files.
+/// The most stores that are left open, in all traces together: each has its threads and files.
 const MOST_LEFT: u32 = 60;
 
 static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -93,11 +92,11 @@ impl Trace {
         }
     }
 
-    /// One step. What it was is in the log before it is done.
+    /// Does one step. It is logged before it is done.
     pub(super) fn step(&mut self) {
         self.tally.steps += 1;
         self.model.now = self.stage.gate().now();
-        // A halt is seen by everybody, and does not last.
+        // A halt affects everybody, and does not last.
         if self.model.halted && self.dice.once_in(8) {
             return self.resume();
         }
@@ -123,7 +122,7 @@ impl Trace {
         }
     }
 
-    /// Any agent, or the wanted one; none, if its person was put out: then it gets nothing.
+    /// Any agent, or the wanted one; `None` if its person was removed: then it is refused.
     fn slot(&mut self, wanted: Option<usize>) -> Option<usize> {
         let slot = wanted.unwrap_or_else(|| self.dice.below(self.stage.agents.len()));
         if self.model.away.contains(&self.stage.agents[slot].agent.user) {
@@ -135,7 +134,7 @@ impl Trace {
         Some(slot)
     }
 
-    /// Somebody is put out of the workspace, or let in again.
+    /// Removes a person from the workspace, or adds them again.
     fn change_member(&mut self) {
         let (person, is) =
             *self.dice.pick(&[(MEMBER, Membership::Member), (ADMIN, Membership::Admin)]);
@@ -155,7 +154,7 @@ impl Trace {
     }
 
     pub(super) fn any_approval(&mut self) -> Option<ApprovalId> {
-        // Mostly the open ones: what is settled is soon most of all.
+        // Mostly open ones: soon most approvals are settled.
         let wanted = if self.dice.once_in(5) { "" } else { "open" };
         let ids = self.model.approvals.iter();
         let ids: Vec<_> = ids
@@ -175,7 +174,7 @@ impl Trace {
         if ids.is_empty() { None } else { Some(self.dice.pick(&ids).clone()) }
     }
 
-    /// Sometimes the process is to die in the middle.
+    /// Makes the process die in the middle of the step.
     pub(super) fn doom(&mut self, fate: Fate) {
         self.tally.crashes += 1;
         self.note(&format!("… and dies {fate:?}"));
@@ -232,7 +231,7 @@ impl Trace {
                 self.tally.asked += 1;
             }
             (Ok(Submitted::Refused(refusal)), Expect::Refuse(whys)) => {
-                // Whatever speaks against it, an agent that is out of steps is told that.
+                // Whatever the reasons, an agent that is out of steps may be told that.
                 let told = whys.contains(&refusal.why) || self.model.out_of_steps(&agent, session);
                 assert!(told, "refused for {:?}", refusal.why);
                 self.model.refused(&agent, session, &refusal.why);
@@ -389,14 +388,14 @@ impl Trace {
         });
         let given = given.into_iter().collect();
         match block_on(self.stage.gate().start(&caller, plan, Consent::Given, given)) {
-            // Only a person may choose that and agree to it, and this one has a key.
+            // Only a person may choose that and agree to it, and this caller has a key.
             Err(StartError::NotForAgents("auto_confirm")) => assert!(auto_confirm && has_key),
             Err(StartError::NotForAgents("credentials")) => assert!(credentials && has_key),
             Err(StartError::NotForAgents("consent") | StartError::ConsentScope) => {
                 assert!(has_key);
             }
             Err(StartError::Halted) => assert!(self.model.halted),
-            // A stranger's workspace was never made.
+            // A stranger's workspace was never created.
             Err(StartError::Workspace) => assert_eq!(agent.user, STRANGER),
             Err(error) => panic!("{error}"),
             Ok(session) => {
@@ -464,7 +463,8 @@ impl Trace {
         }
         let got = block_on(self.stage.gate().stop(&self.stage.person(person), &id));
         let died = self.stage.store.spare();
-        // Once the session is over on disk, what waited in it must go, now or at the restart.
+        // Once the session has ended on disk, its pending questions are cancelled, now or at the
+        // restart.
         if may && (!died || fate != Some(0)) {
             self.model.end(&id, End::Stopped);
         }
@@ -510,7 +510,7 @@ impl Trace {
         }
         let got = block_on(self.stage.gate().halt(&self.stage.people[person]));
         let died = self.stage.store.spare();
-        // Once the switch is thrown on disk, what waited must go, now or at the restart.
+        // Once the halt is on disk, pending questions are cancelled, now or at the restart.
         if !died || fate != Some(0) {
             self.model.halt();
         }
@@ -537,7 +537,7 @@ impl Trace {
         self.model.sweep();
     }
 
-    /// Time passes, by seconds, minutes or days; or the system's clock is set, forwards or back.
+    /// Lets time pass, by seconds, minutes or days; or sets the system's clock, forwards or back.
     fn jump(&mut self) {
         let clock = &self.stage.clock;
         let now = countersign_gate::clock::Clock::now(&**clock);
@@ -555,7 +555,7 @@ impl Trace {
         assert_eq!(self.model.now, expected, "time in the gate, from {before}");
     }
 
-    /// Says what the gate's time is then.
+    /// Lets time pass, and returns the gate's time.
     fn pass(&mut self, duration: Duration) -> Timestamp {
         self.stage.clock.pass(duration);
         self.note(&format!("{duration:?} pass"));
@@ -574,7 +574,7 @@ impl Trace {
         self.reopen();
     }
 
-    /// The process is gone, and started again.
+    /// Ends the process and starts it again.
     pub(super) fn reopen(&mut self) {
         let last = block_on(self.stage.store.chain()).unwrap().end().at;
         let leave = self.place == Place::Disk && self.dice.once_in(8);
@@ -639,7 +639,7 @@ impl Trace {
         self.model.alive.remove(&pid);
     }
 
-    /// The one approval the model has not heard of.
+    /// The one approval that the model does not know.
     fn unknown_approval(&self) -> ApprovalId {
         let unknown: Vec<_> = super::check::approvals(&self.stage)
             .into_iter()

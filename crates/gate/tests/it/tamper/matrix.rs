@@ -1,8 +1,9 @@
-//! Every table of the database × everything somebody could do to it, and what finds that.
+//! Every table of the database × every way to tamper with it, and the check that detects it.
 //!
 //! The tables, their columns and their keys are read from the database itself, so that a new table
-//! cannot be forgotten. `tamper.txt` is what was found; `BLESS=1` rewrites it. What is not found
-//! must be explained in SECURITY.md, under the words that the table gives as the reason.
+//! cannot be forgotten. `tamper.txt` contains the results; `BLESS=1` rewrites it. A change that is
+//! not detected must be explained in SECURITY.md, under the words that the table gives as the
+//! reason.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -30,7 +31,7 @@ const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../SECURITY.md")
 const SPENT: &str = "git push --force origin release";
 const REMEMBERED: &str = "git push --force origin remembered";
 
-/// A data folder with one of everything, an older copy of its database, and who uses it.
+/// A data folder with one of everything, an older copy of its database, and its users.
 struct Scene {
     folder: PathBuf,
     older: PathBuf,
@@ -50,7 +51,7 @@ impl Drop for Scene {
 impl Scene {
     fn new() -> Self {
         let world = World::new(Setup { on_disk: true, ..Setup::default() });
-        // So many that there is a checkpoint, and then so late that the first ones are cut off.
+        // Enough records for a checkpoint, and then enough time for the first ones to be cut off.
         fill(&world, 30);
         world.pass(31 * 86_400);
         fill(&world, 1_100);
@@ -84,7 +85,7 @@ impl Scene {
         Self { folder, older, now, owner, agent, pending, approved }
     }
 
-    /// What finds it when this is done to a copy of the folder.
+    /// The checks that detect a change to a copy of the folder.
     fn try_out(&self, tamper: &dyn Fn(&Path)) -> Vec<&'static str> {
         let folder = scratch();
         for name in ["gate.db", "gate.noted"] {
@@ -127,8 +128,7 @@ impl Scene {
         .ok()
     }
 
-    /// Whether something says that it was changed, or everything stands still, when the gate is
-    /// used as before.
+    /// Reports whether the gate detects the change, or is halted, when it is used as before.
     fn complains(&self, gate: &Gate) -> bool {
         let says_so = |error: &dyn std::fmt::Display| error.to_string().contains("tampered");
         let page = Page::default();
@@ -167,7 +167,7 @@ fn scratch() -> PathBuf {
 struct Part {
     name: String,
     table: String,
-    /// Which rows.
+    /// The condition that selects the rows.
     wanted: String,
     columns: Vec<Column>,
     key: Vec<String>,
@@ -179,7 +179,7 @@ struct Column {
     nullable: bool,
 }
 
-/// Every table that the database says it has; documents by their kind.
+/// Every table of the database; documents by their kind.
 fn parts(database: &Connection) -> Vec<Part> {
     let tables = texts(
         database,
@@ -221,7 +221,7 @@ fn columns(database: &Connection, table: &str) -> Vec<Column> {
     statement.query_map([table], column).unwrap().map(Result::unwrap).collect()
 }
 
-/// What tells the rows of a table apart: its primary key, or else its unique index.
+/// The key of a table's rows: its primary key, or else its unique index.
 fn key(database: &Connection, table: &str) -> Vec<String> {
     let primary = format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk");
     let primary = texts(database, &primary);
@@ -243,7 +243,7 @@ fn texts(database: &Connection, sql: &str) -> Vec<String> {
 }
 
 impl Part {
-    /// The condition that names one of the rows, counted from the last.
+    /// The condition that selects one of the rows, counted from the last.
     fn row(&self, from_last: usize) -> String {
         let key = self.key.join(", ");
         let sort: Vec<_> = self.key.iter().map(|name| format!("{name} DESC")).collect();
@@ -255,7 +255,7 @@ impl Part {
         )
     }
 
-    /// Everything that can be done to it, by name.
+    /// All ways to tamper with it, by name.
     fn tampers(&self, older: &Path) -> Vec<(String, String)> {
         let Self { table, wanted, .. } = self;
         let mut tampers = vec![
@@ -277,7 +277,7 @@ impl Part {
         tampers
     }
 
-    /// A second row like the last one, under another key.
+    /// Inserts a second row like the last one, under another key.
     fn insert(&self) -> String {
         let last = self.key.last().unwrap();
         let values: Vec<_> = self
@@ -293,7 +293,7 @@ impl Part {
         )
     }
 
-    /// Two rows change places.
+    /// Swaps two rows.
     fn swap(&self) -> String {
         let Self { table, .. } = self;
         let others: Vec<_> = self
@@ -314,7 +314,7 @@ impl Part {
         )
     }
 
-    /// All rows as they were in an older copy.
+    /// Restores all rows from an older copy.
     fn restore(&self, older: &Path) -> String {
         let Self { table, wanted, .. } = self;
         format!(
@@ -338,7 +338,7 @@ impl Column {
     }
 }
 
-/// Why something is not found. Each of these stands in SECURITY.md.
+/// The reason for which a change is not detected. Each of these is in SECURITY.md.
 fn reason(part: &str, tamper: &str) -> &'static str {
     match part {
         "counters" | "paces" => "counters and rates",
@@ -355,12 +355,12 @@ fn reason(part: &str, tamper: &str) -> &'static str {
 fn execute(folder: &Path, sql: &str) -> bool {
     let database = Connection::open(folder.join("gate.db")).unwrap();
     let before = dump(&database);
-    // What the database itself refuses cannot be done to it.
+    // A change that the database itself refuses is impossible.
     let done = database.execute_batch(sql).is_ok();
     done && dump(&database) != before
 }
 
-/// Everything in it, to see whether a statement has changed anything.
+/// The whole content, to see if a statement has changed anything.
 fn dump(database: &Connection) -> String {
     let mut all = String::new();
     for part in parts(database) {
@@ -378,7 +378,7 @@ fn dump(database: &Connection) -> String {
     all
 }
 
-/// A file of the data folder, what is done to it, and how.
+/// A file of the data folder, the name of the change, and the change.
 type Meddling<'a> = (&'a str, &'a str, &'a dyn Fn(&Path));
 
 #[test]
@@ -440,8 +440,8 @@ fn compare(table: &str) {
     assert_eq!(lines(table), lines(&golden), "BLESS=1 rewrites it");
 }
 
-/// Every reason for which something is not found is in SECURITY.md, and none of them is about
-/// what the record itself is made of.
+/// Checks that every reason for which a change is not detected is in SECURITY.md, and that none of
+/// them concerns the audit trail itself.
 fn explained(table: &str) {
     let security = fs::read_to_string(SECURITY).unwrap();
     for line in table.lines() {
