@@ -46,7 +46,7 @@ pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
     cuts.dedup();
     let mut pieces = Vec::new();
     for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
-        // A mark outside of the text is ignored.
+        // If a mark does not fit the text, the whole text is shown without marks.
         let Some(part) = text.get(*start..*end) else { return ghosts(text, How::Plain) };
         let over = marks.iter().filter(|(from, to, _)| from <= start && end <= to);
         let how = over.map(|(_, _, how)| *how).fold(How::Plain, How::and);
