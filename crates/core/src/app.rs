@@ -14,7 +14,7 @@ pub enum Access {
     Read,
     /// Changes something.
     Write,
-    /// Pays, deletes, shares or shows private data; its details are encrypted while they wait.
+    /// Pays, deletes, shares or shows what is private; its details are sealed where they wait.
     Sensitive,
 }
 

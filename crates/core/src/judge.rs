@@ -42,7 +42,7 @@ pub fn judge_with_effects(
     JudgementWithEffects { judgement, effects: Effects::of(action, &analysis, context) }
 }
 
-/// A judgement, and the effects of the action.
+/// A judgement, and what the action would touch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgementWithEffects {

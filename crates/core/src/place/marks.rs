@@ -483,8 +483,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// Does the same for a plain relative path inside the workspace, but without the words of
-/// [`super::secret`].
+/// Does the same for a plain relative path inside the workspace, but without `secret::by_words`.
 pub(super) fn of_plain(path: &str) -> Tags {
     let name = base_name(path);
     let mut tags = Tags::NONE;

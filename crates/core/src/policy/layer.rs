@@ -338,7 +338,7 @@ pub(crate) enum Lowers {
 /// The key of findings from patterns; a rule may not have it.
 pub(crate) const PATTERN: &str = "custom-pattern";
 
-/// The strictest verdict; allow if there are no rulings.
+/// The strictest verdict; allow for an empty list of rulings.
 pub(crate) fn strictest(rulings: &[Ruling<'_>]) -> Verdict {
     rulings.iter().map(|ruling| ruling.verdict).max().unwrap_or(Verdict::Allow)
 }

@@ -12,7 +12,7 @@ use crate::policy::layer::Layer;
 use crate::policy::rank::Rank;
 use crate::verdict::Verdict;
 
-/// One effective setting.
+/// One thing that holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
