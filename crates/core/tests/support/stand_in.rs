@@ -1,5 +1,5 @@
-//! Bash as the judge of whether two scripts do the same, with a program that only writes down the
-//! words it was given.
+//! Bash as the judge of whether two scripts do the same, with a program that only records the words
+//! it was given.
 //!
 //! Scripts run in a sandbox of namespaces and never without it: nothing outside can be written.
 
@@ -59,7 +59,7 @@ while IFS= read -r -d '' script; do
 done
 "#;
 
-/// What each script does; nothing where there is no sandbox.
+/// The outcome of each script; `None` where there is no sandbox.
 pub(crate) fn outcomes(scripts: &[String]) -> Option<Vec<String>> {
     let mut child = Command::new("bwrap")
         .args(SANDBOX)
