@@ -1,4 +1,5 @@
-//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles`, `reach` and `words` into static tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles`, `reach` and
+//! `words` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.

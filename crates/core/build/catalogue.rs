@@ -67,7 +67,8 @@ struct Wrap {
 #[serde(default, deny_unknown_fields)]
 struct Effect {
     fact: String,
-    /// `args`, `first`, `last`, `sources` (all but the last), `rest` (all but the first), or an option.
+    /// `args`, `first`, `last`, `sources` (all but the last), `rest` (all but the first), or an
+    /// option.
     on: String,
     /// Only after these operands.
     sub: Vec<String>,

@@ -2,8 +2,8 @@
 //!
 //! A word that is expanded wrongly is worse than one that is not expanded: another command is
 //! judged than the one that runs. So every word of a generated script without unknown parts must be
-//! the one that bash passes to a function. The scripts expand words and call that function; there
-//! are no programs in bash's path, and it runs in an empty folder.
+//! the one that bash passes to a function. The scripts expand words and call that function; bash
+//! finds no programs, and it runs in an empty folder.
 
 #[path = "support/probe.rs"]
 mod probe;

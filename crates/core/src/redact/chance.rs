@@ -3,8 +3,8 @@
 //!
 //! Two models are compared, pair of characters by pair: in written text letters follow each other
 //! as they do in words, and cases and digits rarely alternate; in generated text every character of
-//! the alphabet is equally likely. There is no list of words: unknown names are recognised as
-//! written, and unknown tokens as generated.
+//! the alphabet is equally likely. It works without a list of words: unknown names are recognised
+//! as written, and unknown tokens as generated.
 
 /// Reports whether a machine generated the value: at least `least` letters and digits, and half a
 /// bit of evidence for each of them.

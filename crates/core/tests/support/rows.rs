@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) hash: u64,
 }
 
-/// Every shell command of every file; empty where there is no corpus.
+/// Every shell command of every file; empty without a corpus.
 pub(crate) fn rows() -> Vec<Row> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

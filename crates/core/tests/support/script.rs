@@ -96,7 +96,7 @@ const OF_THE_SHELL: &[&str] = &[
     "}",
 ];
 
-/// Reports whether the grammar accepts the script: a broken one has no effect to keep.
+/// Reports whether the grammar accepts the script: a broken one lacks an effect to keep.
 pub(crate) fn is_sound(text: &str) -> bool {
     Parser::new(text).parse().status == ParseStatus::Clean
 }

@@ -59,7 +59,7 @@ while IFS= read -r -d '' script; do
 done
 "#;
 
-/// The outcome of each script; `None` where there is no sandbox.
+/// The outcome of each script; `None` without a sandbox.
 pub(crate) fn outcomes(scripts: &[String]) -> Option<Vec<String>> {
     let mut child = Command::new("bwrap")
         .args(SANDBOX)

@@ -92,7 +92,7 @@ fn is_continued(text: Text<'_>, start: usize) -> bool {
 struct Read {
     end: usize,
     compact: Vec<u8>,
-    /// True when there are no small letters.
+    /// True when it is without small letters.
     capital: bool,
 }
 
