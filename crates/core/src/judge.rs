@@ -5,7 +5,7 @@
 //! 2 session, limits      (the gate's: it knows time and state)
 //! 3 hard blocks          Policy::settle   first of all layers
 //! 4 facts and findings   analyze, rules
-//! 5 who is asking        (the gate's)
+//! 5 the caller           (the gate's)
 //! 6 must a person agree? Policy::settle   profile, organisation, user, project
 //! 7 relaxation           Policy::settle   session, remembered answers
 //! 8 the judgement, with its trace

@@ -6,12 +6,12 @@
 //! hard-block     compiled in; nothing after it is asked
 //! profile:NAME   the rules' own verdicts, and where the profile differs
 //! organisation   may lower and raise
-//! workspace      may lower and raise, but not below what the organisation set
-//! user           may lower and raise, but not below what a layer above set
-//! settings       the user's choices per app and skill; lower only what a skill itself asks
+//! workspace      may lower and raise, but not below verdicts of the organisation
+//! user           may lower and raise, but not below verdicts of a layer above
+//! settings       the user's choices per app and skill; lower only a skill's own questions
 //! project        may only raise: the agent can write that file
 //! session        auto_confirm and autonomous mode turn confirm into allow where no file set it, a
-//!                program only what a skill itself asks
+//!                program only a skill's own questions
 //! remembered     an earlier yes to this very action does the same
 //! ```
 //!

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `Authorization: Bearer csk_…` | an agent or program; `Countersign-Device: csd_…` says where it is |
 //! | `Authorization: Bearer csd_…` | a person at that device |
-//! | the cookie | a person in a browser; whatever changes something needs the CSRF token too, in a header or a form's field |
+//! | the cookie | a person in a browser; every change needs the CSRF token too, in a header or a form's field |
 //! | nothing, over the local socket, from the server's own user | the owner; an agent of theirs, if the process belongs to one |
 //!
 //! A key never makes a person, and neither does anything that a process of an agent shows over the

@@ -134,7 +134,7 @@ pub(crate) fn go(to: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
-/// Redirects to a page that says what was done.
+/// Redirects to a page with a message about the processed form.
 pub(crate) fn done(page: &str, what: &str) -> Response {
     let mark = if page.contains('?') { '&' } else { '?' };
     go(&format!("{page}{mark}done={what}"))

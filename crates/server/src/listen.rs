@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TCP, TLS or the local socket ──► head within 10 s ──► router
-//! stop: it drains, no new ones, live ones are told, what is under way may end, then all is closed
+//! stop: drain, accept no more, tell live ones, let requests in progress end, then close all
 //! ```
 
 use std::convert::Infallible;

@@ -279,7 +279,7 @@ impl Hub {
             inside.kept.pop_front();
         }
         inside.kept.push_back(Arc::clone(&told));
-        // Nobody may be listening.
+        // There may be no listeners.
         let send = |listeners: &Listeners| drop(listeners.sender.send(Arc::clone(&told)));
         match &told.to {
             To::These(users) => {

@@ -47,7 +47,7 @@ named! {
         HiddenScript = "hidden-script",
         /// A variable that makes other programs run code would be set.
         EnvExecutes = "env-executes",
-        /// A program's option runs a command nobody expects there.
+        /// A program's option runs a command unexpectedly.
         ShellEscape = "shell-escape",
         /// Opens a shell or an interpreter without a script.
         OpenShell = "open-shell",
@@ -134,7 +134,7 @@ named! {
         UrlInternal = "url-internal",
         /// The service that hands out a cloud machine's credentials.
         UrlMetadata = "url-metadata",
-        /// A domain that answers with whatever address its name spells.
+        /// A domain that resolves to the address spelt in its name.
         UrlRebinding = "url-rebinding",
         /// A program that would be fetched to be started.
         UrlProgram = "url-program",
@@ -157,7 +157,7 @@ named! {
         UiIrreversible = "ui-irreversible",
         /// A control that deletes, erases or resets.
         UiDestructive = "ui-destructive",
-        /// A control whose sign or script nobody here can read.
+        /// A control whose icon or writing system is unknown.
         UiUnknown = "ui-unknown",
         /// A control that keeps, renames or hands over something, and can be set back.
         UiChange = "ui-change",
@@ -177,14 +177,14 @@ named! {
         NamedQuestion = "named-question",
         /// The same about something that the agent itself calls high risk.
         NamedGraveQuestion = "named-grave-question",
-        /// A name nobody has declared.
+        /// An undeclared name.
         NamedUnknown = "named-unknown",
 
-        /// A skill nobody has declared.
+        /// An undeclared skill.
         SkillUndeclared = "skill-undeclared",
         /// A skill that changes something.
         SkillWrite = "skill-write",
-        /// A skill that pays, sends, deletes or shows what is private.
+        /// A skill that pays, sends, deletes or shows private data.
         SkillSensitive = "skill-sensitive",
 
         /// A tool whose words do not say what it does.
@@ -193,7 +193,7 @@ named! {
         ToolWrite = "tool-write",
         /// A tool that destroys something.
         ToolDestructive = "tool-destructive",
-        /// A tool that runs what it is given.
+        /// A tool that runs the code or commands it is given.
         ToolExecutes = "tool-executes",
         /// A tool that does something an autonomous engine may never do.
         ToolForbidden = "tool-forbidden",
@@ -272,11 +272,11 @@ named! {
         ScriptRecord = "script-record",
         /// A script would change what starts after signing in.
         ScriptLoginItem = "script-login-item",
-        /// A script would show a dialog that hides what is typed.
+        /// A script would show a dialog that hides the typed text.
         ScriptPasswordDialog = "script-password-dialog",
         /// A script would read stored passwords.
         ScriptKeychain = "script-keychain",
-        /// A script would run code in a web page that looks at it.
+        /// A script would run code in a web page that only reads it.
         ScriptPage = "script-page",
         /// A script would run code in a web page that acts.
         ScriptPageActs = "script-page-acts",

@@ -1,9 +1,9 @@
 //! A user's own choices per app and per skill, as the gate stores them in their settings.
 //!
-//! | choice | what it does |
+//! | choice | effect |
 //! |---|---|
 //! | `confirm: true` | a person is asked before the skill |
-//! | `confirm: false` | what a declared skill itself asks goes unasked |
+//! | `confirm: false` | the rules by which a declared skill asks do not ask |
 //! | `always: true` | a person is asked, whatever the session or an earlier answer says |
 //!
 //! A skill's choice overrides its app's. `confirm: false` lowers only the two rules by which a

@@ -1,10 +1,10 @@
 //! One configuration file as a layer: its verdict on a subject, and whether that is followed.
 //!
-//! | layer | may lower | heard over |
+//! | layer | may lower | applied over |
 //! |---|---|---|
 //! | organisation | yes | the profile |
-//! | workspace | yes, except what the organisation set | profile, organisation |
-//! | user | yes, except what the organisation or the workspace set | the layers above |
+//! | workspace | yes, except verdicts set by the organisation | profile, organisation |
+//! | user | yes, except verdicts set by the organisation or the workspace | the layers above |
 //! | project | never: the agent can write that file | everything, upwards |
 //!
 //! INVARIANT: a verdict set by a layer is the minimum for every layer after it, sessions included,

@@ -2,8 +2,8 @@
 //!
 //! | layer | may |
 //! |---|---|
-//! | organisation | raise and lower what the profile says |
-//! | workspace, user | the same, but not above what a layer above has set |
+//! | organisation | raise and lower the profile's limits |
+//! | workspace, user | the same, but not above a limit set by a layer above |
 //! | project | only lower: the agent can write that file |
 
 use crate::policy::Policy;
