@@ -35,8 +35,8 @@ const SANDBOX: &[&str] = &[
     "/tmp",
 ];
 
-/// Runs each script of its input in a folder of its own, and prints the recorded words and the files
-/// it left behind.
+/// Runs each script of its input in a folder of its own, and prints the recorded words and the
+/// files it left behind.
 const DRIVER: &str = r#"
 cat > /usr/local/bin/rec <<'END'
 #!/bin/sh
