@@ -1,4 +1,5 @@
-//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles`, `reach` and `words` into static tables.
+//! Compiles the YAML of `rules`, `catalogue`, `apps`, `guarded`, `lexicon`, `profiles`, `reach` and
+//! `words` into static tables.
 //!
 //! The names of facts, tags, risks and categories are written as Rust paths, so a misspelt one is
 //! a compile error.
@@ -112,12 +113,12 @@ fn strs(words: &[String]) -> String {
     format!("&[{}]", list.join(", "))
 }
 
-/// Names with the number of what each stands for, as `lookup::Names` finds them.
+/// Writes a table of names with their numbers, for `lookup::Names`.
 fn names<'a>(
     constant: &str,
     numbered: impl ExactSizeIterator<Item = (&'a str, usize)>,
 ) -> Result<String, std::num::TryFromIntError> {
-    // At most half full, so that a search soon meets an empty slot.
+    // At most half full, so that a search soon finds an empty slot.
     let mut slots = vec![lookup::EMPTY; numbered.len().next_power_of_two() * 2];
     let (mut text, mut listed) = (String::new(), String::new());
     for (position, (name, number)) in numbered.enumerate() {
@@ -138,7 +139,7 @@ fn names<'a>(
     ))
 }
 
-/// The number of something in a list, which gets it at its end if it is not there yet.
+/// The index of an item in a list, to which it is appended if it is not there yet.
 fn number_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     list.iter().position(|listed| *listed == item).unwrap_or_else(|| {
         list.push(item);

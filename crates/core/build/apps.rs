@@ -13,7 +13,7 @@ use crate::{camel, yaml_files};
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
-    /// Whoever serves it; the app itself unless said.
+    /// The provider that serves it; the app itself unless said.
     provider: Option<String>,
     skills: BTreeMap<String, Skill>,
 }
@@ -23,7 +23,7 @@ struct Entry {
 struct Skill {
     name: String,
     access: String,
-    /// Left out, what writes is asked about.
+    /// If left out, anything that writes is asked about.
     confirm: Option<bool>,
     timeout: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The program catalogue: what each program does to which of its words.
+//! The program catalogue: the effects of each program on its words.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,9 +16,9 @@ struct Entry {
     also: Vec<String>,
     /// Options that take a value in the next word.
     values: Vec<String>,
-    /// How it starts another command.
+    /// The way in which it starts another command.
     wraps: Option<Wrap>,
-    /// What it does to which of its words.
+    /// Its effects on its words.
     does: Vec<Effect>,
     /// Runs source text: the language, and the option that carries it.
     runs: Option<Runs>,
@@ -26,15 +26,16 @@ struct Entry {
     executes: Vec<String>,
     /// Options that name the code, or the folder of code, that it runs.
     loads: Vec<String>,
-    /// How it is told which processes to end.
+    /// The way in which it is told which processes to end.
     ends: Option<Ends>,
     /// `own`: this program's verbs are known, so the general ones do not apply.
     verbs: Option<String>,
     /// Each line of its standard input is more words for it.
     prompts: bool,
-    /// Which of its words name code that it gets: `verbs` (those after a verb), `all` or `first`.
+    /// The words that name code to install: `verbs` (those after a verb), `all` or `first`.
     installs: Option<String>,
-    /// When it lets others reach this machine: `always`, or `wide` (by an address for everybody).
+    /// The condition on which it lets others reach this machine: `always`, or `wide` (by an address
+    /// for everybody).
     opens: Option<String>,
     /// `data`: nothing that it makes is source text.
     makes: Option<String>,
@@ -46,7 +47,7 @@ struct Entry {
 struct Wrap {
     /// Words to skip before the command starts.
     skip: usize,
-    /// `NAME=value` words may stand before the command.
+    /// True when `NAME=value` words may precede the command.
     assigns: bool,
     /// An option whose value is a script for the shell.
     script: Vec<String>,
@@ -66,7 +67,8 @@ struct Wrap {
 #[serde(default, deny_unknown_fields)]
 struct Effect {
     fact: String,
-    /// `args`, `first`, `last`, `sources` (all but the last), `rest` (all but the first), or an option.
+    /// `args`, `first`, `last`, `sources` (all but the last), `rest` (all but the first), or an
+    /// option.
     on: String,
     /// Only after these operands.
     sub: Vec<String>,
@@ -77,8 +79,8 @@ struct Effect {
     recursive: OneOrMany,
     forced: OneOrMany,
     tags: Vec<String>,
-    /// The thing's name, where it is made of the word: `{}` is the word, `{stem}` the word without its
-    /// ending.
+    /// The target's name, where it is derived from the word: `{}` is the word, `{stem}` the word
+    /// without its ending.
     named: String,
 }
 
@@ -125,7 +127,7 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
             return Err(format!("catalogue: `{first}` is listed twice").into());
         }
     }
-    // Most programs are like others: each kind of them stands there once.
+    // Most programs are like others: each kind of them is stored once.
     let mut kinds = Vec::new();
     let numbered: Vec<_> = programs
         .iter()
@@ -161,7 +163,7 @@ fn program(entry: &Entry) -> String {
     )
 }
 
-/// A word of the YAML as a variant of an enum; a misspelt one does not compile.
+/// Converts a word of the YAML to a variant of an enum; a misspelt one does not compile.
 fn chosen(kind: &str, word: Option<&str>) -> String {
     word.map_or_else(|| "None".to_owned(), |word| format!("Some({kind}::{})", camel(word)))
 }

@@ -1,4 +1,5 @@
-//! What an agent must not touch: paths with their role, and how hosts are started without a guard.
+//! The files that an agent must not touch: paths with their role, and the options that start hosts
+//! without a guard.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,7 +54,7 @@ pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Erro
             }
         }
     }
-    // In the order of their first parts, by which they are looked up.
+    // Sorted by their first parts, by which they are looked up.
     paths.sort();
     let paths: String = paths.into_iter().map(|(_, code)| code).collect();
     let mut code = format!("static GUARDED: &[Guarded] = &[\n{paths}];\n");

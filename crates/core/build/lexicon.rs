@@ -13,17 +13,18 @@ use crate::{camel, parse, strs, yaml_files};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entry {
-    /// What these words have in common.
+    /// The common meaning of these words.
     means: String,
-    /// Words and phrases. `delet*` also starts longer words, `~passwort` stands anywhere in compounds.
+    /// Words and phrases. `delet*` also starts longer words, `~passwort` occurs anywhere in
+    /// compounds.
     words: Vec<String>,
     /// Labels that must be found.
     hits: Vec<String>,
-    /// Labels that must not.
+    /// Labels that must not be found.
     misses: Vec<String>,
 }
 
-/// Class names by how the word must stand: whole, as a stem, or inside a compound.
+/// Class names by the position of the word: whole, as a stem, or inside a compound.
 #[derive(Debug, Default)]
 struct Senses {
     whole: Vec<String>,
@@ -31,7 +32,7 @@ struct Senses {
     inner: Vec<String>,
 }
 
-/// What each folded word means, by language.
+/// The meanings of each folded word, by language.
 type Words = BTreeMap<String, BTreeMap<String, Senses>>;
 
 pub(crate) fn generate(folder: &Path) -> Result<String, Box<dyn std::error::Error>> {
@@ -95,14 +96,14 @@ fn enumeration(languages: &[String]) -> String {
 
 fn table(words: &Words) -> Result<String, Box<dyn std::error::Error>> {
     let texts: Vec<&String> = words.keys().collect();
-    // Offsets instead of pointers: a position-independent program would have to mend thousands
+    // Offsets instead of pointers: a position-independent program would have to relocate thousands
     // of pointers at every start.
     let (mut all, mut meanings, mut count) = (String::new(), String::new(), 0_u32);
     let mut code = String::from(
         "#[expect(clippy::unreadable_literal, reason = \"only the compiler reads it\")]\n\
          static WORDS: &[Word] = &[\n",
     );
-    // The entries that start the one at hand, the longest last.
+    // The entries that are a prefix of the current one, the longest last.
     let mut open: Vec<usize> = Vec::new();
     for (at, (text, senses)) in words.iter().enumerate() {
         if text.is_empty() {

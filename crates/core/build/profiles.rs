@@ -23,13 +23,13 @@ struct Entry {
     #[serde(default)]
     options: BTreeMap<String, Choice>,
     approval_timeout: u32,
-    /// Seconds when nobody is there to answer; as long as ever, unless said.
+    /// Seconds when no person is present to answer; the same as otherwise, unless said.
     approval_timeout_away: Option<u32>,
     #[serde(default)]
     limits: Limits,
 }
 
-/// What a session may use up. What is left out is without limit.
+/// The limits of a session. A limit that is left out does not apply.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Limits {

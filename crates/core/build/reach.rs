@@ -1,4 +1,4 @@
-//! Programs that speak to other machines, and which of their words names the machine.
+//! Programs that connect to other machines, and the words that name the machine.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{camel, names, number_in, parse, strs, yaml_files};
 struct Entry {
     /// Other programs that do the same.
     also: Vec<String>,
-    /// Which operands name the machine: `first`, `last`, `all` or `none`.
+    /// The operands that name the machine: `first`, `last`, `all` or `none`.
     on: String,
     /// Options whose value names the machine.
     options: Vec<String>,

@@ -1,4 +1,4 @@
-//! Rules: every row becomes a `Rule`, and two indexes say which rows a program or a fact concerns.
+//! Rules: every row becomes a `Rule`, and two indexes map programs and facts to rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -82,7 +82,7 @@ fn when(row: &Row) -> String {
     )
 }
 
-/// `a|b` as two words, so that none is split when a command is judged.
+/// Splits `a|b` into two words, so that none has to be split when a command is judged.
 fn each(words: &[String]) -> Vec<String> {
     words.iter().flat_map(|word| word.split('|')).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! What an agent proposes, in one type.
+//! The actions that an agent proposes, in one type.
 //!
 //! The JSON is tagged by `kind`; unknown fields and unknown kinds are errors, so that nothing an
 //! agent sends is silently left out of the judgement.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the agent proposes.
+/// An action that the agent proposes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -17,13 +17,13 @@ pub enum Action {
     Shell {
         /// The script, as it would be given to `bash -c`.
         command: String,
-        /// Where it would run, when that is not the context's.
+        /// The folder it would run in, when that is not the context's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
     /// Source text for an interpreter or a database.
     Code {
-        /// What it is written in.
+        /// The language it is written in.
         language: Language,
         /// The text itself.
         source: String,
@@ -40,7 +40,7 @@ pub enum Action {
     FileWrite {
         /// Absolute, or relative to the working folder.
         path: String,
-        /// What would be written.
+        /// The content that would be written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
     },
@@ -63,9 +63,9 @@ pub enum Action {
     HttpRequest {
         /// `GET`, `POST`…
         method: String,
-        /// Where to.
+        /// The address it is sent to.
         url: String,
-        /// What is sent.
+        /// The body that is sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<String>,
     },
@@ -73,7 +73,7 @@ pub enum Action {
     Ui {
         /// A page or a desktop app.
         surface: Surface,
-        /// What is done.
+        /// The operation.
         op: UiOp,
         /// The text on the thing acted on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub enum Action {
         /// The form field acted on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<Box<Field>>,
-        /// What is typed or chosen.
+        /// The text that is typed or chosen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         /// The page it happens on.
@@ -99,17 +99,17 @@ pub enum Action {
     },
     /// Prints pages to PDF.
     ExportPdf {
-        /// How many.
+        /// The number of pages.
         pages: u64,
     },
     /// Signs in with credentials from the vault.
     Login {
-        /// Where.
+        /// The site to sign in at.
         site: String,
     },
     /// Sends a notification the user configured.
     Notify {
-        /// Which channel.
+        /// The channel it is sent by.
         channel: String,
     },
     /// Uses an app skill.
@@ -131,7 +131,7 @@ pub enum Action {
         server: String,
         /// The tool's name.
         tool: String,
-        /// What the server says it does.
+        /// The server's description of the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
         /// The arguments.
@@ -158,7 +158,8 @@ pub enum Action {
 pub const QUESTION: &str = "request_confirmation";
 
 impl Action {
-    /// Whether an agent only asks a person. A yes answers the agent and permits nothing else.
+    /// Reports whether an agent only asks a person. A yes answers the agent and permits nothing
+    /// else.
     #[must_use]
     pub fn is_question(&self) -> bool {
         matches!(self, Self::Named { name, .. } if name == QUESTION)
@@ -216,7 +217,7 @@ impl Action {
     }
 }
 
-/// What source text is written in.
+/// The language of source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -233,7 +234,7 @@ pub enum Language {
     Sql,
 }
 
-/// Where a user-interface action happens.
+/// The surface that a user-interface action happens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -244,7 +245,7 @@ pub enum Surface {
     App,
 }
 
-/// What a user-interface action does.
+/// The operation of a user-interface action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -298,9 +299,9 @@ pub struct Field {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DownloadFile {
-    /// Where from.
+    /// The address it is fetched from.
     pub url: String,
-    /// What it would be called.
+    /// The name it would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its size, when known.

@@ -1,11 +1,11 @@
-//! Apps and their skills: what has been declared about each.
+//! Apps and their skills, as they are declared.
 //!
 //! Ours are compiled from `apps/*.yaml`; an organisation's and a user's have the same shape under
 //! `apps:` in their configuration. A skill nobody declared is judged by its name alone.
 
 use serde::{Deserialize, Serialize};
 
-/// What using a skill means.
+/// The kind of access that a skill needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -21,9 +21,9 @@ pub enum Access {
 /// One skill of an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skill {
-    /// What using it means.
+    /// The kind of access it needs.
     pub access: Access,
-    /// Whether a person is asked.
+    /// True when a person is asked.
     pub confirm: bool,
     /// Seconds until silence is a refusal, where not the profile's.
     pub timeout: Option<u32>,
@@ -32,11 +32,11 @@ pub struct Skill {
 /// One declared app.
 #[derive(Debug)]
 pub struct App {
-    /// What skills' ids start with.
+    /// The prefix of its skills' ids.
     pub id: &'static str,
-    /// What a person calls it.
+    /// The name for a person.
     pub name: &'static str,
-    /// Whoever serves it, for limits by provider.
+    /// The company that serves it, for limits by provider.
     pub provider: &'static str,
     /// Its skills, by id and name, sorted by id.
     pub skills: &'static [(&'static str, &'static str, Skill)],
@@ -44,13 +44,13 @@ pub struct App {
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
-/// Every app we declare.
+/// All declared apps.
 #[must_use]
 pub fn apps() -> &'static [App] {
     APPS
 }
 
-/// What we declare about `app.skill`.
+/// Returns the declaration of `app.skill`.
 #[must_use]
 pub fn find(id: &str) -> Option<Skill> {
     let (app, skill) = id.split_once('.')?;
@@ -59,7 +59,7 @@ pub fn find(id: &str) -> Option<Skill> {
     app.skills.get(at).map(|(.., skill)| *skill)
 }
 
-/// Whoever serves an app we declare.
+/// Returns the provider of a declared app.
 #[must_use]
 pub fn provider(app: &str) -> Option<&'static str> {
     APPS.iter().find(|known| known.id == app).map(|known| known.provider)

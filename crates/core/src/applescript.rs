@@ -1,7 +1,7 @@
-//! Around AppleScript: how safe a script is, whether it is well-formed, how to build one that
-//! cannot be broken out of, and what its errors mean.
+//! AppleScript: the safety of a script, a check of its structure, building scripts from untrusted
+//! text, and explanations of errors.
 //!
-//! Judging itself is [`crate::analyze::applescript`]'s. Nothing here runs or compiles a script.
+//! Judging is in [`crate::analyze::applescript`]. Nothing here runs or compiles a script.
 
 mod build;
 mod error;

@@ -1,18 +1,18 @@
-//! What is true around an action: where it would run, for whom, and what has been looked up.
+//! The circumstances of an action: its folder, its user, and the facts that were looked up.
 //!
-//! The core asks for nothing itself. Facts that need I/O (a symlink's target, whether git has the
+//! The core looks nothing up itself. Facts that need I/O (a symlink's target, whether git has the
 //! file) are gathered by the caller and passed in here.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What is true around an action.
+/// The circumstances of an action.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Context {
-    /// Where it would run.
+    /// The folder it would run in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The user's home folder.
@@ -30,7 +30,7 @@ pub struct Context {
     /// Origins the agent may open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_origins: Option<Vec<String>>,
-    /// What a relative URL is relative to.
+    /// The URL that relative ones are resolved against.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Paths the caller has looked at.
@@ -55,13 +55,13 @@ pub struct Context {
     /// The digests of the tool definitions that were agreed to, by `server/tool`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pinned_tools: BTreeMap<String, String>,
-    /// Whether the paths of this action will be percent-decoded before use.
+    /// True when the paths of this action will be percent-decoded before use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths_will_be_decoded: Option<bool>,
-    /// How sure the caller is that this is what the agent means, from 0 to 1.
+    /// The caller's confidence that this is the agent's intention, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What people answered to this agent before.
+    /// Earlier answers of people to this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
 }
@@ -77,13 +77,13 @@ pub enum Mode {
     Task,
 }
 
-/// What the caller found out about one path.
+/// The facts that the caller found out about one path.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and a field of JSON")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct PathFacts {
-    /// Where it really is, after every symlink.
+    /// The real path, after every symlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolves_to: Option<String>,
     /// Tracked by git, without changes: deleting it loses nothing.
@@ -101,13 +101,13 @@ pub struct PathFacts {
     pub made_in_session: bool,
 }
 
-/// How often people said yes and no to this agent.
+/// The numbers of yes and no answers to this agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
-    /// How often they said yes.
+    /// The number of yes answers.
     pub approved: u32,
-    /// How often they said no.
+    /// The number of no answers.
     pub rejected: u32,
 }

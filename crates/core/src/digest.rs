@@ -1,9 +1,9 @@
 //! The digest an approval is bound to: SHA-256 over the canonical JSON (RFC 8785) of an action.
 //!
-//! What the action's text is relative to belongs to it: a relative path, a script or a relative
-//! URL means something else elsewhere, so the effective `cwd` or `base_url` joins the object
-//! where it matters. The bytes are written straight from the action, without a JSON tree between;
-//! a test holds every kind against the general writer.
+//! The base of relative names belongs to the action: a relative path, a script or a relative URL
+//! means something else elsewhere, so the effective `cwd` or `base_url` joins the object where it
+//! matters. The bytes are written directly from the action, without a JSON tree in between; a test
+//! compares every kind with the general writer.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -17,7 +17,7 @@ mod canonical;
 use canonical::Object;
 pub use canonical::canonical;
 
-/// SHA-256 of the canonical action, seen from where it would run, in hex.
+/// SHA-256 of the canonical action, with the folder or URL it is relative to, in hex.
 #[must_use]
 pub fn digest(action: &Action, context: &Context) -> String {
     hex(&Sha256::digest(canonical_action(action, context).as_bytes()))
@@ -29,7 +29,7 @@ pub fn of_value(value: &Value) -> String {
     hex(&Sha256::digest(canonical(value).as_bytes()))
 }
 
-/// The bytes the digest is taken over.
+/// The bytes that are hashed.
 #[must_use]
 pub fn canonical_action(action: &Action, context: &Context) -> String {
     let length = action.text().map_or(0, str::len);
@@ -38,7 +38,7 @@ pub fn canonical_action(action: &Action, context: &Context) -> String {
     out
 }
 
-/// Keys stand in alphabetical order, because that is the canonical one.
+/// Writes the fields. The keys are in alphabetical order, because that is the canonical one.
 fn write_action(action: &Action, context: &Context, out: &mut String) {
     let kind = action.kind();
     let object = Object::open(out);
@@ -85,7 +85,7 @@ fn write_action(action: &Action, context: &Context, out: &mut String) {
     .close();
 }
 
-/// The kinds that neither run in a folder nor open a page.
+/// Writes the kinds that neither run in a folder nor open a page.
 fn write_rarer<'out>(action: &Action, object: Object<'out>) -> Object<'out> {
     let kind = action.kind();
     match action {
@@ -159,7 +159,7 @@ fn write_field<'out>(object: Object<'out>, field: Option<&Field>) -> Object<'out
     })
 }
 
-/// The folder this context is judged in; the same one the analyzers start from.
+/// The folder that this context is judged in; the same one the analyzers start from.
 fn cwd_of(context: &Context) -> Option<&str> {
     Scene::new(context, &[]).cwd
 }
@@ -169,7 +169,7 @@ fn folder_of<'a>(path: &str, context: &'a Context) -> Option<&'a str> {
     if path.starts_with('/') { None } else { cwd_of(context) }
 }
 
-/// What a URL is relative to, unless it has a scheme of its own.
+/// The base of a URL, unless it has a scheme of its own.
 fn base_of<'a>(url: &str, context: &'a Context) -> Option<&'a str> {
     let first = url.split([':', '/', '?', '#']).next().unwrap_or_default();
     let has_scheme = url.get(first.len()..).is_some_and(|rest| rest.starts_with(':'));

@@ -1,8 +1,8 @@
-//! What an action would touch: files, programs, other machines, processes. For a person or a
+//! The effects of an action on files, programs, other machines and processes. For a person or a
 //! program that wants to know more than the verdict.
 //!
 //! Nothing here decides anything. Effects are gathered from the facts, from the action itself and
-//! from the words of its commands; what could not be followed is told beside them.
+//! from the words of its commands; the parts that could not be followed are listed beside them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -73,7 +73,7 @@ impl EffectKind {
     }
 }
 
-/// How sure an effect is.
+/// The certainty of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,11 +88,11 @@ pub enum Certainty {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
-    /// What happens to it.
+    /// The kind of effect.
     pub effect: EffectKind,
     /// The path, host, program or process, with secrets masked.
     pub target: String,
-    /// How sure that is.
+    /// The certainty of it.
     pub certainty: Certainty,
 }
 
@@ -114,11 +114,11 @@ impl Effect {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effects {
-    /// What happens to what, the gravest first; each thing once for each way.
+    /// The effects, the gravest first; each target once for each kind.
     pub effects: Vec<Effect>,
-    /// What could not be followed; empty when everything could.
+    /// The parts that could not be followed; empty when everything could.
     pub opaque: Vec<String>,
-    /// How many more effects there are than the list holds.
+    /// The number of further effects that the list does not hold.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_effects: usize,
 }
@@ -128,21 +128,21 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Things of one kind. Nobody reads more, and the whole action stands beside them.
+/// The most targets of one kind. Nobody reads more, and the whole action is shown beside them.
 const MOST_OF_A_KIND: usize = 50;
-/// Letters of one thing.
+/// The most characters of one target.
 const MOST_LETTERS: usize = 300;
-/// Texts about what could not be followed.
+/// The most texts about parts that could not be followed.
 const MOST_OPAQUE: usize = 20;
 
-/// Says what an action would touch.
+/// Returns the effects of an action.
 #[must_use]
 pub fn effects(action: &Action, policy: &Policy, context: &Context) -> Effects {
     Effects::of(action, &analysis(action, policy, context, Detail::Circumstances), context)
 }
 
 impl Effects {
-    /// What was seen of an action, as effects.
+    /// Turns the analysis of an action into effects.
     pub(crate) fn of(action: &Action, analysis: &Analysis, context: &Context) -> Self {
         let mut gathered = Gathered::default();
         for effect in direct::effects(action) {
@@ -170,7 +170,7 @@ impl Effects {
     }
 }
 
-/// Whether this script makes the file itself, so that what is in it has been looked at.
+/// Reports whether this script makes the file itself, so that its content has been analysed.
 fn is_written(facts: &[Fact], path: &str) -> bool {
     let is_write = |fact: &Fact| {
         from_fact::effects(fact).iter().any(|effect| effect.effect == EffectKind::Write)
@@ -178,7 +178,7 @@ fn is_written(facts: &[Fact], path: &str) -> bool {
     facts.iter().any(|fact| fact.subject == path && is_write(fact))
 }
 
-/// Effects on their way to a person.
+/// Effects that are being collected.
 #[derive(Default)]
 struct Gathered {
     effects: Vec<Effect>,
@@ -187,7 +187,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds an effect, or makes the one that is known surer.
+    /// Adds an effect, or raises the certainty of the one that is known.
     fn add(&mut self, effect: Effect) {
         let is_nothing = matches!(effect.target.as_str(), "" | "-" | "/dev/null" | "/dev/stdout");
         if is_nothing {
@@ -228,12 +228,12 @@ impl Gathered {
     }
 }
 
-/// The text of an action with its secrets masked; nothing, where it holds none.
+/// The text of an action with its secrets masked; `None` where it has none.
 struct Masked(Option<String>);
 
 impl Masked {
     fn of(action: &Action) -> Self {
-        // Beside an action that cannot be written down, nothing is shown.
+        // Beside an action that cannot be serialised, nothing is shown.
         let Ok(value) = serde_json::to_value(action) else { return Self(Some(String::new())) };
         let mut texts = Vec::new();
         strings_of(&value, &mut texts);
@@ -241,8 +241,9 @@ impl Masked {
         Self((!redacted.found.is_empty()).then_some(redacted.text))
     }
 
-    /// A thing as a person is shown it. A secret is known by what stands around it, which a target
-    /// alone does not have: beside a secret only what the masked text still says is shown.
+    /// Returns a target as it is shown to a person. A secret is recognised by the text around it,
+    /// which a target alone lacks: in an action with a secret, only targets that are still in the
+    /// masked text are shown.
     fn shown(&self, target: &str, context: &Context) -> String {
         match &self.0 {
             Some(text) if !text.contains(target) => "[redacted]".to_owned(),
@@ -251,14 +252,14 @@ impl Masked {
     }
 }
 
-/// Every text in a value.
+/// Collects every text in a value.
 fn strings_of(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
         Value::Array(all) => all.iter().for_each(|one| strings_of(one, into)),
         Value::Object(fields) => {
             for (name, value) in fields {
-                // A name may say that its value is a secret.
+                // The name may tell that its value is a secret.
                 match value {
                     Value::String(text) => into.push(format!("{name}: {text}")),
                     other => {
@@ -272,8 +273,8 @@ fn strings_of(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A thing as a person is shown it: short, without secrets, and without a home folder that nobody
-/// named, which would be taken for theirs.
+/// A target as it is shown to a person: short, without secrets, and without the placeholder for an
+/// unknown home folder, which would be taken for theirs.
 fn shown(target: &str, context: &Context) -> String {
     let mut text: String = target.chars().take(MOST_LETTERS).collect();
     if text.len() < target.len() {

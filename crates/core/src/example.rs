@@ -15,12 +15,12 @@
 //! {"kind":"download","files":[]}     anything else, as JSON
 //! ```
 //!
-//! What is true around it may stand before any of them: `tracked src/a: rm src/a` (git has it),
-//! `ignored out: rm -r out`, `made a.txt: rm a.txt` (by this agent in this session),
-//! `empty old: rmdir old` (nothing is in it), `sensitive ~/notes: write: ~/notes/x` (the user named it),
-//! `origin https://a.example: navigate: /x` (where the agent may go, and is),
-//! `resolves a.example=10.0.0.1: navigate: https://a.example/` (what the name server said),
-//! `pinned server/tool=DIGEST: tool: server.tool` (the definition that was agreed to).
+//! The circumstances may be given before any of them: `tracked src/a: rm src/a` (git has it),
+//! `ignored out: rm -r out`, `made a.txt: rm a.txt` (by this agent in this session), `empty old:
+//! rmdir old` (nothing is in it), `sensitive ~/notes: write: ~/notes/x` (the user named it),
+//! `origin https://a.example: navigate: /x` (where the agent may go, and is), `resolves
+//! a.example=10.0.0.1: navigate: https://a.example/` (the answer of the name server), `pinned
+//! server/tool=DIGEST: tool: server.tool` (the definition that was agreed to).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use crate::policy::Policy;
 use crate::rule::{Rule, RuleError};
 use crate::verdict::Judgement;
 
-/// The action an example stands for.
+/// Returns the action that an example describes.
 #[must_use]
 pub fn example_action(text: &str) -> Action {
     let (_, text) = surroundings(text, &Context::default());
@@ -45,7 +45,7 @@ pub fn example_action(text: &str) -> Action {
         .unwrap_or_else(|| Action::Shell { command: text.to_owned(), cwd: None })
 }
 
-/// The surroundings examples are judged in.
+/// The context that examples are judged in.
 #[must_use]
 pub fn example_context() -> Context {
     Context {
@@ -56,14 +56,14 @@ pub fn example_context() -> Context {
     }
 }
 
-/// Judges an example in these surroundings and its own.
+/// Judges an example in this context and its own.
 #[must_use]
 pub fn judge_example(text: &str, policy: &Policy, context: &Context) -> Judgement {
     let (context, _) = surroundings(text, context);
     judge(&example_action(text), policy, &context)
 }
 
-/// Whether a rule finds something in an example, judged in these surroundings and its own.
+/// Reports whether a rule finds something in an example, judged in this context and its own.
 #[must_use]
 pub fn example_matches(rule: &Rule, text: &str, policy: &Policy, context: &Context) -> bool {
     let judgement = judge_example(text, policy, context);
@@ -78,7 +78,7 @@ pub fn check_examples(rule: &Rule, policy: &Policy, context: &Context) -> Result
     example_failures(rule, policy, context).next().map_or(Ok(()), Err)
 }
 
-/// Every example of one rule that does not do what it should.
+/// Every example of one rule that fails.
 pub fn example_failures<'a>(
     rule: &'a Rule,
     policy: &'a Policy,
@@ -97,7 +97,7 @@ pub fn example_failures<'a>(
     hits.chain(misses)
 }
 
-/// What an example says is true around it, and the rest of it.
+/// Splits an example into the context it declares and the rest of it.
 fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
     let mut context = context.clone();
     let mut rest = text;
@@ -129,7 +129,7 @@ fn surroundings<'a>(text: &'a str, context: &Context) -> (Context, &'a str) {
     (context, rest)
 }
 
-/// `WORD PATH: REST` in its three parts.
+/// Splits `WORD PATH: REST` into its three parts.
 fn given(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once(": ")?;
     let (word, path) = before.split_once(' ')?;

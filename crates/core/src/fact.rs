@@ -1,8 +1,7 @@
-//! Facts: what an analyzer established about an action, in words that rules can name.
+//! Facts: findings of an analyzer about an action, in words that rules can name.
 //!
-//! A fact is a [`FactKind`] (what happens), a set of [`Tag`]s (to what, where, how), the thing it
-//! is about, and where in the text it was seen. Facts carry no opinion: rules turn them into
-//! findings.
+//! A fact is a [`FactKind`] (what happens), a set of [`Tag`]s (to what, where, how), its subject,
+//! and its position in the text. Facts do not judge: rules turn them into findings.
 
 use std::sync::Arc;
 
@@ -44,29 +43,29 @@ pub use tag::{Tag, Tags};
 /// Something an analyzer established about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What happens.
+    /// The kind of event.
     pub kind: FactKind,
-    /// To what, where, how.
+    /// The properties: to what, where, how.
     pub tags: Tags,
     /// The path, program or address, as shown to a person.
     pub subject: String,
-    /// Where in the action's text.
+    /// The position in the action's text.
     pub span: Option<Span>,
-    /// Under which circumstances; known only where effects are shown.
+    /// The circumstances; known only where effects are shown.
     pub origin: Option<Arc<Origin>>,
 }
 
-/// The circumstances under which something was seen: no rule looks at them.
+/// The circumstances of a fact, which rules do not use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The folder that relative paths start from, when a script has left the first one.
     pub folder: Option<String>,
-    /// Whether it depends on a condition, a match or another event.
+    /// True when it depends on a condition, a match or another event.
     pub is_conditional: bool,
 }
 
 impl Fact {
-    /// A fact without tags or place in the text.
+    /// A fact without tags or a position in the text.
     #[must_use]
     pub fn new(kind: FactKind, subject: impl Into<String>) -> Self {
         Self { kind, tags: Tags::NONE, subject: subject.into(), span: None, origin: None }
@@ -79,7 +78,7 @@ impl Fact {
         self
     }
 
-    /// The same fact, seen at this place in the text.
+    /// The same fact, at this position in the text.
     #[must_use]
     pub fn at(mut self, span: Option<Span>) -> Self {
         self.span = span;

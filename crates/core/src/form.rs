@@ -1,20 +1,21 @@
-//! Whether an action is well-formed: the first question of a decision.
+//! A check that an action is well-formed: the first step of a decision.
 //!
-//! A NUL ends a string for the kernel and not for us, so what would run is not what was judged.
-//! Too large or too deep is not understood in bounded time. Nothing here looks at meaning.
+//! A NUL ends a string for the kernel and not for us, so that something else would run than was
+//! judged. An action that is too large or too deep cannot be analysed in bounded time. The meaning
+//! is not checked here.
 
 use serde_json::Value;
 
 use crate::action::Action;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
-/// All texts of an action together may be this long, in bytes.
+/// The most bytes that all texts of an action may have together.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// Parameters may be nested this deep; JSON readers stop at about twice as much.
+/// The deepest nesting of parameters; JSON parsers stop at about twice as much.
 pub const MOST_DEPTH: usize = 64;
 
-/// What is wrong with the form of an action, if anything.
+/// Returns the fault in the form of an action, if there is one.
 #[must_use]
 pub fn fault(action: &Action) -> Option<Fact> {
     let mut look = Look::default();
@@ -90,8 +91,8 @@ impl Look {
         }
     }
 
-    /// Contents and bodies may hold any byte, and the URL standard says itself what a NUL in a
-    /// URL means; so here only the size counts.
+    /// Counts the size only: contents and bodies may hold any byte, and the URL standard itself
+    /// defines the meaning of a NUL in a URL.
     fn data(&mut self, data: Option<&str>) {
         self.bytes = self.bytes.saturating_add(data.map_or(0, str::len));
     }
@@ -123,7 +124,7 @@ impl Look {
         self.values(values);
     }
 
-    /// Looks at values without recursion: their depth is the caller's to choose.
+    /// Visits values without recursion, because the sender chooses their depth.
     fn values(&mut self, mut open: Vec<(usize, &Value)>) {
         while let Some((depth, value)) = open.pop() {
             if depth > MOST_DEPTH || self.bytes > MOST_BYTES {

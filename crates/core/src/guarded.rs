@@ -1,5 +1,5 @@
-//! What an agent must not touch, compiled from `guarded/*.yaml`: the paths of Countersign and of
-//! hosts' hooks, and how hosts are started without a guard.
+//! The files that an agent must not touch, compiled from `guarded/*.yaml`: the paths of Countersign
+//! and of hosts' hooks, and the options that start hosts without a guard.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::lookup::{Name, Names};
 /// A file or folder that an agent must not change.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// What it is for.
+    /// The purpose of it.
     pub(crate) role: Role,
-    /// What its parts are counted from.
+    /// The folder that its parts are relative to.
     pub(crate) below: Below,
     /// The names on the way to it.
     pub(crate) parts: &'static [&'static str],
 }
 
-/// What a guarded path is for.
+/// The purpose of a guarded path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Holds a host's hook entries, or settings that can switch hooks off.
@@ -31,7 +31,7 @@ pub(crate) enum Role {
     Program,
 }
 
-/// What the parts of a guarded path are counted from.
+/// The folder that the parts of a guarded path are relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Below {
     /// The root.
@@ -42,7 +42,7 @@ pub(crate) enum Below {
     Anywhere,
 }
 
-/// How a host is started without its guard.
+/// The ways to start a host without its guard.
 #[derive(Debug)]
 pub(crate) struct Host {
     /// Options and subcommands that switch hooks off.
@@ -63,12 +63,12 @@ pub(crate) struct Host {
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
-/// Every guarded path, in the order of their first parts.
+/// Every guarded path, sorted by their first parts.
 pub(crate) fn paths() -> &'static [Guarded] {
     GUARDED
 }
 
-/// The guarded paths whose first part is this, in any case.
+/// The guarded paths with this first part, in any case.
 pub(crate) fn paths_from(first: &str) -> &'static [Guarded] {
     let order = |guarded: &Guarded| {
         let part = guarded.parts.first().copied().unwrap_or_default();

@@ -5,7 +5,7 @@
 //! 2 session, limits      (the gate's: it knows time and state)
 //! 3 hard blocks          Policy::settle   first of all layers
 //! 4 facts and findings   analyze, rules
-//! 5 who is asking        (the gate's)
+//! 5 the caller           (the gate's)
 //! 6 must a person agree? Policy::settle   profile, organisation, user, project
 //! 7 relaxation           Policy::settle   session, remembered answers
 //! 8 the judgement, with its trace
@@ -30,7 +30,7 @@ pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {
     settle(action, policy, context, &analysis(action, policy, context, Detail::Facts))
 }
 
-/// Judges one action and says what it would touch, from one look at it.
+/// Judges one action and returns its effects, from a single analysis.
 #[must_use]
 pub fn judge_with_effects(
     action: &Action,
@@ -46,10 +46,10 @@ pub fn judge_with_effects(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgementWithEffects {
-    /// What may happen to the action, and why.
+    /// The verdict on the action, with its reasons.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// What it would touch.
+    /// The effects it would have.
     #[serde(flatten)]
     pub effects: Effects,
 }
@@ -63,7 +63,7 @@ fn settle(action: &Action, policy: &Policy, context: &Context, analysis: &Analys
     judgement
 }
 
-/// Writes a home that nobody named as `~`: whoever reads it would take the stand-in for a folder.
+/// Writes an unknown home folder as `~`: a reader would take the placeholder for a real folder.
 fn leave_home_unknown(judgement: &mut Judgement) {
     let findings = judgement.findings.iter_mut().map(|finding| &mut finding.reason);
     let steps = judgement.trace.iter_mut().map(|step| &mut step.because);
@@ -74,7 +74,7 @@ fn leave_home_unknown(judgement: &mut Judgement) {
     }
 }
 
-/// Everything that is established about an action.
+/// Analyses an action.
 pub(crate) fn analysis(
     action: &Action,
     policy: &Policy,
@@ -82,15 +82,14 @@ pub(crate) fn analysis(
     detail: Detail,
 ) -> Analysis {
     match form::fault(action) {
-        // What is not well-formed is not read any further: it would be judged for what it
-        // seems to be.
+        // A malformed action is not analysed any further: it would be judged by its appearance.
         Some(fault) => Analysis::of(vec![fault]),
         None => with_sound_spans(action, analyze(action, context, policy, detail)),
     }
 }
 
-/// Leaves out where something stands when that is not in the text: a grammar places what it had
-/// to mend itself, such as an unclosed backtick, wherever it likes.
+/// Removes spans that are outside of the text: a grammar puts tokens that it inserted itself, such
+/// as an unclosed backtick, at arbitrary positions.
 fn with_sound_spans(action: &Action, mut analysis: Analysis) -> Analysis {
     let text = action.text().unwrap_or_default();
     let inside = |[start, end]: &Span| text.get(*start as usize..*end as usize).is_some();
@@ -103,7 +102,7 @@ fn with_sound_spans(action: &Action, mut analysis: Analysis) -> Analysis {
     analysis
 }
 
-/// Everything the rules say about one action.
+/// Returns the findings of all rules about one action.
 fn findings(action: &Action, policy: &Policy, analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     rule::apply(&analysis.commands, &analysis.facts, &mut findings);

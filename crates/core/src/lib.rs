@@ -1,4 +1,4 @@
-//! Judges what an AI agent proposes to do: action in, judgement out.
+//! Judges the actions that an AI agent proposes: action in, judgement out.
 //!
 //! ```
 //! use countersign_core::{Action, Context, Policy, Verdict, judge};
@@ -8,8 +8,8 @@
 //! assert!(judgement.verdict >= Verdict::Confirm);
 //! ```
 //!
-//! Pure: no I/O, no clock, no randomness, no panic. [`judge()`] cannot fail: what it does not
-//! understand is a finding whose verdict is at least [`Verdict::Confirm`].
+//! Pure: no I/O, no clock, no randomness, no panic. [`judge()`] cannot fail: an action that it does
+//! not understand leads to a finding with a verdict of at least [`Verdict::Confirm`].
 
 pub mod action;
 pub mod analyze;

@@ -1,22 +1,22 @@
-//! Names found by their hash, in tables laid out by `build.rs`.
+//! Hash tables of names, laid out by `build.rs`.
 //!
-//! A judgement looks every program up several times; by hash that is one comparison, by halves
-//! it would be ten. A table holds no address of anything: every address in a table is written
-//! anew when the program starts, and each page of memory that has one is copied for that.
+//! A judgement looks every program up several times; by hash that is one comparison, by binary
+//! search it would be ten. A table does not contain pointers: every pointer in a table has to be
+//! relocated when the program starts, and each page of memory with one is copied for that.
 
-/// A slot that holds nothing.
+/// An empty slot.
 pub(crate) const EMPTY: u16 = u16::MAX;
 
-/// Names, each with the number of what it stands for.
+/// A set of names, each with a number.
 pub(crate) struct Names {
-    /// All of them, one after the other.
+    /// All names, concatenated.
     pub(crate) text: &'static str,
     pub(crate) listed: &'static [Name],
-    /// Positions among the names, where their hash leads.
+    /// Indexes into `listed`, at the position of the hash.
     pub(crate) slots: &'static [u16],
 }
 
-/// Where a name stands in the text, and the number it has.
+/// The range of a name in the text, and its number.
 pub(crate) struct Name {
     pub(crate) start: u16,
     pub(crate) end: u16,
@@ -42,7 +42,7 @@ impl Names {
         self.text.get(usize::from(name.start)..usize::from(name.end))
     }
 
-    /// Fails unless every name leads to its number, and to nothing when it is spelt otherwise.
+    /// Fails unless every name is found with its number, and not when it is spelt differently.
     #[cfg(test)]
     pub(crate) fn assert_sound(&self) {
         for name in self.listed {
@@ -54,7 +54,7 @@ impl Names {
     }
 }
 
-/// Where to start looking for a name (FNV-1a).
+/// The slot at which the search for a name starts (FNV-1a).
 pub(crate) fn start(name: &str, slots: usize) -> usize {
     let hash = name
         .bytes()

@@ -1,6 +1,6 @@
-//! Where a path is, and what lives there, from its text alone.
+//! The location of a path and the kind of file there, from its text alone.
 //!
-//! Purely lexical: what needs a look at the disk (symlinks, git) comes in with the [`Context`].
+//! Purely lexical: facts that need a look at the disk (symlinks, git) come in with the [`Context`].
 
 pub(crate) use self::guard::matches;
 use std::borrow::Cow;
@@ -18,53 +18,53 @@ mod work;
 
 pub(crate) use work::{holds_data, is_source, is_work};
 
-/// The surroundings a path is seen from.
+/// The circumstances in which a path is interpreted.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// What is true around the action.
+    /// The circumstances of the action.
     pub context: &'a Context,
-    /// Where relative paths start, when known.
+    /// The folder that relative paths start from, when known.
     pub cwd: Option<&'a str>,
     /// Paths the user named as sensitive.
     pub sensitive: &'a [String],
-    /// How many languages deep: a script in a string in a script.
+    /// The number of nested languages: a script in a string in a script.
     pub depth: u8,
-    /// How much is told about what is seen.
+    /// The amount of detail to collect.
     pub detail: Detail,
 }
 
-/// How much an analyzer tells.
+/// The amount of detail that an analyzer collects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// What rules need.
+    /// The facts that rules need.
     #[default]
     Facts,
-    /// Also the circumstances, for those who are shown the effects.
+    /// Also the circumstances, for showing the effects.
     Circumstances,
 }
 
-/// Beyond this many languages in one another, text is not followed any further.
+/// The most languages nested in one another; deeper text is not followed.
 pub const MOST_LANGUAGES: u8 = 12;
 
-/// The home folder when nobody has said which one it is: no user is called `~`, so that no path
-/// somebody wrote is taken for it.
+/// The home folder when it is unknown: a user cannot be called `~`, so a path that somebody wrote
+/// is never taken for it.
 pub const UNKNOWN_HOME: &str = "/home/~";
 
 impl<'a> Scene<'a> {
-    /// What surrounds an action in this context.
+    /// The scene of an action in this context.
     #[must_use]
     pub fn new(context: &'a Context, sensitive: &'a [String]) -> Self {
         let cwd = context.cwd.as_deref().or(context.workspace.as_deref());
         Self { context, cwd, sensitive, depth: 0, detail: Detail::Facts }
     }
 
-    /// The same surroundings, one language deeper.
+    /// The same scene, one language deeper.
     #[must_use]
     pub fn deeper(self) -> Self {
         Self { depth: self.depth.saturating_add(1), ..self }
     }
 
-    /// Whether nothing deeper may be followed.
+    /// Reports whether the nesting limit is reached.
     #[must_use]
     pub const fn too_deep(&self) -> bool {
         self.depth >= MOST_LANGUAGES
@@ -83,7 +83,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Where this path is and what lives there.
+/// Returns the location of a path and the kind of file there, as tags.
 #[must_use]
 pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     if path.is_empty() {
@@ -115,7 +115,7 @@ pub fn locate(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// Whether nothing in a path is a pattern, unknown or out of the ordinary.
+/// Reports whether a path has only ordinary characters: no pattern, nothing unknown.
 fn is_plain(path: &str) -> bool {
     let mut before = b' ';
     let ordinary = path.bytes().all(|byte| {
@@ -126,7 +126,7 @@ fn is_plain(path: &str) -> bool {
     ordinary && before != b'/'
 }
 
-/// The everyday case: a plain relative name in the workspace.
+/// Handles the everyday case: a plain relative name in the workspace.
 fn locate_plain(path: &str, scene: &Scene<'_>) -> Option<Tags> {
     let plain = !path.starts_with(['.', '/'])
         && is_plain(path)
@@ -168,8 +168,8 @@ fn tags_of(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// The path from the root, without `.`, `..`, `~` or doubled slashes. What cannot be worked out
-/// stays in it as [`UNKNOWN`].
+/// The path from the root, without `.`, `..`, `~` or doubled slashes. Unknown parts stay in it as
+/// [`UNKNOWN`].
 #[must_use]
 pub fn absolute(path: &str, scene: &Scene<'_>) -> String {
     if let Some(rest) = path.strip_prefix('~') {
@@ -189,13 +189,13 @@ pub fn absolute(path: &str, scene: &Scene<'_>) -> String {
     }
 }
 
-/// Without `.`, `..` and doubled slashes. `..` at the root stays at the root, as the kernel has it.
+/// Removes `.`, `..` and doubled slashes. `..` at the root stays at the root, as in the kernel.
 #[must_use]
 pub fn normalize(path: &str) -> String {
     clean(path).into_owned()
 }
 
-/// The same, without a copy for the paths that need no change: nearly all.
+/// Does the same without a copy for the paths that need no change, which are nearly all.
 fn clean(path: &str) -> Cow<'_, str> {
     let has_steps = path.contains("//") || path.contains("/.") || path.starts_with('.');
     if has_steps || (path.ends_with('/') && path.len() > 1) {
@@ -212,7 +212,7 @@ fn walk(path: &str) -> String {
         match part {
             "" | "." => {}
             ".." => match parts.last() {
-                // What lies above something unknown is unknown too: keep the step.
+                // The parent of something unknown is unknown too: keep the step.
                 Some(last) if last.contains(UNKNOWN) || *last == ".." => parts.push(part),
                 Some(_) => {
                     parts.pop();
@@ -227,7 +227,7 @@ fn walk(path: &str) -> String {
     if rooted { format!("/{joined}") } else { joined }
 }
 
-/// Whether `path` is `folder` or lies below it.
+/// Reports whether `path` is `folder` or is below it.
 #[must_use]
 pub fn is_below(path: &str, folder: &str) -> bool {
     folder == "/"
@@ -236,7 +236,7 @@ pub fn is_below(path: &str, folder: &str) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `host:path`, `user@host:path`, `s3://…`.
+/// Reports whether a path is on another machine: `host:path`, `user@host:path`, `s3://…`.
 #[must_use]
 pub fn is_remote(path: &str) -> bool {
     if path.contains("://") {
@@ -257,7 +257,7 @@ fn is_windows(path: &str) -> bool {
     )
 }
 
-/// `/x/*` is everything in `/x`; `/x/a*` is a part of it.
+/// Splits off a trailing glob: `/x/*` is everything in `/x`; `/x/a*` is a part of it.
 fn split_glob(path: &str) -> (&str, bool) {
     let (mut folder, mut everything) = (path, false);
     while let Some((above, last)) = folder.rsplit_once('/') {
@@ -277,11 +277,11 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if path == "/" || (everything && path.is_empty()) {
         return tag(Tag::Root);
     }
-    // A step up that normalizing had to leave in leads who knows where.
+    // A step up that could not be normalised may lead anywhere.
     if path.starts_with(UNKNOWN) || path.is_empty() || path.split('/').any(|part| part == "..") {
         return tag(Tag::Unknown);
     }
-    // `/[a-z]*` and `/?*` reach every folder there is; `/t*` at least one of them.
+    // `/[a-z]*` and `/?*` match every top-level folder; `/t*` matches at least one of them.
     let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next()).unwrap_or_default();
     if first.starts_with(['*', '?', '[']) {
         return tag(Tag::Root);
@@ -295,7 +295,7 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     if ["/proc", "/sys"].iter().any(|kernel| is_below(path, kernel)) {
         return tag(Tag::Kernel).with(Tag::Blocked);
     }
-    // Nobody works in the root: as a workspace it would make everything one's own.
+    // The root is not a workspace: everything on the machine would be inside of it.
     if let Some(workspace) = scene.workspace().map(clean).filter(|workspace| workspace != "/") {
         if path == workspace {
             return tag(Tag::WorkspaceRoot).with(Tag::Workspace);
@@ -308,7 +308,7 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
         }
     }
     let settled = home_zone(path, scene);
-    // Into a temporary folder anything may go; everything that is in it is not one's own.
+    // Anybody may write into a temporary folder, but not everything in it belongs to the agent.
     let all_of_top = everything && settled.has(Tag::Top);
     let settled = if all_of_top { settled.without(Tag::Temp) } else { settled };
     if scene.context.home.is_some() {
@@ -317,7 +317,7 @@ fn zone(path: &str, everything: bool, scene: &Scene<'_>) -> Tags {
     perhaps_home(path).map_or(settled, |perhaps| settled.and(perhaps))
 }
 
-/// In a home or outside of all.
+/// The tags of a path in a home folder, or outside of all of them.
 fn home_zone(path: &str, scene: &Scene<'_>) -> Tags {
     let tag = |tag| Tags::of(&[tag]);
     let home = clean(scene.home());
@@ -329,13 +329,14 @@ fn home_zone(path: &str, scene: &Scene<'_>) -> Tags {
     }
     if marks::TOPS.contains(&path) || is_below(&home, path) {
         let top = tag(Tag::Top).with(Tag::System);
-        // Anyone may put something into it, and nobody may take it away.
+        // Anyone may put something into it, but nobody may delete the folder itself.
         return if marks::TEMPS.contains(&path) { top.with(Tag::Temp) } else { top };
     }
     far_zone(path)
 }
 
-/// Where nobody has said which home it is, every home may be the one, and somebody else's too.
+/// The tags of a path that may be in a home folder, when the home folder is unknown: it may be the
+/// user's own, and somebody else's too.
 fn perhaps_home(path: &str) -> Option<Tags> {
     if path == UNKNOWN_HOME || is_below(path, UNKNOWN_HOME) {
         return None;
@@ -351,7 +352,7 @@ fn perhaps_home(path: &str) -> Option<Tags> {
     Some(if root { tags.with(Tag::HomeRoot) } else { tags })
 }
 
-/// Neither workspace nor home.
+/// The tags of a path that is neither in the workspace nor in a home folder.
 fn far_zone(path: &str) -> Tags {
     let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
     if below(marks::TEMPS) {
@@ -400,13 +401,13 @@ pub fn base_name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether everybody may read this file, and learns nothing of anybody by it: `/proc/cpuinfo`.
+/// Reports whether everybody may read this file, and it contains nothing private: `/proc/cpuinfo`.
 #[must_use]
 pub fn is_public(path: &str) -> bool {
     kernel::is_public(path) || marks::PUBLIC.contains(&path)
 }
 
-/// Whether a name says that this is an example to be copied: `.env.example`.
+/// Reports whether a name says that this is an example to be copied: `.env.example`.
 #[must_use]
 pub fn is_sample(path: &str) -> bool {
     marks::is_sample(base_name(path))
@@ -470,7 +471,7 @@ mod tests {
         }
     }
 
-    /// What is unknown is judged at least as strictly as any home that it could be.
+    /// An unknown home is judged at least as strictly as any home that it could be.
     #[test]
     fn without_a_home_every_home_may_be_the_one() {
         let unknown = Context { workspace: Some("/srv/work".into()), ..Context::default() };

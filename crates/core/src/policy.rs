@@ -1,24 +1,24 @@
 //! Policy: findings become a judgement.
 //!
-//! The layers are heard in this order, and each leaves a step in the trace:
+//! The layers are applied in this order, and each adds a step to the trace:
 //!
 //! ```text
 //! hard-block     compiled in; nothing after it is asked
 //! profile:NAME   the rules' own verdicts, and where the profile differs
 //! organisation   may lower and raise
-//! workspace      may lower and raise, but not below what the organisation set
-//! user           may lower and raise, but not below what a layer above set
-//! settings       the user's choices per app and skill; lower only what a skill itself asks
+//! workspace      may lower and raise, but not below verdicts of the organisation
+//! user           may lower and raise, but not below verdicts of a layer above
+//! settings       the user's choices per app and skill; lower only a skill's own questions
 //! project        may only raise: the agent can write that file
 //! session        auto_confirm and autonomous mode turn confirm into allow where no file set it, a
-//!                program only what a skill itself asks
+//!                program only a skill's own questions
 //! remembered     an earlier yes to this very action does the same
 //! ```
 //!
 //! INVARIANT: only [`Policy::settle`] makes a verdict, and a finding that is `hard` makes it
-//! *block* before any layer is heard. What is *held* (`always` of the profile, of a file or of the
-//! user's settings) is never lowered by any layer. What a file sets is lowered by no layer after
-//! it, and a block only by an entry with `danger` in its name.
+//! *block* before any layer is applied. A *held* verdict (`always` of the profile, of a file or of
+//! the user's settings) is never lowered by any layer. A verdict set by a file is not lowered by
+//! any layer after it, and a block only by an entry with `danger` in its name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,17 +72,17 @@ pub use section::{merged, section};
 pub use session::{Remembered, Session};
 pub use show::Settings;
 
-/// What the layers together say. The default is the built-in profile alone.
+/// The combination of all layers. The default is the built-in profile alone.
 ///
-/// What was loaded is shared by all copies: a server makes one for every decision.
+/// The loaded layers are shared by all clones: a server makes one for every decision.
 #[derive(Debug, Clone)]
 pub struct Policy {
     profile: &'static Profile,
-    /// In the order they are heard.
+    /// In the order in which they are applied.
     layers: Arc<Vec<Layer>>,
     choices: SkillChoices,
     session: Session,
-    /// What this session confirms by itself, where it names that.
+    /// The rules that this session confirms by itself, where it names them.
     auto_confirm_rules: Option<Vec<String>>,
     /// The policies of workspaces, by id.
     workspaces: Arc<BTreeMap<String, Self>>,
@@ -114,27 +114,27 @@ impl Policy {
         Self { session, ..self }
     }
 
-    /// The same policy, in a session that confirms by itself only what these words name.
+    /// The same policy, in a session that confirms by itself only the rules named here.
     #[must_use]
     pub fn auto_confirming(self, rules: Option<Vec<String>>) -> Self {
         Self { auto_confirm_rules: rules, ..self }
     }
 
-    /// The policy of a workspace, by its id; this one, where it has none of its own.
+    /// The policy of a workspace, by its id; this one, if the workspace lacks one.
     #[must_use]
     pub fn in_workspace(&self, id: &str) -> Self {
         self.workspaces.get(id).unwrap_or(self).clone()
     }
 
-    /// Whether these words name a rule, a family, a kind or a level of risk.
+    /// Reports whether these words name a rule, a family, a kind or a level of risk.
     #[must_use]
     pub fn is_known(&self, words: &str) -> bool {
         let own: Vec<_> = self.own_rules().map(|rule| rule.id.to_string()).collect();
         known::check(words, &own).is_ok()
     }
 
-    /// What a layer says that others may be handed, without what holds secrets; nothing, where
-    /// there is no such layer.
+    /// The part of a layer that may be sent to others, without sections that hold secrets; `None`
+    /// if there is no such layer.
     #[must_use]
     pub fn handed_out(&self, rank: Rank) -> Option<&Map<String, Value>> {
         let mut layers = self.layers.iter();
@@ -146,7 +146,7 @@ impl Policy {
         self.workspaces.iter().map(|(name, policy)| (name.as_str(), policy))
     }
 
-    /// The same policy, with what the user has chosen for apps and skills.
+    /// The same policy, with the user's choices for apps and skills.
     #[must_use]
     pub fn choosing(self, choices: SkillChoices) -> Self {
         Self { choices, ..self }
@@ -170,8 +170,8 @@ impl Policy {
         self.profile.name
     }
 
-    /// Whether a yes to this may be remembered: not where a person is always asked, and not where
-    /// the risk is critical.
+    /// Reports whether a yes to this may be remembered: not where a person is always asked, and not
+    /// where the risk is critical.
     #[must_use]
     pub fn may_remember(&self, judgement: &Judgement, action: &Action, context: &Context) -> bool {
         if judgement.verdict != Verdict::Confirm || judgement.risk.level >= RiskLevel::Critical {
@@ -187,7 +187,7 @@ impl Policy {
         self.layers.iter().flat_map(|layer| layer.rules.iter())
     }
 
-    /// What the configuration said and was passed over.
+    /// The entries of the configuration that were ignored.
     #[must_use]
     pub fn notices(&self) -> &[Notice] {
         &self.notices
@@ -202,7 +202,7 @@ impl Policy {
         }
     }
 
-    /// Settles what the findings mean.
+    /// Turns findings into a judgement.
     #[must_use]
     pub fn settle(
         &self,
@@ -211,7 +211,7 @@ impl Policy {
         mut findings: Vec<Finding>,
         digest: String,
     ) -> Judgement {
-        // Under a profile nobody knows, every family counts.
+        // Under an unknown profile, every family counts.
         let left_out = self.profile_in(context).map_or(0, |known| known.leave_out(&mut findings));
         let risk = risk::assess(action, context, &findings);
         let case =
@@ -228,7 +228,7 @@ impl Policy {
         Judgement { verdict, risk, reason, findings: sorted(findings, order), digest, trace }
     }
 
-    /// Hears every layer in order. The first rulings are those on the findings, in their order.
+    /// Applies every layer in order. The first rulings are those on the findings, in their order.
     fn hear<'a>(&'a self, case: &Case<'a>, left_out: usize) -> (Vec<Ruling<'a>>, Vec<Step>) {
         let mut rulings = self.rulings(case);
         let profile = self.profile_in(case.context).unwrap_or(self.profile);
@@ -246,7 +246,7 @@ impl Policy {
         (rulings, trace)
     }
 
-    /// What the rules ask for, as the profile sees it.
+    /// The verdicts of the rules, as modified by the profile.
     fn rulings<'a>(&'a self, case: &Case<'a>) -> Vec<Ruling<'a>> {
         let profile = self.profile_in(case.context);
         let mut subjects: Vec<_> =
@@ -270,7 +270,7 @@ impl Policy {
         subject: Subject<'a>,
         finding: Option<&Finding>,
     ) -> Ruling<'a> {
-        // A profile that nobody knows must not lower anything, and no option lifts that.
+        // An unknown profile must not lower anything, and no option overrides that.
         let unknown = matches!(subject, Subject::UnknownProfile(_));
         let own = match (unknown, finding) {
             (true, _) => Verdict::Confirm,
@@ -289,21 +289,21 @@ impl Policy {
         if profile.asks_always(subject) && verdict < Verdict::Confirm {
             (verdict, by) = (Verdict::Confirm, By::Profile("always"));
         }
-        // The verdict of a file's own rule is that file's word.
+        // The verdict of a file's own rule counts as set by that file.
         let of_file = finding.and_then(|finding| Rank::of_rule(&finding.rule));
         let floors = of_file.map_or_else(Floors::default, |rank| Floors::of(rank, verdict));
         Ruling { subject, verdict, by, held, floors }
     }
 
-    /// The profile to judge by, unless the context names one that does not exist. A locked one
-    /// holds whatever the context names.
+    /// The profile to judge by, unless the context names one that does not exist. A locked one is
+    /// used whatever the context names.
     fn profile_in(&self, context: &Context) -> Option<&'static Profile> {
         let named = context.profile.as_deref().map_or(Some(self.profile), Profile::named)?;
         Some(if self.is_locked(Lock::Profile) { self.profile } else { named })
     }
 }
 
-/// What is being settled.
+/// The action that is being judged, with its findings.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     action: &'a Action,
@@ -314,7 +314,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// What was settled before, to look at it again.
+    /// An earlier judgement, to evaluate it again.
     fn of(judgement: &'a Judgement, action: &'a Action, context: &'a Context) -> Self {
         Self {
             action,
@@ -359,7 +359,8 @@ fn profile_step(
     Step { layer, said, because }
 }
 
-/// Strictest first: hard ones, then what was ruled, then what the rule asked for, then the risk.
+/// Sorts findings by strictness: hard ones, then by the final ruling, then by the rule's own
+/// verdict, then by the risk.
 fn sorted(findings: Vec<Finding>, rulings: Vec<Verdict>) -> Vec<Finding> {
     if findings.len() < 2 {
         return findings;

@@ -1,9 +1,9 @@
-//! Secrets and personal data, found and masked.
+//! Detection and masking of secrets and personal data.
 //!
-//! Every detector reads the text once, in linear time, without a regular expression: it looks for
-//! a mark (a prefix, a separator, a name), reads from there, and asks of what it read the length,
-//! the alphabet, a checksum or proof that a machine drew it. A value that stands for another, such
-//! as `${TOKEN}` or `xxxx`, is never found.
+//! Every detector reads the text once, in linear time, without a regular expression: it looks for a
+//! mark (a prefix, a separator, a name), reads from there, and checks the length, the alphabet, a
+//! checksum or statistical evidence that a machine generated the value. A placeholder, such as
+//! `${TOKEN}` or `xxxx`, is never found.
 //!
 //! ```
 //! use countersign_core::redact::redact;
@@ -12,7 +12,7 @@
 //! assert_eq!(redacted.text, "psql postgres://ann:[redacted:url-password]@db/app");
 //! ```
 //!
-//! It never keeps, hashes or prints what it found: a [`Found`] says where and what kind.
+//! It never stores, hashes or prints the values: a [`Found`] holds only the position and the kind.
 
 mod assign;
 mod block;
@@ -46,16 +46,16 @@ use text::Text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
-    /// What it is, such as `aws-key` or `payment-card`.
+    /// The kind of value, such as `aws-key` or `payment-card`.
     pub kind: &'static str,
-    /// Where it starts and where it ends, in bytes.
+    /// The start and the end, in bytes.
     pub span: [usize; 2],
-    /// What is at stake.
+    /// The kind of damage.
     #[serde(skip)]
     pub concern: Concern,
 }
 
-/// What is at stake when something found gets about.
+/// The kind of damage when a found value leaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Concern {
@@ -73,13 +73,13 @@ pub enum Concern {
 pub struct Redacted {
     /// The text, each finding replaced by `[redacted:kind]`.
     pub text: String,
-    /// What was replaced, by its place in the original text.
+    /// The replaced values, with their positions in the original text.
     pub found: Vec<Found>,
 }
 
 /// Masks every secret and all personal data in a text.
 ///
-/// What it returns holds nothing more to find: redacting it again changes nothing.
+/// The result contains nothing more to find: redacting it again changes nothing.
 #[must_use]
 pub fn redact(text: &str) -> Redacted {
     let found = scan(text);
@@ -90,8 +90,8 @@ pub fn redact(text: &str) -> Redacted {
 #[must_use]
 pub fn scan(text: &str) -> Vec<Found> {
     let mut found = look(text);
-    // A mask can change what its neighbours mean: two names that were apart become a pair. So what
-    // a reader of the masked text would still find is found here as well.
+    // A mask can change the meaning of its neighbours: two names that were apart become a pair. So
+    // values that would be found in the masked text are found here as well.
     for _ in 0..ROUNDS {
         if found.is_empty() {
             break;
@@ -106,10 +106,10 @@ pub fn scan(text: &str) -> Vec<Found> {
     found
 }
 
-/// Replaces what was found in a text by `[redacted:kind]`.
+/// Replaces the findings in a text by `[redacted:kind]`.
 ///
-/// For callers of [`scan`] that leave some findings readable. Findings must come in order and
-/// without overlap; one that does not fit the text is passed over.
+/// For callers of [`scan`] that leave some findings readable. Findings must be in order and without
+/// overlap; one that does not fit the text is ignored.
 #[must_use]
 pub fn mask(text: &str, found: &[Found]) -> String {
     let mut masked = String::with_capacity(text.len());
@@ -129,10 +129,10 @@ pub fn mask(text: &str, found: &[Found]) -> String {
     masked
 }
 
-/// How often the masked text is looked at again.
+/// The number of times that the masked text is searched again.
 const ROUNDS: usize = 4;
 
-/// Finds what is left in the masked text, and says where that was in the original.
+/// Finds further values in the masked text, and maps their positions to the original.
 fn look_again(text: &str, found: &[Found]) -> Vec<Found> {
     let masked = mask(text, found);
     let mut shifts = found.iter().scan((0_usize, 0_usize), |(removed, added), found| {
@@ -173,7 +173,7 @@ fn look(text: &str) -> Vec<Found> {
     hits.settle(text)
 }
 
-/// Runs every detector that needs no knowledge of who hands out which tokens.
+/// Runs every detector that does not need the table of providers.
 fn look_for_any(text: Text<'_>, known: generic::Known, hits: &mut Hits) {
     shape::standard(text, hits);
     block::find(text, hits);
@@ -185,7 +185,7 @@ fn look_for_any(text: Text<'_>, known: generic::Known, hits: &mut Hits) {
     generic::find(text, known, hits);
 }
 
-/// Finds what is found without the tables of providers, for tests.
+/// Runs without the table of providers, for tests.
 #[cfg(test)]
 pub(crate) fn scan_without_table(text: &str) -> Vec<Found> {
     let mut hits = Hits::default();
@@ -194,7 +194,7 @@ pub(crate) fn scan_without_table(text: &str) -> Vec<Found> {
     hits.settle(text)
 }
 
-/// What the detectors have found so far, in any order, overlapping.
+/// The hits of the detectors so far, in any order, overlapping.
 #[derive(Debug, Default)]
 struct Hits(Vec<Hit>);
 
@@ -204,22 +204,22 @@ struct Hit {
     start: usize,
     end: usize,
     concern: Concern,
-    /// How much the kind says: a form says more than a name.
+    /// The specificity of the kind: a format is more specific than a name.
     weight: u8,
 }
 
 impl Hits {
-    /// Records a secret known by its form.
+    /// Records a secret recognised by its format.
     fn secret(&mut self, kind: &'static str, start: usize, end: usize) {
         self.0.push(Hit { kind, start, end, concern: Concern::Secret, weight: 3 });
     }
 
-    /// Records a secret known by what it is called.
+    /// Records a secret recognised by its name.
     fn named(&mut self, kind: &'static str, start: usize, end: usize) {
         self.0.push(Hit { kind, start, end, concern: Concern::Secret, weight: 2 });
     }
 
-    /// Records a secret of which only is known that it was drawn.
+    /// Records a secret of which nothing is known except that a machine generated it.
     fn drawn(&mut self, start: usize, end: usize) {
         self.0.push(Hit { kind: "token", start, end, concern: Concern::Secret, weight: 1 });
     }
@@ -234,7 +234,8 @@ impl Hits {
         self.0.push(Hit { kind, start, end, concern: Concern::Resource, weight: 0 });
     }
 
-    /// Merges what overlaps, so that nothing of either is left, and keeps the more telling kind.
+    /// Merges overlapping hits, so that nothing of either is left, and keeps the more specific
+    /// kind.
     fn settle(mut self, text: Text<'_>) -> Vec<Found> {
         let masks = masks(text);
         self.0.retain(|hit| {
@@ -258,13 +259,13 @@ impl Hits {
     }
 }
 
-/// Whether the hit lies on one of the masks, which come in order.
+/// Reports whether the hit overlaps one of the masks, which are in order.
 fn touches(masks: &[[usize; 2]], hit: &Hit) -> bool {
     let next = masks.partition_point(|[_, end]| *end <= hit.start);
     masks.get(next).is_some_and(|[start, _]| *start < hit.end)
 }
 
-/// Where masks of an earlier redaction stand.
+/// The positions of masks from an earlier redaction.
 fn masks(text: Text<'_>) -> Vec<[usize; 2]> {
     let mark = "[redacted:";
     text.0
@@ -276,7 +277,7 @@ fn masks(text: Text<'_>) -> Vec<[usize; 2]> {
         .collect()
 }
 
-/// The text in groups of so many characters, for tests.
+/// Splits the text into groups of `size` characters, for tests.
 #[cfg(test)]
 fn grouped(text: &str, size: usize, mark: &str) -> String {
     let groups: Vec<String> = text
@@ -287,7 +288,7 @@ fn grouped(text: &str, size: usize, mark: &str) -> String {
     groups.join(mark)
 }
 
-/// A made-up token for tests: the same every time, yet drawn.
+/// A made-up token for tests: the same every time, but random-looking.
 #[cfg(test)]
 fn draw(prefix: &str, length: usize, seed: u64) -> String {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -332,7 +333,7 @@ mod tests {
             ("csl_", "countersign-link"),
         ] {
             let mut secrets: Vec<_> = (1..50).map(|seed| draw(prefix, 49, seed)).collect();
-            // As few digits and turns as a draw can have, and words in it.
+            // As few digits and changes of case as a random value can have, and words in it.
             secrets
                 .push(format!("{prefix}{}", "QWERTYUIOPqwertyuiopASDFGHJKLasdfghjklhereZXCVBNM"));
             for secret in secrets {

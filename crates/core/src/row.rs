@@ -1,5 +1,5 @@
-//! The YAML shape of one rule, shared by our own rules (read by `build.rs`) and the user's (read
-//! when a policy is loaded). Plain strings: meaning is given in `rule.rs` or by the compiler.
+//! The YAML schema of one rule, shared by our own rules (read by `build.rs`) and the user's (read
+//! when a policy is loaded). Plain strings: `rule.rs` or the compiler interprets them.
 
 use serde::Deserialize;
 
@@ -7,9 +7,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Row {
-    /// What the action does, as a sentence without a subject: "Overwrites history on a remote".
+    /// The effect of the action, as a sentence without a subject: "Overwrites history on a remote".
     pub title: String,
-    /// Why that is dangerous, when the title does not say.
+    /// The danger, when the title does not name it.
     pub why: Option<String>,
     /// `low`, `medium`, `high` or `critical`.
     pub risk: String,
@@ -17,9 +17,9 @@ pub struct Row {
     pub verdict: String,
     /// One of the categories.
     pub category: String,
-    /// What to do instead.
+    /// An alternative.
     pub instead: Option<String>,
-    /// Nobody can lift this: not an approval, a mode or a configuration.
+    /// True when nothing can lift it: not an approval, a mode or a configuration.
     pub hard: bool,
 
     /// Programs, any of which matches.
@@ -32,7 +32,8 @@ pub struct Row {
     pub all: Vec<String>,
     /// None of these options or words.
     pub none: Vec<String>,
-    /// In a rule that allows: what may stand there besides. It matches no other word.
+    /// In a rule that allows: the words that are accepted besides. It does not match any other
+    /// word.
     pub optional: Vec<String>,
 
     /// The kind of fact.

@@ -1,8 +1,8 @@
 //! Rules: rows of a table that turn commands and facts into findings.
 //!
 //! Our own rows are compiled from `rules/**/*.yaml` by `build.rs`, so that a cold start parses
-//! nothing; the user's have the same shape and are read when a policy is loaded. A row never
-//! computes: when it cannot say what it means, an analyzer learns a new fact and the row names it.
+//! nothing; the user's have the same fields and are read when a policy is loaded. A row never
+//! computes: when it cannot express a condition, an analyzer gets a new fact and the row names it.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::lookup::{Name, Names};
 use crate::row::Row;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
-/// Findings told about one action.
+/// The most findings about one action.
 const MOST_FINDINGS: usize = 64;
 
 /// Words of a rule: static for ours, owned for the user's.
@@ -23,32 +23,32 @@ pub type Words = Cow<'static, [Cow<'static, str>]>;
 pub struct Rule {
     /// Its path in the table: `shell.git.force-push`.
     pub id: Cow<'static, str>,
-    /// What the action does.
+    /// The effect of the action.
     pub title: Cow<'static, str>,
-    /// Why that is dangerous, when the title does not say.
+    /// The danger, when the title does not name it.
     pub why: Option<Cow<'static, str>>,
-    /// How bad.
+    /// The severity.
     pub risk: RiskLevel,
-    /// What the rule asks for, before policy.
+    /// The verdict of the rule itself, before policy.
     pub verdict: Verdict,
-    /// What kind of harm.
+    /// The kind of harm.
     pub category: Category,
-    /// What to do instead.
+    /// An alternative.
     pub instead: Option<Cow<'static, str>>,
-    /// Nobody can lift this.
+    /// True when nothing can lift it.
     pub hard: bool,
-    /// What it matches.
+    /// The condition that it matches.
     pub when: When,
     /// In a configured rule that allows: the words it accepts besides those it names. It then
-    /// matches a command only if it accounts for every word.
+    /// matches a command only if it covers every word.
     pub optional: Option<Words>,
     /// Examples that must match.
     pub hits: Words,
-    /// Examples that must not.
+    /// Examples that must not match.
     pub misses: Words,
 }
 
-/// What a rule matches: a command, or a fact.
+/// The condition of a rule: a command, or a fact.
 #[derive(Debug, Clone)]
 pub enum When {
     /// A program called with these words.
@@ -91,7 +91,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }
 
-/// Findings of the built-in rules for what an analyzer saw.
+/// Adds the findings of the built-in rules for an analysis.
 pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<Finding>) {
     for command in commands {
         for rule in for_program(&command.program) {
@@ -107,14 +107,14 @@ pub(crate) fn apply(commands: &[Invocation], facts: &[Fact], findings: &mut Vec<
     }
 }
 
-/// Whether any of this is blocked.
+/// Reports whether any of this is blocked.
 pub(crate) fn has_block(commands: &[Invocation], facts: &[Fact]) -> bool {
     let mut findings = Vec::new();
     apply(commands, facts, &mut findings);
     findings.iter().any(|finding| finding.verdict == Verdict::Block)
 }
 
-/// Whether any of this is asked about or blocked for what it does, not for being unclear.
+/// Reports whether any of this is asked about or blocked for its effect, not for being unclear.
 pub(crate) fn would_ask(commands: &[Invocation], facts: &[Fact]) -> bool {
     let mut findings = Vec::new();
     apply(commands, facts, &mut findings);
@@ -122,7 +122,7 @@ pub(crate) fn would_ask(commands: &[Invocation], facts: &[Fact]) -> bool {
     findings.iter().any(|finding| finding.verdict >= Verdict::Confirm && is_clear(finding))
 }
 
-/// Whether any rule is about this program.
+/// Reports whether any rule is about this program.
 pub(crate) fn knows(program: &str) -> bool {
     PROGRAM_RULE_NAMES.find(program).is_some()
 }
@@ -137,8 +137,8 @@ impl Rule {
     /// Reads a row written by a user.
     ///
     /// # Errors
-    /// The row has no examples, names a fact, tag, risk, verdict or category that does not exist,
-    /// or says both or neither of `program` and `fact`.
+    /// The row lacks examples, names a fact, tag, risk, verdict or category that does not exist, or
+    /// has both or neither of `program` and `fact`.
     pub fn from_row(id: String, row: Row) -> Result<Self, RuleError> {
         let when = When::from_row(&row)?;
         if row.hits.is_empty() || row.misses.is_empty() {
@@ -158,8 +158,8 @@ impl Rule {
             title: Cow::Owned(row.title),
             why: row.why.map(Cow::Owned),
             instead: row.instead.map(Cow::Owned),
-            // INVARIANT: only compiled-in rules are hard; a user's row could otherwise lock
-            // its own author out with no way back.
+            // INVARIANT: only compiled-in rules are hard; a user's row could otherwise lock its own
+            // author out with no way back.
             hard: false,
             hits: owned(row.hits),
             misses: owned(row.misses),
@@ -175,7 +175,7 @@ impl Rule {
         }
     }
 
-    /// The same, where the program has been looked up.
+    /// Does the same, where the program has already been looked up.
     fn on_command_of_its_program(&self, command: &Invocation, findings: &mut Vec<Finding>) {
         if self.matches_words(command) {
             self.add(findings, &command.shown(), command.span);
@@ -189,14 +189,14 @@ impl Rule {
         }
     }
 
-    /// Whether this command matches.
+    /// Reports whether this command matches.
     pub(crate) fn matches_command(&self, command: &Invocation) -> bool {
         matches!(&self.when, When::Command { program, .. }
             if program.iter().any(|name| *name == command.program))
             && self.matches_words(command)
     }
 
-    /// Whether the words of a command of its program match.
+    /// Reports whether the words of a command match, when its program does.
     fn matches_words(&self, command: &Invocation) -> bool {
         let When::Command { args, any, all, none, .. } = &self.when else { return false };
         command.starts_with(args)
@@ -209,7 +209,7 @@ impl Rule {
             })
     }
 
-    /// Whether this fact matches.
+    /// Reports whether this fact matches.
     pub(crate) fn matches_fact(&self, fact: &Fact) -> bool {
         if let When::Fact { kinds, places, with, without } = &self.when
             && kinds.contains(&fact.kind)
@@ -225,7 +225,7 @@ impl Rule {
         if findings.iter().any(|known| known.rule == self.id && known.span == span) {
             return;
         }
-        // A person reads a handful. Past that only something stricter is news.
+        // A person reads a handful. Past the limit only something stricter is added.
         if findings.len() >= MOST_FINDINGS
             && findings
                 .iter()
@@ -276,7 +276,7 @@ impl When {
     }
 }
 
-/// Why a user's rule cannot be used.
+/// The reason that a user's rule cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     /// Neither `program` nor `fact`.
@@ -294,19 +294,19 @@ pub enum RuleError {
     /// A word that is not in the vocabulary.
     #[error("unknown {what} `{word}`")]
     Unknown {
-        /// Which vocabulary.
+        /// The vocabulary.
         what: &'static str,
         /// The word.
         word: String,
     },
-    /// An example that does not do what it should.
+    /// An example that fails.
     #[error("example `{example}` under `{list}` {problem}")]
     Example {
         /// `hits` or `misses`.
         list: &'static str,
         /// The example.
         example: String,
-        /// What is wrong with it.
+        /// The failure.
         problem: &'static str,
     },
 }
@@ -326,7 +326,7 @@ fn word<T: serde::de::DeserializeOwned>(text: &str, what: &'static str) -> Resul
         .map_err(|_| unknown(what, text))
 }
 
-/// `a|b` as two words.
+/// Splits `a|b` into two words.
 fn each(words: &[String]) -> Words {
     owned(words.iter().flat_map(|word| word.split('|')).map(str::to_owned).collect())
 }
@@ -335,7 +335,7 @@ fn owned(words: Vec<String>) -> Words {
     words.into_iter().map(Cow::Owned).collect::<Vec<_>>().into()
 }
 
-/// A subject short enough for one line.
+/// Shortens a subject to fit on one line.
 fn shorten(subject: &str) -> Cow<'_, str> {
     const MOST: usize = 80;
     match subject.char_indices().nth(MOST) {

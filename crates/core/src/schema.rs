@@ -1,4 +1,4 @@
-//! JSON Schemas of everything that crosses the wire or is written by a user.
+//! JSON Schemas of everything that is sent over the network or written by a user.
 
 pub use schemars::Schema;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
@@ -27,7 +27,8 @@ pub fn judgement() -> Schema {
     schema_for!(Judgement)
 }
 
-/// The schema of a configuration file, with what those who read its other sections say of them.
+/// The schema of a configuration file, with the schemas of the sections that belong to other
+/// crates.
 #[must_use]
 pub fn config(sections: &[Section<'_>]) -> Schema {
     let mut generator = SchemaGenerator::default();
@@ -44,27 +45,27 @@ pub fn config(sections: &[Section<'_>]) -> Schema {
     schema
 }
 
-/// The name of a section, and what makes its schema.
+/// The name of a section, and the function that makes its schema.
 pub type Section<'a> = (&'a str, fn(&mut SchemaGenerator) -> Schema);
 
 /// One rule. Names either programs or facts, and shows by examples what it finds and what not.
-// `row.rs` is shared with the build script, which must not need schemars, so its shape is told
-// here a second time; a test compares the two.
+// `row.rs` is shared with the build script, which must not need schemars, so its fields are
+// declared here a second time; a test compares the two.
 #[derive(JsonSchema)]
 #[schemars(rename = "Rule", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct RuleRow {
-    /// What the action does, as a sentence without a subject: "Deploys to production".
+    /// The effect of the action, as a sentence without a subject: "Deploys to production".
     title: String,
-    /// Why that is dangerous, when the title does not say.
+    /// The danger, when the title does not name it.
     why: Option<String>,
-    /// How bad it would be.
+    /// The severity.
     risk: RiskLevel,
-    /// What should happen.
+    /// The verdict on the action.
     verdict: Verdict,
-    /// What kind of harm.
+    /// The kind of harm.
     category: Category,
-    /// What to do instead.
+    /// An alternative.
     instead: Option<String>,
     /// Only for built-in rules: a configured rule cannot be hard.
     #[schemars(default)]
@@ -84,7 +85,8 @@ pub(crate) struct RuleRow {
     /// None of these options or words.
     #[schemars(default)]
     none: Vec<String>,
-    /// In a rule that allows: what may stand there besides. It matches no other word.
+    /// In a rule that allows: the words that are accepted besides. It does not match any other
+    /// word.
     #[schemars(default)]
     optional: Vec<String>,
     /// Facts, any of which matches.

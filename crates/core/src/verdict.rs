@@ -1,11 +1,11 @@
-//! What a judgement is made of: verdict, risk, findings.
+//! The parts of a judgement: verdict, risk, findings.
 //!
 //! The order of [`Verdict`] and [`RiskLevel`] is the merge rule: the strictest wins, by `max`.
 //! Nothing here decides anything.
 
 use serde::{Deserialize, Serialize};
 
-/// What may happen to an action. The order is the merge rule: the strictest wins.
+/// The decision about an action. The order is the merge rule: the strictest wins.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -36,7 +36,7 @@ impl Verdict {
     }
 }
 
-/// How bad it would be, in five steps.
+/// The severity of the harm, in five steps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -88,7 +88,7 @@ impl RiskLevel {
 pub struct Factor {
     /// `category`, `confidence`, `action` or `history`.
     pub name: String,
-    /// What it adds to the score; negative where it takes away.
+    /// The amount it adds to the score.
     pub value: f64,
     /// One line for a person.
     pub why: String,
@@ -102,11 +102,11 @@ pub struct Risk {
     pub level: RiskLevel,
     /// From 0 to 1, two decimals.
     pub score: f64,
-    /// What the score is made of; empty when it is 0.
+    /// The factors of the score; empty when it is 0.
     pub factors: Vec<Factor>,
 }
 
-/// What kind of harm a finding is about.
+/// The kind of harm that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -178,7 +178,7 @@ impl Category {
     }
 }
 
-/// Where in the action's text a finding is, in bytes: start and end.
+/// The range of a finding in the action's text, in bytes: start and end.
 pub type Span = [u32; 2];
 
 /// A rule that matched, with its reason.
@@ -187,18 +187,18 @@ pub type Span = [u32; 2];
 pub struct Finding {
     /// The rule's id, for example `shell.git.force-push`.
     pub rule: String,
-    /// What kind of harm.
+    /// The kind of harm.
     pub category: Category,
-    /// How bad.
+    /// The severity.
     pub risk: RiskLevel,
-    /// What the rule asks for, before policy.
+    /// The verdict of the rule itself, before policy.
     pub verdict: Verdict,
     /// One line for a person: what would happen to what.
     pub reason: String,
-    /// Where in the action's text.
+    /// The range in the action's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
-    /// What to do instead.
+    /// An alternative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
     /// Nobody can lift it. Not on the wire: only the rule table says so, never a message.
@@ -206,7 +206,7 @@ pub struct Finding {
     pub hard: bool,
 }
 
-/// What one layer said.
+/// The verdict after one layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
@@ -222,9 +222,9 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
-    /// What may happen to the action.
+    /// The decision about the action.
     pub verdict: Verdict,
-    /// How bad it would be.
+    /// The severity of the harm.
     pub risk: Risk,
     /// Every rule that matched, strictest first.
     pub findings: Vec<Finding>,
@@ -232,7 +232,7 @@ pub struct Judgement {
     pub reason: String,
     /// SHA-256 of the canonical action, in hex.
     pub digest: String,
-    /// What each layer said, in order.
+    /// The verdict after each layer, in order.
     pub trace: Vec<Step>,
 }
 

@@ -1,9 +1,9 @@
-//! Texts that an agent wrote, made safe to look at: nothing in them moves a cursor, hides or
-//! reorders what stands around them.
+//! Texts of an agent, made safe to display: nothing in them moves a cursor, or hides or reorders
+//! the text around them.
 
 use std::borrow::Cow;
 
-/// The text with its lines, everything else invisible made visible.
+/// The text with its line breaks, and every other invisible character made visible.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, |char| char == '\n')
@@ -31,8 +31,8 @@ fn escape(text: &str, keep: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls, zero-width characters, fillers, line separators, and whatever changes the order of
-/// others.
+/// Reports whether a character is a control, a zero-width character, a filler, a line separator, or
+/// one that changes the order of others.
 #[must_use]
 pub fn is_invisible(char: char) -> bool {
     char.is_control()

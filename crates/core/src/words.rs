@@ -2,7 +2,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// Whether a list holds this word.
+/// Reports whether a list contains this word.
 pub(crate) fn has(list: &[&str], word: &str) -> bool {
     list.binary_search(&word).is_ok()
 }

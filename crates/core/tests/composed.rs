@@ -1,7 +1,7 @@
-//! Ways to run a command, one inside the other: a hard block never goes through.
+//! Ways to run a command, one inside the other: a hard block is never allowed.
 //!
-//! All pairs of what the metamorphic suite has, and three at a time by chance. What is asked about
-//! instead of blocked is counted there; here nothing may pass. `COUNTERSIGN_COMPOSED=all` takes every
+//! All pairs of the metamorphic suite, and random triples. Commands that are asked about instead of
+//! blocked are counted there; here nothing may be allowed. `COUNTERSIGN_COMPOSED=all` takes every
 //! pair instead of a sample.
 
 use std::sync::LazyLock;
@@ -30,16 +30,16 @@ mod wrap;
 use launch::{COMPUTED, LAUNCHED};
 use meaning::{KEEPING, Transformation};
 
-/// Longer scripts are past a bound, which asks.
+/// Longer scripts exceed a limit, which asks.
 const LONGEST: usize = 16 * 1024;
 
-/// One of so many pairs is in the sample.
+/// The sample has one in this many pairs.
 const SAMPLE: usize = 8;
 
 static WAYS: LazyLock<Vec<Transformation>> =
     LazyLock::new(|| KEEPING.iter().chain(COMPUTED).chain(LAUNCHED).copied().collect());
 
-/// A command of words and one of the shell, which stand in different places.
+/// One command of words and one of the shell, which can be in different places.
 const HARM: &[&str] = &["dd if=/dev/zero of=/dev/sda", "echo x > /etc/shadow"];
 
 #[test]

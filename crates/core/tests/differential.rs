@@ -1,7 +1,8 @@
-//! The grammar against bash itself: over the corpus where it is there, and over scripts of ours.
+//! The grammar compared with bash itself: over the corpus where it is available, and over our own
+//! scripts.
 //!
-//! `bash -n` reads a script and runs nothing. Where bash takes what the grammar refuses, we must
-//! ask; how often the two agree may not get worse.
+//! `bash -n` parses a script and runs nothing. Where bash accepts a script that the grammar
+//! refuses, we must ask; the share on which the two agree may not get worse.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,7 +21,7 @@ mod wrap;
 /// The share of corpus scripts on which bash and the grammar agreed when last measured.
 const AGREED: f64 = 0.998;
 
-/// Scripts that a grammar easily gets wrong; bash takes them all.
+/// Scripts that a grammar easily gets wrong; bash accepts them all.
 const OURS: &[&str] = &[
     "echo $(( 1 << 2 )) ${x:-${y:=z}} ${#x} ${x//a/b} ${x^^} ${!x} ${x@Q} ${x[@]:1:2}",
     "cat <<A <<'B'\n$x\nA\n$y\nB",
@@ -104,7 +105,7 @@ fn bash_takes_what_the_hard_block_test_composes() {
     }
     let script = wrap::Script { text: "rm -rf /".into(), form: wrap::Form::Words };
     let all = || wrap::WRAPPERS.iter().chain(wrap::DECODERS).chain(wrap::INTERPRETERS);
-    // Each inner one with a few outer ones, other ones every time: bash takes a while to start.
+    // Each inner one with a few outer ones, different ones every time: bash takes a while to start.
     let pairs = all().enumerate().flat_map(|(at, inner)| {
         all().cycle().skip(at * 7).step_by(17).take(8).map(move |outer| (inner, outer))
     });
@@ -134,7 +135,7 @@ fn what_bash_takes_and_the_grammar_refuses_is_asked_about() {
     assert!(share >= AGREED, "agreement fell to {share:.4}, it was {AGREED}");
 }
 
-/// Every shell script of the corpus, or none where it is not there.
+/// Every shell script of the corpus; empty where it is not available.
 fn corpus() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
@@ -157,7 +158,7 @@ fn bash_is_there() -> bool {
     there
 }
 
-/// Whether `bash -n` finds nothing wrong.
+/// Reports whether `bash -n` finds no error.
 fn bash_takes(script: &str) -> bool {
     let spawned = Command::new("bash")
         .arg("-n")
@@ -168,10 +169,10 @@ fn bash_takes(script: &str) -> bool {
         .spawn();
     let Ok(mut bash) = spawned else { return false };
     if let Some(mut stdin) = bash.stdin.take() {
-        // Bash stops reading at its first complaint; the exit code tells.
+        // Bash stops reading at its first error; the exit code tells.
         let _ = stdin.write_all(script.as_bytes());
     }
-    // An unclosed heredoc is only a warning to bash, so its exit code alone is not enough.
+    // An unclosed here-document is only a warning to bash, so its exit code alone is not enough.
     bash.wait_with_output().is_ok_and(|output| {
         output.status.success() && !output.stderr.windows(9).any(|at| at == b"here-docu")
     })

@@ -1,9 +1,9 @@
-//! Words against bash itself: what we say a word becomes, bash must make of it.
+//! Word expansion compared with bash itself: our result for a word must be bash's.
 //!
-//! A word that is worked out wrongly is worse than one that is not worked out: another command is
-//! judged than the one that runs. So every word of a generated script that holds nothing unknown
-//! must be what bash hands to a function. The scripts expand words and call that function; there is
-//! no program in bash's path, and it runs in an empty folder.
+//! A word that is expanded wrongly is worse than one that is not expanded: another command is
+//! judged than the one that runs. So every word of a generated script without unknown parts must be
+//! the one that bash passes to a function. The scripts expand words and call that function; bash
+//! finds no programs, and it runs in an empty folder.
 
 #[path = "support/probe.rs"]
 mod probe;
@@ -15,11 +15,11 @@ const PIECES: &[&str] = &[
     "a", "b", "ab", "rm", "/", ".", "-", " ", "%", "#", "*", "?", "[a]", "[!b]", "\\", "&", "~",
     ",", ":", "A", "1", "x.y.z", "a/b/a", "$", "_", "@",
 ];
-/// Pieces of texts that stand unquoted in an expansion.
+/// Pieces of texts that are unquoted in an expansion.
 const PLAIN: &[&str] = &["a", "b", "/", ".", "-", "*", "?", "[a]", "[!b]", "&", "%", "#", "A", "1"];
 
 impl Dice {
-    /// A pattern or a replacement as it stands in `${…}`.
+    /// A pattern or a replacement as it is written in `${…}`.
     fn operand(&mut self) -> String {
         let text = self.text(PLAIN, 3).replace('/', "\\/");
         match self.roll(6) {
@@ -58,7 +58,7 @@ impl Dice {
             16 => format!("${{{name}@{}}}", self.pick(&["Q", "U", "L", "u", "E"])),
             17 => format!("${{#{name}}}"),
             18 => format!("${{{name}:-{one}}}"),
-            // What the environment holds nobody knows, so `n` is taken to be set here.
+            // The environment is unknown, so `n` is taken to be set here.
             19 => format!("${{{name}+{one}}}").replace("{n+", "{v+"),
             20 => format!("${{{name}:+{one}}}").replace("{n:", "{v:"),
             21 => "${!r}".to_owned(),

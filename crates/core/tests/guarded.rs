@@ -1,6 +1,6 @@
-//! The guard as a target: every guarded path, in every spelling, by every way to change it.
+//! Attacks on the guard: every guarded path, in every spelling, by every way to change it.
 //!
-//! The paths are read from `guarded/*.yaml`, so that a path somebody adds is tried at once.
+//! The paths are read from `guarded/*.yaml`, so that a new path is tested at once.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -36,7 +36,7 @@ fn action(value: Value) -> Verdict {
     verdict(&serde_json::from_value(value).unwrap())
 }
 
-/// What a file of `guarded/` says about one host or one part of Countersign.
+/// The entry of one host or one part of Countersign in a file of `guarded/`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -66,7 +66,7 @@ fn entries() -> Vec<Entry> {
     entries
 }
 
-/// A guarded path where a user has it.
+/// A guarded path in a user's home folder.
 fn at_home(path: &str) -> String {
     match path.strip_prefix("~/") {
         Some(rest) => format!("{HOME}/{rest}"),
@@ -173,7 +173,7 @@ fn every_guarded_path_is_held_against_patterns() {
         for pattern in
             [format!("{start}*"), format!("{start}?{tail}"), format!("{start}[a-z]{tail}")]
         {
-            // The middle of a name may be no letter; the pattern is then about another file.
+            // The middle of a name may not be a letter; the pattern is then about another file.
             if !end.starts_with(|char: char| char.is_ascii_lowercase()) && pattern.contains('[') {
                 continue;
             }
@@ -283,7 +283,7 @@ fn our_data_is_held_against_reading() {
     }
 }
 
-/// Ways to start a host, with `H` for the whole of it.
+/// Ways to start a host, with `H` for the whole command.
 const STARTS: &[&str] = &[
     "H",
     "bash -c 'H'",
@@ -322,7 +322,7 @@ fn every_off_switch_of_every_host_is_held() {
         for (line, least) in lines {
             let assigns = line.split(' ').next().is_some_and(|first| first.contains('='));
             for start in STARTS {
-                // Only a shell takes a variable before a program.
+                // Only a shell accepts a variable before a program.
                 if assigns && ["nohup", "timeout", "xargs"].iter().any(|by| start.starts_with(by)) {
                     continue;
                 }

@@ -1,7 +1,7 @@
-//! Hard blocks hold: whatever is wrapped around them, whatever policy and context say, and
-//! without stopping those who only talk about them.
+//! Hard blocks hold: whatever is wrapped around them, whatever policy and context say, and without
+//! stopping commands that only mention them.
 //!
-//! `PROPTEST_CASES` sets how many compositions are tried; `cargo xtask soak` tries many.
+//! `PROPTEST_CASES` sets the number of compositions; `cargo xtask soak` tries many.
 
 use std::collections::BTreeMap;
 
@@ -166,10 +166,10 @@ const FORBIDDEN_NAMES: &[&[&str]] = &[
     &["run", "Shell", "Commands"],
 ];
 
-/// Letters of the longest of them.
+/// The length of the longest scheme.
 const LONGEST_SCHEME: usize = 16;
 
-/// A scheme with letters of either case, and between them what a browser leaves out.
+/// A scheme with letters of either case, and between them characters that a browser ignores.
 fn spelt(scheme: &str, spelling: &[(bool, u8)]) -> String {
     let letters = scheme.chars().zip(spelling);
     letters.fold(String::new(), |mut text, (letter, (upper, between))| {
@@ -184,8 +184,8 @@ fn spelt(scheme: &str, spelling: &[(bool, u8)]) -> String {
     })
 }
 
-/// What the policy tests draw from: everything a configuration, a session or an earlier answer
-/// can relax, at its laxest. Every new way to relax something belongs here.
+/// The policies of the tests: everything that a configuration, a session or an earlier answer can
+/// relax, at its laxest. Every new way to relax something belongs here.
 fn policies() -> impl Strategy<Value = Policy> {
     let file = || prop::option::of(select(LAX_FILES));
     let session = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
@@ -237,7 +237,7 @@ fn remembering(policy: Policy, action: &Action, context: &Context) -> Policy {
     policy.remembering(vec![Remembered { digest: digest(action, context), rules }])
 }
 
-/// Surroundings that might tempt a rule to look away.
+/// Contexts that might tempt a rule to look away.
 fn contexts() -> impl Strategy<Value = Context> {
     let folder =
         || prop::option::of(select(&["/", "/etc", "/dev", "/proc", "/tmp", "/home/dev"][..]));
@@ -267,7 +267,8 @@ fn contexts() -> impl Strategy<Value = Context> {
         })
 }
 
-/// A caller who claims that everything is in git, ignored, and leads to a temporary folder.
+/// Facts of a caller who claims that everything is in git, ignored, and leads to a temporary
+/// folder.
 fn harmless_paths() -> BTreeMap<String, PathFacts> {
     let facts = || PathFacts {
         resolves_to: Some("/tmp/x".into()),
@@ -279,7 +280,7 @@ fn harmless_paths() -> BTreeMap<String, PathFacts> {
     BLOCKED_PATHS.iter().chain(&["/"]).map(|path| ((*path).to_owned(), facts())).collect()
 }
 
-/// Hard blocks that do not depend on where they are run.
+/// Hard blocks that do not depend on the folder they run in.
 const PLAIN_HARM: &[&str] = &[
     "rm -rf /",
     "rm -rf /*",
@@ -297,7 +298,7 @@ const PLAIN_HARM: &[&str] = &[
     "cat x > /dev/sda",
 ];
 
-/// Texts that only talk about a script.
+/// Texts that only mention a script.
 const MENTIONS: &[&str] = &[
     "echo {q}",
     "printf '%s\\n' {q}",
@@ -325,7 +326,7 @@ const MENTIONS: &[&str] = &[
     "jq -n --arg note {q} '$note'",
 ];
 
-/// What stays quiet although a careless reader would see a hard block in it.
+/// Commands that are allowed although they look like a hard block.
 const LOOK_ALIKES: &[&str] = &[
     "man rm",
     "man mkfs",
@@ -383,8 +384,8 @@ fn look_alikes_of_hard_blocks_pass() {
     assert!(stopped.is_empty(), "{stopped:#?}");
 }
 
-/// Ways to the same harm whose outcome cannot always be worked out from the text: a person is
-/// asked at least.
+/// Ways to the same harm whose outcome cannot always be derived from the text: a person is asked at
+/// least.
 const AT_LEAST_ASKED: &[&str] = &[
     "set -- rm -rf /; \"$@\"",
     "read -r X <<< /; rm -rf \"$X\"",

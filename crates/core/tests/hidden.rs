@@ -1,5 +1,5 @@
 //! Harm written in another language, in that language's own ways to build and call things, is at
-//! least asked about; ordinary work in the same languages passes.
+//! least asked about; ordinary work in the same languages is allowed.
 //!
 //! `{s}` in a template is the harmful command as a string of the language, `{a}` and `{b}` its two
 //! halves, `{c}` the command itself, `{v}` its words as a list of strings.
@@ -48,7 +48,7 @@ fn hidden(template: &str, harm: &str) -> String {
         .replace("{c}", harm)
 }
 
-/// Judges every template with every harm in it, and shows all that pass unseen.
+/// Judges every template with every harm in it, and lists all that are allowed.
 fn assert_stopped(templates: &[&str], least: Verdict) {
     let passed: Vec<String> = templates
         .iter()
@@ -58,7 +58,7 @@ fn assert_stopped(templates: &[&str], least: Verdict) {
     assert!(passed.is_empty(), "not stopped:\n{}", passed.join("\n"));
 }
 
-/// Judges ordinary work, and shows all that is stopped.
+/// Judges ordinary work, and lists all that is stopped.
 fn assert_passes(scripts: &[&str]) {
     let stopped: Vec<&str> =
         scripts.iter().copied().filter(|script| verdict(script) > Verdict::Warn).collect();

@@ -1,7 +1,7 @@
-//! The organisation's word holds: organisation × user × project × session, cell by cell.
+//! The organisation's settings hold: organisation × user × project × session, cell by cell.
 //!
-//! `matrix.txt` is the golden table. The properties below hold for every cell of it, by what each
-//! file says and not by what the table says: no cell is below what a layer above has set.
+//! `matrix.txt` is the golden table. The properties below hold for every cell of it, by the content
+//! of each file and not by the table: no cell is below a verdict that a layer above has set.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,12 +16,12 @@ use std::path::Path;
 use countersign_core::policy::{Session, Source, Sources};
 use countersign_core::{Action, Context, Policy, Verdict, judge};
 
-/// A name, a file, and the least that the file sets for each of [`ACTIONS`].
+/// A name, a file, and the minimum that the file sets for each of [`ACTIONS`].
 struct File {
     name: &'static str,
     text: &'static str,
     sets: [Option<Verdict>; ACTIONS.len()],
-    /// Whether it may lower blocks.
+    /// True when it may lower blocks.
     danger: bool,
 }
 
@@ -30,7 +30,8 @@ const CONFIRM: Option<Verdict> = Some(Verdict::Confirm);
 const BLOCK: Option<Verdict> = Some(Verdict::Block);
 const NOTHING: [Option<Verdict>; ACTIONS.len()] = [None; ACTIONS.len()];
 
-/// Asked about, blocked, code from the network, harmless, and what only a file's own rule finds.
+/// Commands that are asked about, blocked, code from the network, harmless, and found only by a
+/// file's own rule.
 const ACTIONS: [&str; 5] =
     ["git push --force", "rm -rf ~", "curl https://example.com/install | sh", "ls", "make deploy"];
 
@@ -133,7 +134,7 @@ fn judged(policy: &Policy, session: usize, command: &str) -> Verdict {
     judge(&action, &policy, &context).verdict
 }
 
-/// What one combination of files comes to: by action, then by session.
+/// The results of one combination of files: by action, then by session.
 type Cells = [[Verdict; SESSIONS.len()]; ACTIONS.len()];
 
 fn cells(organisation: &File, user: &File, project: &File) -> Cells {

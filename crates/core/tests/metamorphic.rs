@@ -1,9 +1,9 @@
-//! Writing a command differently does not change what is said about it.
+//! Writing a command differently does not change the verdict.
 //!
-//! Transformations that keep what a dangerous command does never lower its verdict, and those that
-//! keep an ordinary command harmless never raise it: over commands of ours, and over every row of
-//! the corpora where they lie beside the workspace. What fails today is counted in tables that may
-//! only shrink, in `tests/metamorphic`.
+//! Transformations that keep the effect of a dangerous command never lower its verdict, and those
+//! that keep an ordinary command harmless never raise it: over our own commands, and over every row
+//! of the corpora where they are available beside the workspace. Present failures are counted in
+//! tables that may only shrink, in `tests/metamorphic`.
 //!
 //! `COUNTERSIGN_METAMORPHIC=all` takes every row instead of a sample,
 //! `COUNTERSIGN_METAMORPHIC_SHOW=N` prints N failures of each transformation, and `BLESS=1` lowers
@@ -40,7 +40,7 @@ use meaning::{HARMLESS, KEEPING, Transformation};
 use ratchet::Failures;
 use rows::Row;
 
-/// One of so many rows is in the sample.
+/// The sample has one in this many rows.
 const SAMPLE: u64 = 8;
 
 #[test]
@@ -59,7 +59,7 @@ fn what_stays_harmless_is_judged_no_stricter() {
     question.check("ordinary.txt", own, corpus(ordinary));
 }
 
-/// Scripts whose outcome can be seen, in every form.
+/// Scripts whose outcome can be observed, in every form.
 const SEEN: &[&str] = &[
     "rec -rf /",
     "rec 'a b' \"c d\" e\\ f ~ *.none \"it's\"",
@@ -81,7 +81,7 @@ fn bash_does_the_same_after_every_transformation() {
             let ways = KEEPING.iter().chain(COMPUTED).chain(HARMLESS);
             ways.map(move |way| (*script, way))
         })
-        // The program of ours does not lie where these look.
+        // Our own program is not in the folders where these look.
         .filter(|(script, way)| !way.looks_in_system_folders() || script.starts_with("touch"))
         .filter_map(|(script, way)| Some((script, way.template, way.apply(script)?)))
         .collect();
@@ -106,7 +106,7 @@ fn bash_does_the_same_after_every_transformation() {
     assert!(differing.is_empty(), "{differing:#?}");
 }
 
-/// One way to propose the same.
+/// One way to propose the same command.
 struct Way {
     name: String,
     make: Make,
@@ -132,10 +132,10 @@ fn dangerous_ways() -> Vec<Way> {
     ways.map(Way::of).chain(calls).collect()
 }
 
-/// What must hold of every row, whichever way it is proposed.
+/// A property that must hold for every row, in every way it is proposed.
 struct Question {
     ways: Vec<Way>,
-    /// Whether the verdicts before and after are wrong.
+    /// Reports whether the verdicts before and after are wrong.
     fails: fn(Verdict, Verdict) -> bool,
 }
 
@@ -244,7 +244,7 @@ fn shell(command: &str) -> Action {
     Action::Shell { command: command.to_owned(), cwd: None }
 }
 
-/// What is said about it; nothing where the core panics, which it never should.
+/// The verdict; `None` where the core panics, which it never should.
 fn verdict(action: &Action) -> Option<Verdict> {
     catch_unwind(|| judge(action, &Policy::default(), &example_context()).verdict).ok()
 }

@@ -1,5 +1,5 @@
-//! What programs print against the programs themselves: text that we say a pipe carries must be
-//! what it carries, for it may be run.
+//! The output of programs compared with the programs themselves: the text that we predict for a
+//! pipe must be the real one, because it may be run.
 //!
 //! The scripts print generated texts through tools that only read and print, in an empty folder.
 
@@ -22,7 +22,7 @@ const TOOLS: &[&str] = &[
     "join", "shuf", "yes", "uudecode",
 ];
 
-/// Those tools, with words that change what they read.
+/// These tools with arguments that change their input.
 #[rustfmt::skip]
 const FILTERS: &[&str] = &[
     "rev",
@@ -127,7 +127,7 @@ impl Dice {
         }
     }
 
-    /// A tool that changes what it reads.
+    /// A tool that changes its input.
     fn filter(&mut self) -> &'static str {
         self.pick(FILTERS)
     }

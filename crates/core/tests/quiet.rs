@@ -1,5 +1,5 @@
-//! What must not be asked about: daily work that only looks, or that puts something where it may
-//! go. Beside each family stands its neighbour that is still asked about.
+//! Actions that must not be asked about: daily work that only reads, or that writes where it may.
+//! Beside each family is a similar one that is still asked about.
 
 use countersign_core::context::PathFacts;
 use countersign_core::{Action, Context, Policy, Verdict, judge};
@@ -193,7 +193,7 @@ fn tools_that_look_or_write_in_the_workspace_are_not_asked_about() {
     }
 }
 
-/// Files that the agent made in this session may go, one by one; nothing else with them.
+/// Files that the agent made in this session may be deleted, one by one; nothing else with them.
 #[test]
 fn what_the_session_made_may_be_deleted() {
     let facts = PathFacts { made_in_session: true, ..PathFacts::default() };

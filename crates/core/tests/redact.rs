@@ -1,4 +1,5 @@
-//! Redaction as a whole: how well it does on data nobody here wrote, and what holds for any text.
+//! Redaction as a whole: its quality on data that we did not write, and its properties for any
+//! text.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/redact.jsonl");
 
-/// A small generator, so that a failure can be repeated.
+/// A small random number generator with a seed, so that a failure can be repeated.
 struct Draw(u64);
 
 impl Draw {
@@ -29,7 +30,7 @@ impl Draw {
     }
 }
 
-/// Pieces that detectors look for, and what breaks them, a bar between.
+/// Pieces that detectors look for, and pieces that break them, separated by bars.
 const PIECES: &str = "password|=|:| |\n|\"|'|`|\\|token|secret key|api_key|--token|-p|-u|curl|mysql|\
     sudo -S|echo|user|@|://|https|ghp_|sk-|xoxb-|AKIA|eyJ|.|-----BEGIN PRIVATE KEY-----|-----END|\
     $1$|$2a$|AC|0123456789|4000001234567899|DE89|370400440532013000|é|여권|\u{1f511}|[redacted:|]|\
@@ -115,7 +116,7 @@ fn any_text_is_read() {
     }
 }
 
-/// What a detector might read again and again, a bar between.
+/// Pieces that a detector might read again and again, separated by bars.
 const UNITS: &str = "7|A|a-|sk-|pypi-Ag|ghp_a_|eyJ-|eyJa.|$1$|1Q~|password=|password=\"|password |\
     password is |token: |api_key |curl -u |sudo -S |mysql -p|://a:b@|a@a.|@|1@1.1.1.1 |\
     -----BEGIN PRIVATE KEY-----|-----BEGIN |arn:aws:|.amazonaws.com|s3.|1 |12-|4111 |DE89 |+1 |\
@@ -131,7 +132,7 @@ fn time_grows_with_the_text_and_no_faster() {
     for unit in UNITS.split('|') {
         let small = spent(unit, 4 * 1024);
         let large = spent(unit, 32 * 1024);
-        // Eight times the text: what is quadratic takes sixty-four times as long.
+        // Eight times the text: a quadratic detector takes sixty-four times as long.
         let limit = small * 30 + Duration::from_millis(300);
         assert!(large < limit, "{unit:?}: {small:?} for 4 KiB, {large:?} for 32 KiB");
     }
@@ -144,7 +145,7 @@ fn spent(unit: &str, length: usize) -> Duration {
         let _ = redact(&text);
         started.elapsed()
     };
-    // The best of a few: a machine that does much else takes time that is not ours.
+    // The best of a few: a busy machine takes time that is not ours.
     (0..3).map(|_| once()).min().unwrap_or_default()
 }
 

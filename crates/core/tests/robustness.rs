@@ -1,8 +1,8 @@
-//! Nothing an agent sends makes the core panic, overflow its stack, run for ever or answer with
-//! more than it was asked.
+//! No input of an agent makes the core panic, overflow its stack, run for ever or answer with more
+//! than it was asked.
 //!
 //! Every input is judged on a thread with a small stack. No test asserts a time: a runaway is
-//! stopped by [`PATIENCE`], and work is bounded by counting what comes back.
+//! stopped by [`PATIENCE`], and work is bounded by counting the results.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -17,17 +17,17 @@ mod invariant;
 
 use invariant::judged;
 
-/// What a thread gets on the systems with the least.
+/// The stack size of a thread on the systems with the smallest.
 const STACK: usize = 2 * 1024 * 1024;
 
-/// Far beyond what any input here takes on the slowest machine; only an endless loop or a
+/// Far beyond the time of any input here on the slowest machine; only an endless loop or a
 /// quadratic one at this size reaches it.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 const MEGABYTE: usize = 1024 * 1024;
 
-/// How long the inputs are that are tried in every kind of action: `LONG_KILOBYTES`, which
-/// `cargo xtask soak` sets to a megabyte.
+/// The length of the inputs that are tried in every kind of action: `LONG_KILOBYTES`, which `cargo
+/// xtask soak` sets to a megabyte.
 fn long() -> usize {
     let kilobytes = std::env::var("LONG_KILOBYTES").ok();
     let kilobytes = kilobytes.map_or(Ok(128), |number| number.parse::<usize>());
@@ -35,7 +35,7 @@ fn long() -> usize {
     kilobytes.unwrap_or_default() * 1024
 }
 
-/// What opens, what stands inside, what closes.
+/// The opening, the inside and the closing of a nesting.
 const NESTINGS: &[(&str, &str, &str)] = &[
     ("(", "ls", ")"),
     ("{ ", "ls", "; }"),
@@ -144,7 +144,7 @@ fn quoting_quotes_at_every_depth_is_survived() {
     assert!(verdict >= Verdict::Confirm, "beyond every bound, yet {verdict:?}");
 }
 
-/// A long text of each of these.
+/// Pieces that are repeated to a long text.
 const FILLINGS: &[&str] = &[
     "a",
     " ",
@@ -294,10 +294,10 @@ fn a_megabyte_is_survived() {
     }
 }
 
-/// As much source as is read.
+/// The most source text that is read.
 const SOURCE: usize = 512 * 1024;
 
-/// Text on which a reader might look at everything behind each of its pieces again.
+/// Text that might make a parser read everything behind each of its pieces again.
 const HOSTILE_CODE: &[(Language, &str, &str)] = &[
     (Language::Python, "", "'"),
     (Language::Python, "", "("),
@@ -349,7 +349,7 @@ fn as_much_hostile_code_as_is_read_is_survived() {
     }
 }
 
-/// A name of its own in each line.
+/// Lines that each define a new name.
 const NUMBERED_LINES: &[(Language, &str, &str)] = &[
     (Language::Python, "if y:\n", " x# = 1\n x# = 2\n"),
     (Language::Python, "", "def f#(): pass\n"),
@@ -476,7 +476,7 @@ proptest! {
     }
 }
 
-/// Mostly pieces that mean something, in any order, and now and then anything at all.
+/// Mostly meaningful pieces in any order, and now and then anything at all.
 fn any_text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(PIECES).prop_map(str::to_owned);
     let piece = prop_oneof![20 => pieces, 1 => any::<char>().prop_map(String::from)];
@@ -614,7 +614,7 @@ const PIECES: &[&str] = &[
     "a",
 ];
 
-/// The verdict, by every analyzer that takes text; the strictest.
+/// The strictest verdict, over every analyzer that takes text.
 fn judge_all(text: String, name: &str) -> Verdict {
     judge_on_thread(move || every_kind(&text).collect(), name)
 }
@@ -625,7 +625,7 @@ fn judge_on_thread(actions: impl FnOnce() -> Vec<Action> + Send + 'static, name:
     let worker = thread::Builder::new().stack_size(STACK).spawn(move || {
         let actions = actions().into_iter();
         let verdicts = actions.map(|action| judged(&action, &Context::default()).verdict);
-        // Nobody listens any more only if the test has already failed.
+        // The receiver is gone only if the test has already failed.
         let _ = done.send(verdicts.max().unwrap_or_default());
     });
     assert!(worker.is_ok(), "no thread to judge on");

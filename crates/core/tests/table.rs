@@ -1,5 +1,5 @@
-//! The rule table is whole: every file is used, every rule is complete, every example holds and
-//! stands in the golden table.
+//! The rule table is whole: every file is used, every rule is complete, every example holds and is
+//! in the golden table.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! What programs are told by the form of their words: to show a secret, to hand something over, to
-//! run something later, to do without a guard. Beside each family stands its quiet neighbour.
+//! Programs that are told by the form of their words to show a secret, to hand something over, to
+//! run something later, or to work without a guard. Beside each family is a similar one that is
+//! allowed.
 
 use countersign_core::{Action, Context, Policy, Verdict, judge};
 

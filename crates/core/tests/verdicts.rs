@@ -1,5 +1,5 @@
 //! The golden table: every example of every rule, in every mode, with its verdict and the rules
-//! that matched. A change of judgement is a change of `verdicts.txt` that someone reads.
+//! that matched. A change of judgement is a change of `verdicts.txt` that someone reviews.
 //!
 //! `BLESS=1 cargo test --test verdicts` rewrites it.
 
@@ -56,7 +56,7 @@ fn line(example: &str) -> String {
     )
 }
 
-/// On one line, whatever it holds.
+/// Escapes a character, so that the text is on one line.
 fn visible(char: char) -> String {
     match char {
         '\\' => r"\\".to_owned(),

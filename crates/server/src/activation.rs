@@ -5,18 +5,18 @@ use std::net::TcpListener;
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 
-/// Why inherited sockets cannot be used.
+/// The reason that inherited sockets cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ActivationError {
     /// A descriptor is neither a TCP socket nor a local one.
     #[error("socket {0} of the service manager is neither a TCP nor a local stream socket")]
     Kind(usize),
-    /// There is more than one of a kind.
+    /// The service manager hands over two sockets of one kind.
     #[error("the service manager hands over more than one {0} socket, and one is used")]
     TooMany(&'static str),
 }
 
-/// Sockets that were opened by somebody else; none, unless there are some.
+/// Sockets that another process has opened. The default is none.
 #[derive(Debug, Default)]
 pub struct Inherited {
     pub(crate) tcp: Option<TcpListener>,
@@ -25,9 +25,9 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// The sockets that `LISTEN_FDS` counts, if `LISTEN_PID` says that they are for this process.
-    /// Call it before there are threads: it takes both variables away, so that no child takes the
-    /// sockets for its own.
+    /// Takes the sockets that `LISTEN_FDS` counts, if `LISTEN_PID` is this process. Call it before
+    /// there are threads: it removes both variables from the environment, so that a child process
+    /// does not take the sockets for its own.
     ///
     /// # Errors
     /// They are not one TCP socket, one local socket, or one of each.
@@ -55,7 +55,7 @@ impl Inherited {
         Ok(inherited)
     }
 
-    /// None: there is no such service manager here.
+    /// Returns no sockets: this system lacks such a service manager.
     ///
     /// # Errors
     /// Never.

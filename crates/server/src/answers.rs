@@ -1,4 +1,4 @@
-//! Counts how questions are answered, and how long that takes.
+//! Counts how questions are answered, and measures how long that takes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -10,12 +10,13 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::metrics::Metrics;
 
-/// Begins to count, until the gate is gone.
+/// Starts counting. Ends when the gate is dropped.
 pub(crate) fn count(gate: &Arc<Gate>, metrics: &Arc<Metrics>) {
     tokio::spawn(run(Arc::downgrade(gate), Arc::clone(metrics), gate.subscribe()));
 }
 
-/// So many yeses are remembered, to tell one that nobody used from a question that nobody answered.
+/// The number of approved questions that are remembered, to tell a yes that expired unused from a
+/// question that nobody answered.
 const REMEMBERED: usize = 1_024;
 
 async fn run(gate: Weak<Gate>, metrics: Arc<Metrics>, mut events: Receiver<Arc<Event>>) {
@@ -38,7 +39,7 @@ async fn run(gate: Weak<Gate>, metrics: Arc<Metrics>, mut events: Receiver<Arc<E
                     metrics.answered_question(outcome, asked.map(|asked| now.since(asked)));
                 }
             }
-            // Those that were missed are not counted; the log says so.
+            // Missed events are not counted; the log says so.
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "answers may be missing from the numbers");
             }

@@ -69,7 +69,8 @@ pub(crate) async fn no_such_method() -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", detail)
 }
 
-/// What somebody calls a thing: shown to people, so short, and nothing that plays tricks with them.
+/// Checks a name that a user gives to something. It is shown to people, so it is short and has no
+/// characters that could deceive them.
 pub(crate) fn name(text: &str) -> Result<String, Problem> {
     let text = countersign_core::visible::one_line(text.trim()).into_owned();
     match text.chars().count() {

@@ -1,4 +1,4 @@
-//! What every handler has at hand.
+//! The state that is shared by all handlers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,44 +16,44 @@ use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::trace::{Collector, CollectorError, Tracer};
 
-/// What every handler has at hand. Copies are the same app.
+/// The state that is shared by all handlers. Clones share one app.
 #[derive(Debug, Clone)]
 pub struct App(Arc<Inner>);
 
-/// The one app that all copies are.
+/// The state behind all clones of an [`App`].
 #[derive(Debug)]
 pub struct Inner {
     pub(crate) gate: Arc<Gate>,
     pub(crate) settings: Settings,
     pub(crate) hub: Hub,
     pub(crate) metrics: Arc<Metrics>,
-    /// Where traces go, if anywhere.
+    /// The exporter of traces, if there is one.
     pub(crate) tracer: Option<Tracer>,
-    /// Tells one run of the server from another.
+    /// An identifier of this run of the server.
     pub(crate) boot: String,
-    /// What the next request is called that brings no name of its own.
+    /// The counter from which requests without a name of their own get one.
     next_request: AtomicU64,
     stopping: watch::Sender<Stopping>,
 }
 
-/// How far the server is on its way to its end.
+/// The stage of a graceful shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stopping {
-    /// It runs.
+    /// The server is running.
     No,
-    /// It serves, and wants no new requests.
+    /// It still serves, and asks for new requests to go elsewhere.
     Drains,
-    /// Everything that lasts is to end.
+    /// Everything long-lived has to end.
     Now,
 }
 
-/// Why there is no app.
+/// The reason that an app cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The machine has no randomness to give.
+    /// The machine could not provide random numbers.
     #[error(transparent)]
     Chance(#[from] ChanceError),
-    /// Traces would go nowhere.
+    /// The address of the trace collector is invalid.
     #[error(transparent)]
     Collector(#[from] CollectorError),
 }
@@ -67,10 +67,10 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Puts a gate on the wire. Needs a runtime: live events are passed on from here on.
+    /// Serves a gate. Needs a Tokio runtime: live events are passed on from here on.
     ///
     /// # Errors
-    /// The machine has no randomness to give, or a setting is impossible.
+    /// The machine could not provide random numbers, or a setting is invalid.
     pub fn open(gate: Arc<Gate>, settings: Settings) -> Result<Self, OpenError> {
         let boot = random::<8>(&System as &dyn Clock)?;
         let next_request = AtomicU64::new(u64::from_be_bytes(boot));
@@ -95,29 +95,29 @@ impl App {
         self.metrics.watch_channels(dispatchers, forwarders);
     }
 
-    /// A name for a request. No two of a run have the same.
+    /// Makes a request id, unique within this run.
     pub(crate) fn name_request(&self) -> String {
-        // Any odd number meets all others before it meets itself.
+        // Steps of an odd size visit every value of a `u64` before one repeats.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         format!("{:016x}", self.next_request.fetch_add(STEP, Ordering::Relaxed))
     }
 
-    /// Says from now on that new requests should go elsewhere.
+    /// Reports from now on that new requests should go elsewhere.
     pub(crate) fn drain(&self) {
         self.stopping.send_replace(Stopping::Drains);
     }
 
-    /// Whether the server is about to end.
+    /// Reports whether the server is shutting down.
     pub(crate) fn is_draining(&self) -> bool {
         *self.stopping.borrow() != Stopping::No
     }
 
-    /// Tells everything that lasts to end.
+    /// Tells everything long-lived to end.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(Stopping::Now);
     }
 
-    /// Ends when the server stops.
+    /// Completes when the server stops.
     pub(crate) async fn stopped(&self) {
         let mut stopping = self.stopping.subscribe();
         // The sender lives as long as the app does.

@@ -1,10 +1,10 @@
-//! Who is asking: the one place where cookies, keys and devices are looked at.
+//! Authentication: the only place that reads cookies, keys and device secrets.
 //!
 //! | shown | is |
 //! |---|---|
 //! | `Authorization: Bearer csk_…` | an agent or program; `Countersign-Device: csd_…` says where it is |
 //! | `Authorization: Bearer csd_…` | a person at that device |
-//! | the cookie | a person in a browser; whatever changes something needs the CSRF token too, in a header or a form's field |
+//! | the cookie | a person in a browser; every change needs the CSRF token too, in a header or a form's field |
 //! | nothing, over the local socket, from the server's own user | the owner; an agent of theirs, if the process belongs to one |
 //!
 //! A key never makes a person, and neither does anything that a process of an agent shows over the
@@ -35,19 +35,19 @@ use crate::parameter;
 use crate::route::{Door, Look, Who};
 use crate::site::Behind;
 
-/// Where a device's secret is kept in a browser.
+/// The cookie that holds a device's secret in a browser.
 const COOKIE: &str = "countersign";
-/// The same over TLS: a browser takes it from nobody but this very server.
+/// The same over TLS: a browser accepts the `__Host-` prefix only from this very host.
 const SECURE_COOKIE: &str = "__Host-countersign";
-/// The machine a key is used on.
+/// The header that names the machine a key is used on.
 pub(crate) const DEVICE: &str = "countersign-device";
-/// What a page must show to change something.
+/// The header with the CSRF token, which every change from a page needs.
 pub(crate) const CSRF: &str = "x-csrf-token";
 
-/// Parameters of every page: which of its forms has just done something.
+/// Query parameters that every page takes: `done` names the form that has just been processed.
 const OF_PAGES: &[&str] = &["done"];
 
-/// Who is asking.
+/// The authenticated caller.
 #[derive(Debug, Clone)]
 pub(crate) enum Identity {
     /// Somebody at a signed-in device.
@@ -57,7 +57,7 @@ pub(crate) enum Identity {
 }
 
 impl Identity {
-    /// For whom this is, in a text that tells one from another.
+    /// A text that tells one caller from another.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Person(person) => person.user().id.to_string(),
@@ -75,20 +75,20 @@ impl Identity {
 pub(crate) struct Remote {
     /// The process, over the local socket.
     pub(crate) peer: Option<Peer>,
-    /// Whether nobody in between can read along.
+    /// True when nobody in between can read along.
     pub(crate) encrypted: bool,
-    /// Whether people reach the server by TLS that a proxy in front of it ends.
+    /// True when people reach the server over TLS that ends at a proxy in front of it.
     pub(crate) proxied: bool,
 }
 
 impl Remote {
-    /// Whether a browser at the other end uses TLS.
+    /// Reports whether a browser at the other end uses TLS.
     pub(crate) const fn is_https(self) -> bool {
         self.encrypted || self.proxied
     }
 }
 
-/// Lets a request in, or not.
+/// Authenticates a request, and refuses it or passes it on.
 pub(crate) async fn admit(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
     if door.page {
         return Box::pin(admit_to_page(app, door, request, behind)).await;
@@ -103,8 +103,8 @@ pub(crate) async fn admit(app: &App, door: Door, request: Request, behind: Behin
     behind.run(app, request).await
 }
 
-/// The same for a page. Whoever must sign in to see it is shown where; whatever goes wrong is a
-/// page too.
+/// Does the same for a page. A person who must sign in first is sent to the sign-in page, and
+/// errors are pages too.
 async fn admit_to_page(app: &App, door: Door, request: Request, behind: Behind<'_>) -> Response {
     let t = Text::wanted(request.headers());
     let response = match let_in(app, door, request).await {
@@ -136,7 +136,8 @@ fn is_form(request: &Parts) -> bool {
             .is_some_and(|media| media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
 }
 
-/// A form says in a field what a script says in a header. The body is handed on as it came.
+/// Takes the CSRF token from a field of a form, as a script sends it in a header. The body is
+/// passed on unchanged.
 async fn csrf_from_form(app: &App, request: &mut Parts, body: Body) -> Result<Body, Problem> {
     let limits = app.settings.limits;
     let bytes = read(body, limits.body_bytes, limits.body()).await?;
@@ -233,8 +234,8 @@ async fn identify(
     }
 }
 
-/// Refuses a process of an agent over the local socket, whatever device's secret or sign-in link
-/// it has got hold of.
+/// Refuses a process of an agent over the local socket, even if it has obtained a device's secret
+/// or a sign-in link.
 pub(crate) fn refuse_agents(app: &App, remote: Remote) -> Result<(), Problem> {
     if app.gate.is_an_agents(remote.peer) {
         return Err(Problem::forbidden("people-only", FROM_AN_AGENT));
@@ -250,7 +251,7 @@ async fn caller(
 ) -> Result<Caller, Problem> {
     let device = device(headers)?;
     let caller = match look {
-        // An answer that was kept is given without asking the gate.
+        // A stored answer is given without asking the gate.
         Look::Recall if !headers.contains_key(idempotent::KEY) => {
             app.gate.recognise(key, device.as_ref()).await?
         }
@@ -259,28 +260,28 @@ async fn caller(
     Ok(caller)
 }
 
-/// Who asks for a decision, who may have to be looked up once more.
+/// The caller who asks for a decision, and who may have to be looked up once more.
 pub(crate) struct Asker {
     identity: Identity,
     shown: Shown,
 }
 
-/// What a key's holder has shown: not the headers themselves, or the connection could not use their
-/// memory for what comes next.
+/// The credentials that a key's holder has shown. Not the headers themselves, because then the
+/// connection could not reuse their memory for the next request.
 pub(crate) struct Shown {
     key: Option<Secret>,
     device: Option<Secret>,
 }
 
 impl Asker {
-    /// Who it is, and what it takes to look that up again.
+    /// Returns the caller, and the credentials to look the caller up again with.
     pub(crate) fn split(self) -> (Identity, Shown) {
         (self.identity, self.shown)
     }
 }
 
 impl Shown {
-    /// Who is asking, looked up anew: what was recalled is outdated.
+    /// Looks the caller up again, because the cached one is outdated.
     pub(crate) async fn anew(&self, app: &App) -> Result<Caller, Problem> {
         let key = self.key.as_ref();
         let key = key.ok_or_else(|| Problem::not_signed_in("this secret is not a key"))?;
@@ -301,13 +302,13 @@ impl FromRequestParts<App> for Asker {
 
 async fn sign_in(app: &App, device: &Secret) -> Result<Person, Problem> {
     app.gate.sign_in(device).await.map_err(|error| match error {
-        // Whoever was disabled is nobody here, not somebody who finds nothing.
+        // A disabled user is not signed in, rather than signed in and finding nothing.
         PeopleError::NotFound => PeopleError::NotSignedIn.into(),
         error => error.into(),
     })
 }
 
-/// Whether the process at the other end runs as the user the server runs as.
+/// Reports whether the process at the other end runs as the same user as the server.
 fn is_ours(peer: Peer) -> bool {
     #[cfg(unix)]
     return peer.uid == rustix::process::geteuid().as_raw();
@@ -315,7 +316,7 @@ fn is_ours(peer: Peer) -> bool {
     return false;
 }
 
-/// The secret a request comes with.
+/// The secret in the `Authorization` header.
 pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -336,7 +337,7 @@ pub(crate) fn device(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     secret.map(Some).ok_or_else(wrong)
 }
 
-/// The device secret in the cookie. A cookie that is none of ours is none.
+/// The device secret in the cookie. A cookie that is not ours is ignored.
 pub(crate) fn cookie(headers: &HeaderMap, remote: Remote) -> Option<Secret> {
     let name = cookie_name(remote);
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -363,11 +364,11 @@ pub(crate) fn set_cookie(secret: Option<&Secret>, remote: Remote) -> Option<Head
     Some(header)
 }
 
-/// Seconds a browser stays signed in; revoking its device ends that at once.
+/// The seconds for which a browser stays signed in; revoking its device ends that at once.
 const YEAR: u32 = 31_536_000;
 
-/// What pages of this device must show to change something. Follows from the device's secret, so
-/// that nothing needs to be kept, and says nothing about it.
+/// Returns the CSRF token for pages of this device. It is derived from the device's secret, so
+/// nothing needs to be stored, and it reveals nothing about the secret.
 pub(crate) fn csrf_token(app: &App, device: &Secret) -> String {
     let about = device.hash().to_string();
     URL_SAFE_NO_PAD.encode(app.gate.keyring().fingerprint(Purpose::Csrf, about.as_bytes()))
@@ -386,7 +387,7 @@ pub(crate) fn csrf() -> Problem {
     Problem::forbidden("csrf", format!("a browser must send `{CSRF}` as `/api/me` gives it"))
 }
 
-/// Refuses what another site's page has sent.
+/// Refuses a request that another site's page has sent.
 pub(crate) fn same_origin(headers: &HeaderMap, remote: Remote) -> Result<(), Problem> {
     let other = || Problem::forbidden("other-origin", "another site's page may not do this");
     if let Some(site) = headers.get("sec-fetch-site")
@@ -399,12 +400,12 @@ pub(crate) fn same_origin(headers: &HeaderMap, remote: Remote) -> Result<(), Pro
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if remote.encrypted { "https" } else { "http" };
     let own = format!("{scheme}://{host}");
-    // Behind a proxy that speaks TLS for us the browser's scheme is not ours; its host is.
+    // Behind a proxy that ends TLS for us the browser's scheme is not ours, but its host is.
     let proxied = format!("https://{host}");
     if origin == own.as_str() || origin == proxied.as_str() { Ok(()) } else { Err(other()) }
 }
 
-/// A person, in a handler.
+/// A signed-in person, as an argument of a handler.
 pub(crate) struct Signed(pub(crate) Person);
 
 impl FromRequestParts<App> for Signed {
@@ -422,7 +423,7 @@ impl FromRequestParts<App> for Identity {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        // Taken, not copied: a handler wants to know it once.
+        // Removed, not cloned: a handler reads it once.
         let identity = parts.extensions.remove::<Self>();
         identity.ok_or_else(|| Problem::not_signed_in("sign in first"))
     }

@@ -1,4 +1,4 @@
-//! What a request brings: read whole, bounded in size and time, and strictly.
+//! Extractors for requests: read whole, parsed strictly, bounded in size and time.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use zeroize::Zeroizing;
 use crate::app::App;
 use crate::error::Problem;
 
-/// JSON that was sent, or is sent back.
+/// JSON in a request or a response.
 pub(crate) struct Json<T>(pub(crate) T);
 
-/// The fields of a form that was sent, in order.
+/// The fields of a form, in order.
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
@@ -39,7 +39,7 @@ impl Form {
         self.0.iter().filter(move |field| field.0 == name).map(|field| field.1.as_str())
     }
 
-    /// Whether a box was ticked.
+    /// Reports whether a checkbox was ticked.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -55,10 +55,10 @@ impl FromRequest<App> for Form {
     }
 }
 
-/// What stands behind the question mark.
+/// The query string.
 pub(crate) struct Query<T>(pub(crate) T);
 
-/// One part of the path.
+/// One segment of the path.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
@@ -75,13 +75,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// Room for an ordinary answer, which need not grow while it is written.
+/// Capacity for an ordinary answer, which then need not grow while it is written.
 const ROOM: usize = 1_024;
 
-/// Room for all headers of an answer.
+/// Capacity for all headers of an answer.
 const HEADERS: usize = 12;
 
-/// Written into a plain list of bytes, which takes half as long as into axum's buffer.
+/// Serialises into a plain `Vec<u8>`, which takes half as long as into axum's buffer.
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         let mut bytes = Vec::with_capacity(ROOM);
@@ -122,8 +122,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     media.eq_ignore_ascii_case("application/json")
 }
 
-/// What is wrong with JSON, without the text or number that stands in the wrong place: it may be
-/// anybody's password, and an answer may be kept.
+/// Describes an error in JSON without the text or number that was found in the wrong place: that
+/// could be somebody's password, and an answer may be stored.
 pub(crate) fn not_understood(error: &serde_json::Error) -> Problem {
     Problem::bad_request(format!("this JSON is not understood: {}", unquoted(&error.to_string())))
 }
@@ -143,7 +143,7 @@ fn unquoted(message: &str) -> String {
     quoted.unwrap_or_else(|| message.to_owned())
 }
 
-/// The whole body, wiped when it goes: it may hold credentials.
+/// Reads the whole body, and wipes it on drop: it may hold credentials.
 pub(crate) async fn read(
     body: Body,
     most: usize,
@@ -165,7 +165,7 @@ pub(crate) async fn read(
                 }
             })?;
             let Ok(data) = frame.into_data() else { continue };
-            // Never outgrown in place: an outgrown copy would stay behind unwiped.
+            // Never grown in place: the old allocation would stay behind unwiped.
             if bytes.capacity() < bytes.len().saturating_add(data.len()) {
                 let room = bytes.len().saturating_add(data.len()).saturating_mul(2).min(most);
                 let mut larger = Zeroizing::new(Vec::with_capacity(room));

@@ -1,9 +1,9 @@
 //! The console: the pages where a person decides.
 //!
-//! A client of the gate like any other, with no rights of its own. Every page works without script:
-//! forms, and reload. The script only fetches the same page again when something happens, puts in
-//! what is new, and listens to keys. What an agent wrote goes through [`piece`] and the templates'
-//! escaping; nothing of it is ever markup.
+//! A client of the gate like any other, without rights of its own. Every page works without script:
+//! forms, and reload. The script only fetches the same page again when something happens, inserts
+//! the changes, and listens to keys. Text of an agent goes through [`piece`] and the templates'
+//! escaping; none of it is ever markup.
 
 use askama::Template;
 use axum::extract::FromRequestParts;
@@ -57,20 +57,20 @@ pub(crate) fn routes() -> Vec<Route> {
     .concat()
 }
 
-/// What stands around every page.
+/// The data of the layout around every page.
 pub(crate) struct Frame {
-    /// In whose language.
+    /// The texts in the language of the reader.
     pub(crate) t: Text,
     pub(crate) person: Person,
-    /// What its forms must show.
+    /// The CSRF token of its forms.
     pub(crate) csrf: String,
-    /// How many questions wait for them.
+    /// The number of questions that wait for them.
     pub(crate) waiting: usize,
     pub(crate) autonomous: bool,
     pub(crate) halted: bool,
-    /// Which page, for the navigation.
+    /// The name of the page, for the navigation.
     pub(crate) page: &'static str,
-    /// What was just done, if anything.
+    /// The name of the form that has just been processed, if any.
     pub(crate) done: Option<String>,
 }
 
@@ -79,18 +79,18 @@ impl Frame {
         Self { page, ..self }
     }
 
-    /// Where the picture with that number of questions is.
+    /// The address of the icon with that number of questions.
     fn icon(&self) -> String {
         format!("/static/icon/{}.svg", self.waiting.min(100))
     }
 
-    /// Whether they look after anybody.
+    /// Reports whether they look after anybody.
     fn looks_after(&self) -> bool {
         let user = self.person.user();
         user.super_admin || user.workspaces.values().any(|is| *is == Membership::Admin)
     }
 
-    /// What was done, in words; nothing for a word that is none of ours.
+    /// The message about the form that was processed; `None` for an unknown name.
     fn flash(&self) -> Option<&'static str> {
         let done = self.done.as_deref()?;
         self.t.find(&format!("done.{done}"))
@@ -120,7 +120,7 @@ impl FromRequestParts<App> for Frame {
     }
 }
 
-/// A page, written out.
+/// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Result<Html<String>, Problem> {
     page.render().map(Html).map_err(|error| {
         tracing::error!(%error, "a page could not be written");
@@ -129,12 +129,12 @@ pub(crate) fn show(page: &impl Template) -> Result<Html<String>, Problem> {
     })
 }
 
-/// On to another page.
+/// Redirects to another page.
 pub(crate) fn go(to: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
-/// On to a page that says what was done.
+/// Redirects to a page with a message about the processed form.
 pub(crate) fn done(page: &str, what: &str) -> Response {
     let mark = if page.contains('?') { '&' } else { '?' };
     go(&format!("{page}{mark}done={what}"))
@@ -148,7 +148,7 @@ struct ErrorPage<'a> {
     detail: &'a str,
 }
 
-/// Shows a person at a browser a page where a program gets problem details.
+/// Shows a person at a browser an error page where a program gets problem details.
 pub(crate) fn dress(t: Text, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let status = problem.status();

@@ -1,12 +1,12 @@
-//! The outcome of a proposal, for logs, numbers and traces. Nothing in it says what the action was
-//! or whose: that is for the record.
+//! The outcome of a proposal, for logs, metrics and traces. It never contains the action or its
+//! user: those are in the audit record.
 
 use countersign_core::{Judgement, Verdict};
 use countersign_gate::proposal::{Proposal, Submitted, Why};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// At which level every decision is logged.
+/// The level at which every decision is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionLog {
@@ -15,7 +15,7 @@ pub enum DecisionLog {
     /// With the details of the server.
     #[default]
     Debug,
-    /// With what everybody sees.
+    /// With the ordinary messages of the server.
     Info,
 }
 

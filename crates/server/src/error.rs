@@ -1,7 +1,7 @@
-//! What went wrong, as RFC 9457 writes it. Every status the server answers is chosen here.
+//! Errors as problem details (RFC 9457). Every status that the server answers is chosen here.
 //!
-//! What a caller is told and what is logged are two things: a store that failed says so in the
-//! log, and to the caller only that it did.
+//! The caller and the log are told different things: a failure of the store is logged with its
+//! details, and the caller learns only that it failed.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use countersign_gate::session::{Response as Consequence, Violation};
 use countersign_gate::transfer::TransferError;
 use serde_json::{Map, Value, json};
 
-/// What went wrong. Whatever it is, nothing was allowed because of it.
+/// An error for the caller. Whatever it is, nothing was allowed because of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Problem {
     status: StatusCode,
-    /// Tells one kind of problem from another, for programs.
+    /// An identifier of the kind of problem, for programs.
     slug: &'static str,
-    /// For a person: what, and what to do about it.
+    /// An explanation for a person, with a remedy.
     detail: String,
     retry_after: Option<Duration>,
     more: Map<String, Value>,
@@ -36,7 +36,7 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, slug: &'static str, detail: impl fmt::Display) -> Self {
-        // Details quote input, and input may be anything.
+        // Details quote input, which may contain secrets.
         let detail = redact(&detail.to_string()).text;
         Self { status, slug, detail, retry_after: None, more: Map::new() }
     }
@@ -61,7 +61,7 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, slug, detail)
     }
 
-    /// The same, as a more special kind of problem for programs.
+    /// The same with a more specific kind, for programs.
     pub(crate) fn with_kind(mut self, slug: &'static str) -> Self {
         self.slug = slug;
         self
@@ -85,14 +85,14 @@ impl Problem {
         self
     }
 
-    /// Whole seconds after which trying again may help: a caller that comes back a moment early would
-    /// be told to wait again.
+    /// Whole seconds after which trying again may help. Rounded up: a caller that comes back too
+    /// early would be told to wait again.
     pub(crate) fn retry_seconds(&self) -> Option<u64> {
         let wait = self.retry_after?.as_millis().div_ceil(1_000).max(1);
         Some(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
-    /// As JSON, for those who are not told by a status.
+    /// The problem as JSON, for places without an HTTP status.
     pub(crate) fn to_json(&self) -> Value {
         let mut problem = self.more.clone();
         problem.insert("type".to_owned(), format!("urn:countersign:problem:{}", self.slug).into());
@@ -121,7 +121,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What kind of problem an answer tells of, for the log.
+/// The kind of problem in a response, for the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slug(pub(crate) &'static str);
 

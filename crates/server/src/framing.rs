@@ -1,9 +1,9 @@
-//! Refuses requests whose length is told in two ways.
+//! Refuses requests with two conflicting lengths (request smuggling).
 //!
 //! A proxy in between may go by a request's `Content-Length` where we go by its chunks, and take
-//! for the next request what we take for the rest of this one. hyper drops the length without a
-//! word, so the heads are looked at here, as they come in. The head of such a request is spoiled
-//! before hyper has seen its end, so that hyper refuses it like any other that it cannot read.
+//! for the next request what we take for the rest of this one. hyper silently drops the length, so
+//! the heads are read here, as they come in. The head of such a request is corrupted before hyper
+//! has seen its end, so that hyper refuses it like any other that it cannot parse.
 
 use std::io;
 use std::pin::Pin;
@@ -13,25 +13,25 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream of requests whose heads are looked at.
+/// A stream of requests whose heads are checked.
 pub(crate) struct Watched<S> {
     stream: S,
     reader: Reader,
     heads: Heads,
 }
 
-/// Says when no more heads come: the connection speaks something else from then on.
+/// A flag that is set when no more heads come: the connection uses another protocol from then on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Heads(Arc<AtomicBool>);
 
 impl Heads {
-    /// No more heads come.
+    /// Reports that no more heads come.
     pub(crate) fn end(&self) {
         self.0.store(true, Ordering::Release);
     }
 }
 
-/// Looks at the heads that come in over this stream.
+/// Checks the heads that come in over this stream.
 pub(crate) fn watch<S>(stream: S) -> (Watched<S>, Heads) {
     let heads = Heads::default();
     (Watched { stream, reader: Reader::default(), heads: heads.clone() }, heads)
@@ -83,7 +83,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-/// Where in a stream of requests the next byte stands.
+/// The position of the next byte in a stream of requests.
 #[derive(Debug, Default)]
 enum Reader {
     /// Before a head.
@@ -91,13 +91,13 @@ enum Reader {
     Between,
     /// Within a head.
     Head(Head),
-    /// Within a body, with so many bytes to go.
+    /// Within a body, with this many bytes left.
     Body(u64),
     /// Within chunks. They are the last thing on their connection: the guard closes it.
     Chunks,
 }
 
-/// A head, as far as it has come.
+/// The part of a head that has been read.
 #[derive(Debug, Default)]
 struct Head {
     line: Line,
@@ -105,26 +105,26 @@ struct Head {
     chunked: bool,
 }
 
-/// The length that a head tells.
+/// The length that a head declares.
 #[derive(Debug, Clone, Copy)]
 enum Length {
     Bytes(u64),
-    /// Nothing that could be counted; hyper refuses it.
+    /// Not a number; hyper refuses it.
     Unreadable,
 }
 
-/// The line that is being read: its beginning, and nothing of the rest.
+/// The line that is being read: only its beginning is kept.
 #[derive(Debug, Default)]
 struct Line {
     start: Vec<u8>,
     bytes: usize,
 }
 
-/// Longer than every line that matters here.
+/// The number of bytes kept of a line, which is longer than every line that matters here.
 const LONGEST: usize = 128;
 
 impl Reader {
-    /// Goes on over these bytes, and spoils the end of a head that tells two lengths.
+    /// Reads these bytes, and corrupts the end of a head that declares two lengths.
     fn look(&mut self, mut bytes: &mut [u8]) {
         while let Some(first) = bytes.first_mut() {
             match self {
@@ -138,7 +138,7 @@ impl Reader {
                     bytes = bytes.get_mut(here..).unwrap_or_default();
                     continue;
                 }
-                // Empty lines before a request are nothing.
+                // Empty lines before a request are skipped.
                 Self::Between if matches!(*first, b'\r' | b'\n') => {}
                 Self::Between => {
                     let mut head = Head::default();
@@ -159,7 +159,7 @@ impl Reader {
     }
 }
 
-/// What follows a byte of a head.
+/// The state after a byte of a head.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     GoesOn,
@@ -206,7 +206,7 @@ impl Line {
         self.start.is_empty() || (self.bytes == 1 && self.start == b"\r")
     }
 
-    /// The value of the field of this name, if the line is one.
+    /// The value of the field of this name, if the line is that field.
     fn field(&self, name: &str) -> Option<&[u8]> {
         let (start, rest) = self.start.split_at_checked(name.len())?;
         let value = rest.strip_prefix(b":")?;
@@ -225,7 +225,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Whether any head is spoiled when the text comes in pieces of this size.
+    /// Reports whether any head is corrupted when the text comes in pieces of this size.
     fn spoiled(text: &str, piece: usize) -> bool {
         let mut bytes = text.as_bytes().to_vec();
         let mut reader = Reader::default();

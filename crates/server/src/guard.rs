@@ -1,5 +1,5 @@
-//! Around every request: under which name it came, its id, the log line, the headers that keep a
-//! browser from doing what it should not.
+//! The middleware around every request: the check of the `Host` header, the request id, the log
+//! line, and the security headers for browsers.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -18,8 +18,8 @@ use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Looks at a request before anything else does, and at its answer last. Without a door there is
-/// nothing behind it.
+/// Handles a request before everything else, and its response after everything else. Without a
+/// `door`, the request matches no route.
 pub(crate) async fn guard(
     app: &App,
     door: Option<Door>,
@@ -48,7 +48,8 @@ pub(crate) async fn guard(
     if let (Some(tracer), Some(span)) = (&app.tracer, span) {
         tracer.end(&span, status, response.extensions().get::<Decision>());
     }
-    // Neither addresses nor queries nor bodies: what is logged about people is the gate's record.
+    // Neither addresses nor queries nor bodies: data about people belongs in the gate's audit
+    // record.
     let slug = response.extensions().get::<Slug>().map(|slug| slug.0);
     let (status, micros) = (status.as_u16(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     if status >= 500 {
@@ -62,14 +63,14 @@ pub(crate) async fn guard(
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, year);
     }
     if chunked {
-        // Whoever stands in between may have gone by a `Content-Length` that we did not: what
-        // follows on this connection may be another's request within this one.
+        // A proxy in between may have gone by a `Content-Length` that we ignored: the next bytes on
+        // this connection may be a smuggled request.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// The method, for logs and numbers: one that somebody made up is not counted by its name.
+/// The method, for logs and metrics: an unknown one is not counted by its own name.
 fn known(method: &Method) -> Method {
     let all = [
         Method::GET,
@@ -86,14 +87,15 @@ fn known(method: &Method) -> Method {
     all.into_iter().find(|known| known == method).unwrap_or_else(other)
 }
 
-/// Whether a request names this server: another name that leads here is somebody's trick to make a
-/// browser take us for their own site. An address is nobody's trick: it has no other owner.
+/// Reports whether a request names this server. Another name that resolves to it may be DNS
+/// rebinding, which makes a browser take us for the attacker's own site. An IP address is safe: it
+/// cannot be rebound.
 fn is_ours(app: &App, request: &Request) -> bool {
     let remote = request.extensions().get::<Remote>().copied().unwrap_or_default();
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = host.to_str() else { return false };
-    // A whole address in the first line counts for more than `Host`, so both must name the same.
+    // An absolute URI in the request line takes precedence over `Host`, so both must name the same.
     let asked = request.uri().authority();
     if asked.is_some_and(|asked| !asked.as_str().eq_ignore_ascii_case(host)) {
         return false;
@@ -110,8 +112,8 @@ fn is_ours(app: &App, request: &Request) -> bool {
         || remote.peer.is_some()
 }
 
-/// Whether a browser should come back over TLS alone. Not under `localhost`: that would bind every
-/// other program of the machine as well. Browsers heed no such wish of an address.
+/// Reports whether a browser should use TLS only from now on (HSTS). Not for `localhost`: that
+/// would affect every other program of the machine as well. Browsers ignore it for IP addresses.
 fn lasting_https(request: &Request) -> bool {
     let remote = request.extensions().get::<Remote>().copied().unwrap_or_default();
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
@@ -119,7 +121,7 @@ fn lasting_https(request: &Request) -> bool {
     remote.is_https() && !name.eq_ignore_ascii_case("localhost")
 }
 
-/// The caller's own id for a request, if it is one; or a new one.
+/// The caller's own request id, if it is valid; otherwise a new one.
 fn request_id(app: &App, headers: &HeaderMap) -> String {
     let sound = |text: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
@@ -134,7 +136,7 @@ const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'self'; script-src
     base-uri 'none'; frame-ancestors 'none'";
 
 fn protect(headers: &mut HeaderMap, id: String) {
-    // With the date that follows, so that it need not grow while it is filled.
+    // Including the date that hyper adds, so that the map need not grow.
     headers.reserve(8);
     if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);
@@ -142,7 +144,7 @@ fn protect(headers: &mut HeaderMap, id: String) {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Other sites learn nothing. Our own pages do: without it a browser hides the origin of
+        // Other sites get no referrer. Our own pages do: without it a browser hides the origin of
         // their forms, and those are refused.
         (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),

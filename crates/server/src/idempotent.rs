@@ -1,8 +1,9 @@
-//! Writes that may be sent twice: `Idempotency-Key` makes the second the first's answer.
+//! Writes that may be sent twice: `Idempotency-Key` gives the second request the first one's
+//! answer.
 //!
-//! The first with a key claims it in the store, so that two nodes, two connections or a restart
-//! cannot do it twice. What a secret was shown in is not kept: the second time says so instead.
-//! What lets something run is said again only while that may still run.
+//! The first request with a key claims it in the store, so that two nodes, two connections or a
+//! restart cannot do it twice. An answer that contains a secret is not stored: the second request
+//! is told so instead. An answer that lets something run is repeated only while that may still run.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -22,23 +23,23 @@ use crate::error::Problem;
 use crate::route::Permits;
 use crate::site::Behind;
 
-/// Names a write that may be sent twice.
+/// The header that names a write that may be sent twice.
 pub(crate) const KEY: &str = "idempotency-key";
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// The longest answer that is kept.
+/// The size of the longest answer that is stored.
 const MOST_KEPT: usize = 1 << 20;
 
-/// An answer that holds a secret: it is shown once and never kept.
+/// An answer that contains a secret: it is shown once and never stored.
 pub(crate) struct Once<T>(pub(crate) T);
 
-/// Marks an answer that holds a secret.
+/// A marker for an answer that contains a secret.
 #[derive(Debug, Clone, Copy)]
 struct Secret;
 
 /// An answer that lets something run in these sessions.
 pub(crate) struct Within<T>(pub(crate) T, pub(crate) Vec<SessionId>);
 
-/// Marks an answer with the sessions in which it lets something run.
+/// The sessions in which an answer lets something run.
 #[derive(Debug, Clone)]
 struct Sessions(Vec<SessionId>);
 
@@ -92,7 +93,8 @@ async fn answer(
     hash.update(parts.uri.path());
     hash.update([0]);
     hash.update(&*bytes);
-    // By a key of the server's: from a plain hash of a body somebody could guess its passwords.
+    // Keyed with a secret of the server: a plain hash of the body would let somebody guess the
+    // passwords in it.
     let digest: [u8; 32] = hash.finalize().into();
     let request_hash = Hash(app.gate.keyring().fingerprint(Purpose::IdempotencyKey, &digest));
     let claim = match app.gate.idempotent_begin(&who, &key, request_hash).await? {
@@ -102,7 +104,7 @@ async fn answer(
     let request = Request::from_parts(parts, Body::from(bytes.to_vec()));
     let response = behind.run(app, request).await;
     if known.is_none() && !response.status().is_success() {
-        // Nobody has shown who they are: what they are refused takes up no room.
+        // The caller is not authenticated, so a refusal is not stored.
         app.gate.idempotent_let_go(claim).await?;
         return Ok(response);
     }
@@ -110,7 +112,7 @@ async fn answer(
     finish(app, claim, response, allows).await
 }
 
-/// What an answer lets run, as far as its row and its handler say.
+/// Returns the actions that an answer lets run, according to its route and its handler.
 fn allows(permits: Permits, response: &Response) -> Allows {
     let sessions = response.extensions().get::<Sessions>().map(|sessions| sessions.0.clone());
     match (permits, sessions) {
@@ -159,12 +161,12 @@ fn replay(begun: Begun) -> Result<Response, Problem> {
                 "the first with this key broke off: look at what it did before trying again";
             Err(Problem::conflict("outcome-unknown", detail))
         }
-        // Only ever handled above.
+        // Already handled by the caller.
         Begun::First(_) => Err(Problem::conflict("in-progress", "the first is under way")),
     }
 }
 
-/// Keeps the answer for the next time, and gives it.
+/// Stores the answer for the next request with this key, and returns it.
 async fn finish(
     app: &App,
     claim: Claim,
@@ -180,7 +182,7 @@ async fn finish(
     let bytes = axum::body::to_bytes(body, MOST_KEPT).await;
     let bytes =
         bytes.map_err(|_| Problem::conflict("outcome-unknown", "the answer is too long"))?;
-    // What may well go otherwise the next time is not the answer for good.
+    // A temporary failure is not stored as the final answer.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         app.gate.idempotent_let_go(claim).await?;
     } else {

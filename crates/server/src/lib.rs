@@ -1,8 +1,8 @@
-//! The gate on the wire: HTTP, WebSocket and SSE over one gate.
+//! The HTTP server of the gate: HTTP, WebSocket and SSE.
 //!
-//! Nothing is decided here. A request is read strictly, its sender recognised in `auth`, the
-//! gate asked, and its answer written down. `route` is the table of everything that can be
-//! asked; the router, the access rules, the OpenAPI document and its page all come from it.
+//! Nothing is decided here. A request is parsed strictly, its sender is authenticated in `auth`,
+//! the gate is asked, and its answer is returned. `route` is the table of all routes; the router,
+//! the access rules, the OpenAPI document and its page are all generated from it.
 
 mod activation;
 mod answers;

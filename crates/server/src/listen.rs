@@ -1,8 +1,8 @@
-//! Connections: where they come in, how long they may dawdle, and how they end.
+//! Connections: accepting them, their time limits, and shutting them down.
 //!
 //! ```text
 //! TCP, TLS or the local socket ──► head within 10 s ──► router
-//! stop: it drains, no new ones, live ones are told, what is under way may end, then all is closed
+//! stop: drain, accept no more, tell live ones, let requests in progress end, then close all
 //! ```
 
 use std::convert::Infallible;
@@ -39,10 +39,10 @@ use crate::site::Site;
 use crate::socket::SocketName;
 use crate::tls::{Certificates, TlsError};
 
-/// Why the server does not listen.
+/// The reason that the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// What goes over the network must be encrypted.
+    /// Traffic over the network must be encrypted.
     #[error(
         "`{0}` can be reached from other machines: set TLS, or accept that everybody in between \
          can read and change everything with --danger-plain-http"
@@ -51,23 +51,23 @@ pub enum ListenError {
     /// The address cannot be used.
     #[error("cannot listen on `{address}`: {cause}")]
     Address {
-        /// Which one.
+        /// The address.
         address: String,
-        /// What is wrong.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// People cannot reach it there.
+    /// The public address is not one that pages can be under.
     #[error(
         "`{0}` is not an address that pages can be under: write `https://name` or \
          `http://name:port`, without a path"
     )]
     Url(String),
-    /// Nothing can be encrypted.
+    /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
-/// A server that listens and takes no requests yet.
+/// A server that listens but does not accept requests yet.
 pub struct Bound {
     app: App,
     tcp: TcpListener,
@@ -82,22 +82,22 @@ pub struct Bound {
 #[cfg(unix)]
 struct Local {
     listener: UnixListener,
-    /// The file to take away at the end; none, if it is the service manager's.
+    /// The file to remove at the end; `None` if the socket belongs to the service manager.
     file: Option<PathBuf>,
 }
 
-/// Listens where the app's settings say.
+/// Listens on the addresses in the app's settings.
 ///
 /// # Errors
-/// It cannot, or must not.
+/// An address cannot be used, or must not be.
 pub async fn bind(app: App) -> Result<Bound, ListenError> {
     bind_inherited(app, Inherited::default()).await
 }
 
-/// Listens on the sockets that were inherited, and where the app's settings say for the others.
+/// Listens on the inherited sockets, and otherwise on the addresses in the app's settings.
 ///
 /// # Errors
-/// It cannot, or must not.
+/// An address cannot be used, or must not be.
 pub async fn bind_inherited(app: App, inherited: Inherited) -> Result<Bound, ListenError> {
     let settings = &app.settings;
     let wrong = |cause| ListenError::Address { address: settings.listen.to_string(), cause };
@@ -143,8 +143,8 @@ pub async fn bind_inherited(app: App, inherited: Inherited) -> Result<Bound, Lis
     })
 }
 
-/// The local socket, for the server's own user alone. One left behind by a server that is gone is
-/// taken over; one that answers is not.
+/// Opens the local socket, for the server's own user alone. One left behind by a dead server is
+/// replaced; one that answers is not.
 #[cfg(unix)]
 async fn local(path: &Path) -> Result<UnixListener, ListenError> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -166,13 +166,13 @@ async fn local(path: &Path) -> Result<UnixListener, ListenError> {
 }
 
 impl Bound {
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where people reach it.
+    /// The address under which people reach it.
     #[must_use]
     pub fn url(&self) -> String {
         if let Some(url) = &self.app.settings.url {
@@ -182,20 +182,20 @@ impl Bound {
         format!("{scheme}://{}", self.address)
     }
 
-    /// By which people can tell its certificate.
+    /// The fingerprint of its certificate, for people to compare.
     #[must_use]
     pub fn fingerprint(&self) -> Option<&str> {
         self.fingerprint.as_deref()
     }
 
-    /// The certificate in use, if there is one, to be read again.
+    /// The certificate in use, if there is one, for reloading.
     #[must_use]
     pub fn certificates(&self) -> Option<Arc<Certificates>> {
         self.certificates.clone()
     }
 
-    /// Takes requests until told to stop, and for a while longer where that is set; then lets what
-    /// is under way end.
+    /// Accepts requests until told to stop, and for the configured drain time after that; then lets
+    /// the requests in progress end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let limits = self.app.settings.limits;
         let site = Site::new(&self.app);
@@ -208,7 +208,7 @@ impl Bound {
         };
         tokio::pin!(stop);
         loop {
-            // Whoever finds no place waits in the operating system's queue.
+            // A connection without a permit waits in the operating system's queue.
             let place = Arc::clone(&places).acquire_owned();
             let accepted = tokio::select! {
                 () = &mut stop => break,
@@ -223,7 +223,7 @@ impl Bound {
                     open.spawn(connection.serve(stream, tls, place));
                 }
                 Err(error) => {
-                    // Out of file descriptors, mostly: waiting is all that helps.
+                    // Usually the process has run out of file descriptors: only waiting helps.
                     tracing::warn!(%error, "no connection could be taken");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -237,7 +237,8 @@ impl Bound {
         }
         let all = async {
             while open.join_next().await.is_some() {}
-            // A WebSocket has left its connection's task, and says goodbye in one of its own.
+            // A WebSocket has left its connection's task, and sends its close frame in a task of
+            // its own.
             while self.app.metrics.is_live() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -287,7 +288,7 @@ impl Connection {
             }
             (Stream::Tcp(stream), Some(tls)) => {
                 let _ = stream.set_nodelay(true);
-                // Whoever does not finish the handshake is nobody we know.
+                // A client that does not finish the handshake is dropped.
                 if let Ok(Ok(stream)) = tokio::time::timeout(head, tls.accept(stream)).await {
                     self.speak(stream, Remote { encrypted: true, ..Remote::default() }).await;
                 }
@@ -296,7 +297,7 @@ impl Connection {
             (Stream::Unix(stream), _) => {
                 let peer = stream.peer_cred().ok().and_then(|credentials| {
                     let pid = u32::try_from(credentials.pid()?).ok()?;
-                    // When it began is looked at now: its number may be another's later.
+                    // The start time is read now, because the process id may be reused later.
                     Some(Peer::of(pid, credentials.uid(), self.app.gate.processes()))
                 });
                 self.speak(stream, Remote { peer, ..Remote::default() }).await;
@@ -314,7 +315,7 @@ impl Connection {
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let (site, heads) = (site.clone(), heads.clone());
             let mut request = request.map(Body::new);
-            // Nothing is said of one that comes the ordinary way.
+            // The default is not inserted: a missing extension means the same.
             if remote != Remote::default() {
                 request.extensions_mut().insert(remote);
             }

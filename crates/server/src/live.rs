@@ -1,11 +1,11 @@
-//! What happens, as it happens: one stream of events, over WebSocket and SSE.
+//! Live events: one stream of events, over WebSocket and SSE.
 //!
 //! ```text
 //! gate ──event──► Hub: numbered, written down once ──► one channel per user ──► their devices
 //! ```
 //!
-//! Nobody is told what is not theirs. Nothing is lost that matters: whoever was away or fell behind
-//! is told again every question that still waits.
+//! People are told only about their own things. No important event is lost: a client that was away
+//! or fell behind is told again about every question that still waits.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -26,22 +26,22 @@ mod message;
 mod sse;
 mod ws;
 
-/// Events that a connection may fall behind before it looks at the store again.
+/// The number of events that a connection may fall behind before it reads the store again.
 const BEHIND: usize = 64;
-/// The event that says that others were missed.
+/// The event that reports that others were missed.
 const RESYNC: &str = "resync";
-/// The event that says that a device no longer works.
+/// The event that reports that a device no longer works.
 const SIGNED_OUT: &str = "signed_out";
-/// The event that says that a key, a machine or a membership of theirs has changed.
+/// The event that reports that a key, a machine or a membership of the user has changed.
 const RIGHTS_CHANGED: &str = "rights_changed";
-/// Events that are kept for those who come back.
+/// The number of events that are kept for clients that reconnect.
 const KEPT: usize = 4_096;
 
 pub(crate) fn routes() -> Vec<Route> {
     [sse::routes(), ws::routes()].concat()
 }
 
-/// Passes on what happens.
+/// The broadcaster of live events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hub(Arc<Mutex<Inside>>);
 
@@ -58,21 +58,21 @@ struct Listeners {
     count: usize,
 }
 
-/// One event, written down once for everybody who is told.
+/// One event, serialised once for all recipients.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) number: u64,
     to: To,
-    /// What the event is called.
+    /// The name of the event.
     pub(crate) name: &'static str,
     words: Words,
     about: About,
 }
 
-/// What an event says.
+/// The serialised forms of an event.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// For people, as JSON. May hold the token by which a question is answered.
+    /// For people, as JSON. May contain the token that answers a question.
     pub(crate) person: String,
     /// For devices on a WebSocket.
     pub(crate) socket: String,
@@ -80,39 +80,39 @@ pub(crate) struct Written {
     pub(crate) agent: String,
 }
 
-/// Whom an event is for.
+/// The recipients of an event.
 #[derive(Debug)]
 enum To {
     Everybody,
-    /// Whose the event is; everybody, if it is nobody's.
+    /// The owner of the event; everybody, if it has none.
     Owner(Arc<Event>),
     These(HashSet<UserId>),
 }
 
-/// What an event says, now or later.
+/// The serialised event, now or on demand.
 #[derive(Debug)]
 enum Words {
     Written(Written),
-    /// An action was let through, which happens all the time and is hardly ever listened to: it is
-    /// written down when the first one wants it.
+    /// An action was allowed. That happens all the time and hardly anybody listens, so it is
+    /// serialised when it is first needed.
     Allowed {
         event: Arc<Event>,
         written: OnceLock<Written>,
     },
 }
 
-/// By what an agent's own events are told from others'.
+/// The criterion by which an agent's own events are told from those of others.
 #[derive(Debug)]
 enum About {
     /// A question, asked with this key.
     Question(Option<KeyId>),
-    /// Something of a workspace, or of everybody. Devices are their owner's business.
+    /// An event of a workspace, or of everybody. Events of devices are for their owner only.
     Event(Arc<Event>),
     Everybody,
 }
 
 impl Told {
-    /// What it says.
+    /// The serialised forms, created on first use.
     pub(crate) fn written(&self) -> &Written {
         match &self.words {
             Words::Written(written) => written,
@@ -127,17 +127,18 @@ impl Told {
         }
     }
 
-    /// Whether events were missed before this one.
+    /// Reports whether events were missed before this one.
     pub(crate) fn is_gap(&self) -> bool {
         self.name == RESYNC
     }
 
-    /// Whether somebody's rights have changed: whoever listens is looked up again.
+    /// Reports whether somebody's rights have changed, so that the listener must be looked up
+    /// again.
     pub(crate) fn changes_rights(&self) -> bool {
         [SIGNED_OUT, RIGHTS_CHANGED].contains(&self.name)
     }
 
-    /// Whether it is about others than this user too.
+    /// Reports whether it concerns users other than this one.
     pub(crate) fn is_others(&self, user: &UserId) -> bool {
         match &self.to {
             To::Everybody => false,
@@ -154,7 +155,7 @@ impl Told {
         }
     }
 
-    /// Whether an agent with this key, in this workspace, may be told.
+    /// Reports whether an agent with this key, in this workspace, may be told.
     pub(crate) fn is_for_agent(&self, key: Option<&KeyId>, workspace: &WorkspaceId) -> bool {
         match &self.about {
             About::Question(asked_with) => asked_with.as_ref() == key,
@@ -172,7 +173,7 @@ impl Written {
         Self::of(body, &json!({"type": name, "payload": body}))
     }
 
-    /// The same for people and agents, in other words for devices.
+    /// The same JSON for people and agents, another for devices.
     fn of(body: &Value, socket: &Value) -> Self {
         let (person, socket) = (body.to_string(), socket.to_string());
         let agent = person.clone();
@@ -180,17 +181,17 @@ impl Written {
     }
 }
 
-/// One connection, until it is dropped.
+/// The subscription of one connection; ends on drop.
 pub(crate) struct Listening {
     hub: Hub,
     pub(crate) user: UserId,
-    /// The number of the last event before it began to listen.
+    /// The number of the last event before the subscription.
     pub(crate) from: u64,
     pub(crate) events: Receiver<Arc<Told>>,
 }
 
 impl Listening {
-    /// What was told after an event; nothing, if that is too long ago to know.
+    /// The events after a number; `None` if they are no longer kept.
     pub(crate) fn since(&self, number: u64) -> Option<Vec<Arc<Told>>> {
         self.hub.since(&self.user, number)
     }
@@ -208,7 +209,7 @@ impl Drop for Listening {
     }
 }
 
-/// A person counts as present while this lives.
+/// A guard: the person counts as present while it lives.
 pub(crate) struct Present {
     gate: Arc<Gate>,
     user: UserId,
@@ -229,7 +230,7 @@ impl Drop for Present {
 }
 
 impl Hub {
-    /// Begins to pass on.
+    /// Starts to broadcast.
     pub(crate) fn start(gate: &Arc<Gate>) -> Self {
         let hub = Self::default();
         let events = gate.subscribe();
@@ -237,7 +238,7 @@ impl Hub {
         hub
     }
 
-    /// Listens for a user; nothing, if they have as many connections as they may.
+    /// Subscribes for a user; `None` if they have reached their limit of connections.
     pub(crate) fn listen(&self, user: &UserId, most: usize) -> Option<Listening> {
         let mut inside = self.inside();
         let from = inside.last;
@@ -253,7 +254,7 @@ impl Hub {
         Some(Listening { hub: self.clone(), user: user.clone(), from, events })
     }
 
-    /// What a user was told after an event; nothing, if that is too long ago to know.
+    /// The events for a user after a number; `None` if they are no longer kept.
     pub(crate) fn since(&self, user: &UserId, number: u64) -> Option<Vec<Arc<Told>>> {
         let inside = self.inside();
         let first = inside.kept.front().map_or(inside.last.saturating_add(1), |told| told.number);
@@ -278,7 +279,7 @@ impl Hub {
             inside.kept.pop_front();
         }
         inside.kept.push_back(Arc::clone(&told));
-        // Nobody may be listening.
+        // There may be no listeners.
         let send = |listeners: &Listeners| drop(listeners.sender.send(Arc::clone(&told)));
         match &told.to {
             To::These(users) => {
@@ -297,7 +298,7 @@ impl Hub {
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        // Whole after every step.
+        // The state is consistent after every step, so a poisoned lock is safe to use.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -320,7 +321,7 @@ async fn pass_on(hub: Hub, gate: Weak<Gate>, mut events: Receiver<Arc<Event>>) {
     }
 }
 
-/// One event, for everybody it concerns. Nothing if nobody could be told.
+/// Serialises one event for everybody it concerns. Returns `None` if nobody could be told.
 async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<Told> {
     match &event.what {
         What::ApprovalRequired { approval } | What::ApprovalEscalated { approval } => {
@@ -349,7 +350,8 @@ async fn write_down(hub: &Hub, gate: &Gate, event: &Arc<Event>) -> Option<Told> 
     }
 }
 
-/// Those a question concerns: whose it is, and whoever is connected and called to answer.
+/// Returns the users that a question concerns: its owner, and the connected users who are asked to
+/// answer it.
 async fn concerned(hub: &Hub, gate: &Gate, card: &Card) -> HashSet<UserId> {
     let mut users = HashSet::from([card.user.clone()]);
     if card.requester_excluded || card.escalated {
@@ -368,7 +370,7 @@ pub(crate) fn question(card: Card, to: HashSet<UserId>) -> Told {
     let about = About::Question(card.key.clone());
     let mut view = ApprovalView::from(card);
     let person = json!(view).to_string();
-    // An agent never learns by what its question is answered.
+    // An agent never learns the token that answers its question.
     view.token = None;
     let agent = json!(view).to_string();
     let (name, to) = ("approval_required", To::These(to));
@@ -417,7 +419,7 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
         What::RightsChanged => (RIGHTS_CHANGED, json!({})),
         What::Halted => ("halted", json!({})),
         What::Resumed => ("resumed", json!({})),
-        // These have forms of their own, above.
+        // These are serialised separately, above.
         What::ApprovalRequired { .. }
         | What::ApprovalEscalated { .. }
         | What::ApprovalVoted { .. }
@@ -427,12 +429,13 @@ fn named(what: &What, session: Option<&str>) -> (&'static str, Value) {
     }
 }
 
-/// The questions that wait for a person, as they are told to a device that comes.
+/// Returns the questions that wait for a person, for a device that connects.
 pub(crate) async fn waiting(gate: &Gate, person: &Person, last: u64) -> Vec<Arc<Told>> {
-    // What cannot be read is told when it is asked for: the device shows an error then.
+    // An error is reported when the questions are requested: the device shows it then.
     let cards = gate.waiting(person).await.unwrap_or_default();
     let user = &person.user().id;
-    // Whoever looks after a workspace may see its questions, and is told those they are called to.
+    // An admin of a workspace may see all its questions, but is told only about the ones they are
+    // asked to answer.
     let told = cards.into_iter().filter(|card| card.asks(user)).map(|card| {
         let whose = HashSet::from([card.user.clone(), user.clone()]);
         Arc::new(Told { number: last, ..question(card, whose) })

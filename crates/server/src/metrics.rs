@@ -1,4 +1,4 @@
-//! Numbers about the server, in the text format of Prometheus. Nothing in them is about anybody.
+//! Metrics of the server, in the text format of Prometheus. They contain no personal data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,11 +13,11 @@ use countersign_gate::forward::Forwarder;
 
 use crate::decision::Decision;
 
-/// Upper ends of the buckets of how long answers take, in microseconds.
+/// Upper bounds of the buckets for response times, in microseconds.
 const BUCKETS: [u64; 12] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
 
-/// Numbers about the server.
+/// Counters and histograms of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     routes: Mutex<BTreeMap<String, Vec<Line>>>,
@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
     live: AtomicU64,
 }
 
-/// One kind of answer of a route. There are few of each, so they are looked through.
+/// One kind of response of a route. There are few of each, so a linear search is enough.
 #[derive(Debug)]
 struct Line {
     method: Method,
@@ -56,7 +56,7 @@ impl Taken {
     }
 }
 
-/// Upper ends of the buckets of how long questions wait, in seconds.
+/// Upper bounds of the buckets for the time that questions wait, in seconds.
 const WAITED: [u64; 10] = [1, 5, 15, 30, 60, 120, 300, 900, 3_600, u64::MAX];
 
 /// Times that questions have waited for their answers.
@@ -67,7 +67,7 @@ struct Waited {
     buckets: [u64; WAITED.len()],
 }
 
-/// One of something that is there for a while.
+/// A guard that counts one open connection; the count goes down on drop.
 #[derive(Debug)]
 pub(crate) struct Open<'a>(&'a AtomicU64);
 
@@ -106,7 +106,7 @@ impl Metrics {
         routes.entry(route.to_owned()).or_default().push(line);
     }
 
-    /// An action was decided.
+    /// Counts the decision of an action.
     pub(crate) fn decided(&self, decision: &Decision) {
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
         *verdicts.entry(decision.became).or_default() += 1;
@@ -120,7 +120,7 @@ impl Metrics {
         }
     }
 
-    /// A question was answered, expired or was cancelled, after so long.
+    /// Counts a question that was answered, expired or was cancelled, and the time it took.
     pub(crate) fn answered_question(&self, outcome: &'static str, after: Option<Duration>) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         *answers.entry(outcome).or_default() += 1;
@@ -155,12 +155,12 @@ impl Metrics {
         Open::new(&self.live)
     }
 
-    /// Whether any WebSocket is open.
+    /// Reports whether any WebSocket is open.
     pub(crate) fn is_live(&self) -> bool {
         self.live.load(Ordering::Relaxed) > 0
     }
 
-    /// All of it, as text. `more` are numbers that others know.
+    /// Writes all metrics as text. `more` are values that the caller provides.
     pub(crate) fn write(&self, more: &[(&str, &str, u64)]) -> String {
         let mut text = String::new();
         let connections = self.connections.load(Ordering::Relaxed);
@@ -280,7 +280,7 @@ fn gauge(text: &mut String, name: &str, help: &str, value: u64) {
     let _ = writeln!(text, "{name} {value}");
 }
 
-/// A text as the value of a label.
+/// Escapes a text for use as the value of a label.
 fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! A moment in a request, written as everywhere: `2026-11-16T06:00:00Z`, or a day.
+//! A timestamp in a request, in the usual format: `2026-11-16T06:00:00Z`, or a day.
 
 use std::borrow::Cow;
 

@@ -1,14 +1,14 @@
-//! Tells the service manager how the server is doing, where there is one.
+//! Reports the state of the server to the service manager, if there is one.
 
 #[cfg(unix)]
 use std::os::unix::net::UnixDatagram;
 
-/// The server takes requests.
+/// Reports that the server accepts requests.
 pub fn ready() {
     tell("READY=1\n");
 }
 
-/// The server ends.
+/// Reports that the server is shutting down.
 pub fn stopping() {
     tell("STOPPING=1\n");
 }
@@ -27,7 +27,7 @@ fn tell(state: &str) {
 fn send(address: &std::ffi::OsStr, state: &str) -> std::io::Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let socket = UnixDatagram::unbound()?;
-    // A name that begins with `@` is no file.
+    // A name that begins with `@` is an abstract socket, not a file.
     #[cfg(target_os = "linux")]
     if let Some(name) = address.as_bytes().strip_prefix(b"@") {
         use std::os::linux::net::SocketAddrExt as _;

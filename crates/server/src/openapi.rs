@@ -1,4 +1,4 @@
-//! The OpenAPI document, from the table of routes.
+//! The OpenAPI document, generated from the table of routes.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ pub(crate) async fn show() -> Json<Value> {
     Json(document())
 }
 
-/// Everything that can be asked, as OpenAPI 3.1 writes it.
+/// The OpenAPI 3.1 document of all routes.
 #[must_use]
 pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12()
@@ -96,7 +96,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
-/// The noun a route is about.
+/// The tag of a route: the noun it is about.
 fn tag(path: &str) -> &str {
     path.strip_prefix("/api/").and_then(|rest| rest.split('/').next()).unwrap_or("pages")
 }
@@ -159,7 +159,7 @@ fn query_parameters(schema: &Value, generator: &SchemaGenerator) -> Vec<Value> {
     properties.into_iter().flatten().map(parameter).collect()
 }
 
-/// In a query what is not there is left out: there is no `null`.
+/// In a query a missing value is left out: there is no `null`.
 fn optional(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(fields) = schema.as_object_mut() {

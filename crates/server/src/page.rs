@@ -1,4 +1,4 @@
-//! Long lists, a page at a time.
+//! Pagination of long lists.
 
 use countersign_gate::gate::{Page, Paged};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
 pub(crate) struct Listed<T> {
-    /// What is on this page.
+    /// The items on this page.
     pub(crate) items: Vec<T>,
     /// The cursor of the next page; none after the last.
     pub(crate) next: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Listed<T> {
 const USUAL: u16 = 50;
 const MOST: u16 = 200;
 
-/// The page that was asked for.
+/// The requested page.
 pub(crate) fn page(cursor: Option<String>, limit: Option<u16>) -> Page {
     Page { after: cursor, limit: limit.unwrap_or(USUAL).clamp(1, MOST).into() }
 }
@@ -32,7 +32,7 @@ impl<T> Listed<T> {
         Self { items: items.into_iter().collect(), next: None, damaged: Vec::new() }
     }
 
-    /// The page, each item as it is shown.
+    /// Converts the items of a page.
     pub(crate) fn of<G>(paged: Paged<G>, show: impl Fn(G) -> T) -> Self {
         let Paged { items, next, damaged } = paged;
         Self { items: items.into_iter().map(show).collect(), next, damaged }

@@ -1,5 +1,5 @@
-//! Query parameters: every name that a route does not know is refused, here and
-//! for every route. A parameter that does nothing would let its sender believe that it did.
+//! Query parameters: a name that a route does not know is refused, for every route. Ignoring it
+//! would let its sender believe that it had an effect.
 
 use axum::http::Uri;
 use serde::de::value::Error;
@@ -8,8 +8,8 @@ use serde::forward_to_deserialize_any;
 
 use crate::error::Problem;
 
-/// Refuses a request whose query has a name that is among neither the parameters of its route nor
-/// those of all routes like it.
+/// Refuses a request with a query parameter that belongs neither to its route nor to all routes of
+/// its kind.
 pub(crate) fn refuse_unknown(
     uri: &Uri,
     parameters: &[&str],
@@ -33,15 +33,15 @@ pub(crate) fn refuse_unknown(
     Err(Problem::bad_request(detail).with_kind("unknown-parameter"))
 }
 
-/// The names of the fields that a query is read into.
+/// The names of the fields that a query is deserialised into.
 pub(crate) fn names<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
-    // It ends as soon as it has told its fields: there is nothing to read.
+    // It fails as soon as the names are known: there is nothing to deserialize.
     let _ = T::deserialize(Fields(&mut names));
     names
 }
 
-/// Asked for a struct, notes the names of its fields.
+/// A deserializer that records the field names of a struct.
 struct Fields<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Fields<'_> {

@@ -41,7 +41,7 @@ fn frame(title: &str, content: &str) -> String {
     )
 }
 
-/// Text as text, whatever is in it.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -157,7 +157,7 @@ fn write_content(html: &mut String, verb: &str, content: &Value) {
     }
 }
 
-/// What stands between backticks is code.
+/// Turns text in backticks into code.
 fn marked(escaped: &str) -> String {
     let parts = escaped.split('`').enumerate();
     parts.fold(String::new(), |text, (number, part)| match number % 2 {

@@ -1,8 +1,8 @@
-//! The table of everything that can be asked of the server.
+//! The table of all routes of the server.
 //!
-//! A row says by whom, with what and what comes back. The router, the check of who is asking, the
-//! OpenAPI document and its page, and the golden table of roles all read it, so none of them can
-//! forget a route.
+//! A row declares who may call the route, what it takes and what it returns. The router, the
+//! authentication, the OpenAPI document and its page, and the golden table of roles all read it, so
+//! none of them can forget a route.
 
 use std::fmt;
 use std::future::Future;
@@ -20,18 +20,19 @@ use serde::de::DeserializeOwned;
 use crate::app::App;
 use crate::{api, console, live, parameter, reference, sign_in};
 
-/// Who may ask. What they get is the gate's to say: it knows whose is what.
+/// The callers that a route accepts. The gate decides what they get, because it knows the owner of
+/// everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// Anybody, signed in or not.
     Anybody,
     /// Somebody at a signed-in device.
     Person,
-    /// An agent or program with its key, wherever it is: to ask for its device to be approved.
+    /// An agent or program with its key on any machine: to ask for its device to be approved.
     KeyAnywhere,
     /// A person, or an agent or program.
     Either,
-    /// A person, or an agent or program with a key: nobody who has only the local socket.
+    /// A person, or an agent or program with a key: the local socket alone is not enough.
     PersonOrKey,
     /// A person, or an agent of this machine over the local socket.
     PersonOrLocalAgent,
@@ -54,27 +55,27 @@ impl Who {
 
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// One thing that can be asked.
+/// One route.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// `GET` changes nothing, ever.
+    /// `GET` never changes anything.
     pub method: Method,
-    /// Where.
+    /// The path, with placeholders.
     pub path: &'static str,
     /// Its name for programs.
     pub id: &'static str,
-    /// What it does, in one sentence.
+    /// A description in one sentence.
     pub summary: &'static str,
-    /// By whom.
+    /// The callers it accepts.
     pub who: Who,
-    /// Whether it is a page, for a person at a browser; or a form on one.
+    /// True for a page, for a person at a browser, and for a form on one.
     pub page: bool,
-    /// Whether a person who has a signed-in device needs it for this: the local socket alone is
+    /// True when a person who has a signed-in device needs it for this: the local socket alone is
     /// not enough.
     pub needs_device: bool,
     pub(crate) body: Option<Content>,
     pub(crate) query: Option<SchemaOf>,
-    /// The names that may stand behind the question mark.
+    /// The names of its query parameters.
     pub(crate) parameters: &'static [&'static str],
     pub(crate) gives: Vec<Gives>,
     pub(crate) look: Look,
@@ -86,7 +87,7 @@ pub struct Route {
 
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// What answers the requests of a row.
+/// The handler of a route.
 #[derive(Clone)]
 pub(crate) struct Handler(Arc<dyn Fn(Request, App) -> Answering + Send + Sync>);
 
@@ -104,26 +105,27 @@ impl fmt::Debug for Handler {
     }
 }
 
-/// Where it is looked up who is asking.
+/// The source from which the caller is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// In the store.
+    /// The store.
     Anew,
-    /// Perhaps in memory: what comes of it is committed only if that still holds.
+    /// The cache, if possible: the result is committed only if the cached data is still current.
     Recall,
 }
 
-/// Whether an answer may let something run.
+/// The possibility that an answer lets something run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permits {
     /// It never does.
     Never,
-    /// It may: it is not said again when what it lets run may not run any more.
+    /// It may. The answer is not repeated once that action may not run any more.
     Perhaps,
 }
 
 impl Route {
-    /// Whether it is a write that takes an idempotency key. Files have their own way to go on.
+    /// Reports whether it is a write that takes an idempotency key. Uploads are resumed in another
+    /// way.
     pub(crate) fn may_be_sent_twice(&self) -> bool {
         self.method == Method::POST && self.path.starts_with("/api/") && !self.takes_files()
     }
@@ -133,10 +135,10 @@ impl Route {
     }
 }
 
-/// What stands before a handler.
+/// The properties of a route that are checked before its handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Door {
-    /// The path as the table has it, for logs and numbers.
+    /// The path as it is in the table, for logs and metrics.
     pub(crate) path: &'static str,
     pub(crate) who: Who,
     pub(crate) page: bool,
@@ -155,14 +157,14 @@ impl Door {
     }
 }
 
-/// What goes in.
+/// The body of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Content {
     pub(crate) media: &'static str,
     pub(crate) schema: Option<SchemaOf>,
 }
 
-/// What may come back.
+/// A possible response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gives {
     pub(crate) status: u16,
@@ -170,7 +172,7 @@ pub(crate) struct Gives {
     pub(crate) schema: Option<SchemaOf>,
 }
 
-/// A row that is still being written.
+/// A route under construction.
 #[derive(Debug)]
 pub(crate) struct Row {
     method: Method,
@@ -203,7 +205,7 @@ pub(crate) fn form(path: &'static str, id: &'static str) -> Row {
     row.takes_media("application/x-www-form-urlencoded").gives_media(303, "")
 }
 
-/// Begins a row: how, where, and its name.
+/// Begins a row: the method, the path, and the name.
 pub(crate) fn row(method: Method, path: &'static str, id: &'static str) -> Row {
     Row {
         by_socket_alone: method.is_safe(),
@@ -263,24 +265,25 @@ impl Row {
         self
     }
 
-    /// The handler does nothing for a key but ask the gate for a decision, and asks again with a
-    /// caller that was looked up anew when the gate says that what was recalled is outdated.
+    /// Declares that the handler does nothing for a key but ask the gate for a decision, and asks
+    /// again with a fresh caller when the gate reports that the cached one is outdated.
     pub(crate) fn decides(self) -> Self {
         Self { look: Look::Recall, ..self }.permits()
     }
 
-    /// The answer may let something run.
+    /// Declares that the answer may let something run.
     pub(crate) fn permits(self) -> Self {
         Self { permits: Permits::Perhaps, ..self }
     }
 
-    /// It only says no or stops something, or the gate itself looks who says yes: a person may do
-    /// it over the local socket alone, even when they have a signed-in device.
+    /// Declares that the route only refuses or stops something, or that the gate itself checks who
+    /// approves: a person may use it over the local socket alone, even when they have a signed-in
+    /// device.
     pub(crate) fn by_socket_alone(self) -> Self {
         Self { by_socket_alone: true, ..self }
     }
 
-    /// Ends the row: what does it.
+    /// Ends the row with its handler.
     pub(crate) fn to<H, T>(self, handler: H) -> Route
     where
         H: axum::handler::Handler<T, App> + Sync,
@@ -327,7 +330,7 @@ impl Row {
     }
 }
 
-/// Every row.
+/// All routes.
 #[must_use]
 pub fn routes() -> Vec<Route> {
     [api::routes(), live::routes(), reference::routes(), sign_in::routes(), console::routes()]

@@ -1,4 +1,4 @@
-//! What whoever runs the server can set: the `server:` section of the configuration.
+//! The settings of the server: the `server:` section of the configuration.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::DecisionLog;
 
-/// What whoever runs the server can set.
+/// The settings of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where it listens. Port 0 takes any that is free.
+    /// The address it listens on. Port 0 takes any that is free.
     pub listen: SocketAddr,
     /// A socket for programs of the same user on this machine.
     #[serde(skip)]
@@ -24,17 +24,19 @@ pub struct Settings {
     pub danger_plain_http: bool,
     /// Names under which it is reached, besides its address and `localhost`.
     pub names: Vec<String>,
-    /// Where people reach it, when that is not where it listens: `https://gate.example.com`.
+    /// The address people reach it at, when that is not where it listens:
+    /// `https://gate.example.com`.
     pub url: Option<String>,
-    /// How much one request or connection may take up.
+    /// Limits of one request or connection.
     pub limits: Limits,
-    /// Where traces go: the base address of an OpenTelemetry collector that takes OTLP over HTTP.
+    /// The collector of traces: the base address of an OpenTelemetry collector that takes OTLP over
+    /// HTTP.
     pub otlp: Option<String>,
-    /// At which level every decision is logged.
+    /// The level at which every decision is logged.
     pub log_decisions: DecisionLog,
 }
 
-/// How the wire is encrypted.
+/// The encryption of connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tls {
@@ -47,12 +49,12 @@ pub enum Tls {
     },
     /// By a certificate of our own, kept in this folder: browsers ask whether to trust it.
     SelfSigned {
-        /// Where it is kept.
+        /// The folder it is kept in.
         folder: PathBuf,
     },
 }
 
-/// How much one request or connection may take up.
+/// Limits of one request or connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -60,8 +62,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Seconds in which the head of a request must arrive.
     pub head_seconds: u16,
-    /// Seconds in which a request that is not a file must arrive; also how long an upload may
-    /// stand still.
+    /// Seconds in which a request that is not a file must arrive; also the longest pause of an
+    /// upload.
     pub body_seconds: u16,
     /// Seconds a caller may wait for an answer in one request.
     pub wait_seconds: u16,
@@ -93,16 +95,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Where it listens unless told otherwise.
+    /// The port it listens on unless told otherwise.
     pub const PORT: u16 = 8720;
 
-    /// Whether people reach it over TLS that something in front of it ends.
+    /// Reports whether people reach it over TLS that ends at a proxy in front of it.
     pub(crate) fn is_https(&self) -> bool {
         let scheme = self.url.as_deref().and_then(|url| url.split_once("://"));
         scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
     }
 
-    /// The same, which also goes by the name people reach it under.
+    /// The same settings, with the host name of `url` among the names.
     pub(crate) fn under_its_own_name(mut self) -> Self {
         let own = self.url.as_deref().and_then(own_name);
         self.names.extend(own);
@@ -110,7 +112,8 @@ impl Settings {
     }
 }
 
-/// The name in an address that pages can be under; nothing for one with a path, a query or a user.
+/// The host name in an address that pages can be under; `None` for one with a path, a query or a
+/// user.
 pub(crate) fn own_name(url: &str) -> Option<String> {
     let uri: axum::http::Uri = url.trim().parse().ok()?;
     let sound = matches!(uri.scheme_str(), Some("http" | "https"))

@@ -1,7 +1,8 @@
-//! Signing in: a link leads to a page, a button on it uses the link up, once.
+//! Signing in: a link leads to a page, and a button on it uses the link, once.
 //!
-//! Looking at the page changes nothing: whatever opens links before people do (a mail scanner, a
-//! preview) uses none up. Whoever signs in gets a new device, whatever cookie they came with.
+//! Opening the page changes nothing: a program that opens links before people do (a mail scanner, a
+//! preview) does not use them up. Signing in always makes a new device, whatever cookie came with
+//! the request.
 
 use askama::Template;
 use axum::Json;
@@ -21,7 +22,7 @@ use crate::error::Problem;
 use crate::idempotent::Once;
 use crate::route::{Route, Who, form, page, post};
 
-/// Which link.
+/// The link to sign in with.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
@@ -32,9 +33,9 @@ struct Which {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SignIn {
-    /// What stands behind `/sign-in?link=`.
+    /// The value for `/sign-in?link=`.
     link: String,
-    /// What you call this device.
+    /// Your name for this device.
     #[serde(default)]
     name: String,
 }
@@ -43,7 +44,7 @@ struct SignIn {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SignedIn {
     device_id: String,
-    /// What the device proves itself by, as `Authorization: Bearer`. Shown this once.
+    /// The secret the device authenticates with, as `Authorization: Bearer`. Shown this once.
     secret: String,
 }
 
@@ -114,7 +115,7 @@ async fn sign_in(
     Ok(Once((StatusCode::CREATED, Json(signed_in))))
 }
 
-/// A link as a browser takes it, at the address people reach the server under.
+/// The sign-in link for a browser, at the address people reach the server under.
 pub(crate) fn sign_in_url(app: &App, remote: Remote, headers: &HeaderMap, link: &Secret) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if remote.is_https() { "https" } else { "http" };

@@ -1,12 +1,12 @@
-//! Where a request goes: past the guard to the handler of its row.
+//! Dispatch of requests: through the guard to the handler of their route.
 //!
 //! ```text
 //! method and path name a row ──► guard ──► its handler
 //! anything else ──► router: paths with ids, methods that are not there ──► guard ──► handler
 //! ```
 //!
-//! Most requests are for rows whose path is one fixed text, above all proposals. Those are looked up
-//! and called straight away: a router copies each layer for each request and boxes what it answers.
+//! Most requests are for routes with a fixed path, above all proposals. These are looked up and
+//! called directly: a router clones each layer for each request and boxes the response.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::app::App;
 use crate::guard::guard;
 use crate::route::{Door, Handler, Route, routes};
 
-/// Everything that can be asked of a server.
+/// All routes of a server, ready to answer.
 #[derive(Clone)]
 pub(crate) struct Site(Arc<Inside>);
 
 struct Inside {
     app: App,
-    /// The rows whose path is one fixed text.
+    /// The routes with a fixed path.
     fixed: HashMap<&'static str, Vec<Fixed>>,
     router: Router,
 }
@@ -41,7 +41,7 @@ struct Fixed {
     handler: Handler,
 }
 
-/// What stands behind the guard.
+/// The next step behind the guard.
 pub(crate) enum Behind<'a> {
     Handler(&'a Handler),
     Router(Next),
@@ -82,21 +82,21 @@ impl Site {
     }
 }
 
-/// Whether a row is found by its path alone. What takes files has a layer of its own.
+/// Reports whether a route is found by its path alone. Uploads need a layer of their own.
 fn is_fixed(route: &Route) -> bool {
     !route.path.contains('{') && !route.takes_files()
 }
 
-/// The router over all rows.
+/// The router over all routes.
 ///
-/// One layer around each handler does all that must happen before it: another would cost every
-/// request a copy of all that is below it.
+/// One layer around each handler does everything that must happen before it: another would cost
+/// every request a clone of everything below it.
 fn router(app: &App) -> Router {
     let guarded = |door| from_fn_with_state((app.clone(), door), guarded);
     let mut router = Router::new();
     for route in routes() {
         let door = Door::of(&route);
-        // Sizes are bounded where bodies are read: files may be large.
+        // Sizes are limited where bodies are read: files may be large.
         let handler = if route.takes_files() {
             route.routed.layer(DefaultBodyLimit::disable())
         } else {

@@ -1,28 +1,29 @@
-//! The names of local sockets, however long their folder's.
+//! The names of local sockets, whatever the length of their path.
 //!
-//! A system takes no more than about a hundred bytes for the name of a socket. A longer one is
-//! reached through its folder, which is held open meanwhile: `/proc/self/fd/7/server.sock`.
+//! A system limits the path of a socket to about a hundred bytes. A longer one is reached through a
+//! file descriptor of its folder: `/proc/self/fd/7/server.sock`.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The most bytes a system takes, without the one that ends them.
+/// The most bytes a system accepts, without the terminating zero.
 const LONGEST: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
-/// A name by which the system finds a socket, for as long as this is kept.
+/// A path by which the system finds a socket, for as long as this value lives.
 #[derive(Debug)]
 pub struct SocketName {
     path: PathBuf,
-    /// What a short name goes through.
+    /// The open folder that a shortened path goes through.
     _folder: Option<OwnedFd>,
 }
 
 impl SocketName {
-    /// A name for the socket at this path.
+    /// Makes a path for the socket at this one.
     ///
     /// # Errors
-    /// The path is too long and its folder cannot be opened, or the system has no other way.
+    /// The path is too long, and its folder cannot be opened or the system lacks such file
+    /// descriptors.
     pub fn of(path: &Path) -> io::Result<Self> {
         if path.as_os_str().len() <= LONGEST {
             return Ok(Self { path: path.to_owned(), _folder: None });
@@ -30,7 +31,7 @@ impl SocketName {
         through_folder(path)?.ok_or_else(|| too_long(path))
     }
 
-    /// The name.
+    /// The path to use.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

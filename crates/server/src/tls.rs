@@ -1,4 +1,4 @@
-//! Encryption: by certificate files, or by a certificate of our own.
+//! TLS: with certificate files, or with a self-signed certificate.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::settings::Tls;
 
-/// Why nothing can be encrypted.
+/// The reason that TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read or made.
@@ -21,15 +21,15 @@ pub enum TlsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// A file holds no certificate or key.
+    /// A file does not contain a certificate or key.
     #[error("`{}` is no PEM file of the right kind: {problem}", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem in the file.
         problem: String,
     },
     /// Certificate and key do not go together, or the certificate cannot be made.
@@ -46,31 +46,30 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads the certificate, or makes one, and gives its fingerprint too.
+    /// Reads the certificate, or makes one, and returns its fingerprint too.
     pub(crate) fn open(tls: &Tls, names: &[String]) -> Result<(Self, String), TlsError> {
         let Encryption { config, fingerprint } = open(tls, names)?;
         let (tls, names) = (tls.clone(), names.to_vec());
         Ok((Self { tls, names, current: RwLock::new(config) }, fingerprint))
     }
 
-    /// Reads the files again, for connections that come from now on, and gives the fingerprint of
-    /// the certificate.
+    /// Reads the files again, for new connections, and returns the fingerprint of the certificate.
     ///
     /// # Errors
-    /// They cannot be used: the certificate from before stays.
+    /// They cannot be used: the previous certificate stays in use.
     pub fn reload(&self) -> Result<String, TlsError> {
         let Encryption { config, fingerprint } = open(&self.tls, &self.names)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(fingerprint)
     }
 
-    /// What the next connection is encrypted by.
+    /// The TLS configuration for the next connection.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// How to encrypt, and the fingerprint of the certificate by which people can tell it.
+/// The TLS configuration, and the fingerprint of the certificate for people to compare.
 struct Encryption {
     config: Arc<ServerConfig>,
     fingerprint: String,
@@ -110,14 +109,14 @@ fn open(tls: &Tls, names: &[String]) -> Result<Encryption, TlsError> {
     Ok(Encryption { config: Arc::new(config), fingerprint })
 }
 
-/// As browsers show it.
+/// The fingerprint as browsers show it.
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let digest = Sha256::digest(certificate);
     let bytes: Vec<_> = digest.iter().map(|byte| format!("{byte:02X}")).collect();
     bytes.join(":")
 }
 
-/// The certificate of our own, made on the first start and kept beside the server's other key.
+/// The self-signed certificate, made on the first start and kept beside the server's other key.
 fn self_signed(folder: &Path, names: &[String]) -> Result<(PathBuf, PathBuf), TlsError> {
     let (certificate, key) = (folder.join("self-signed.crt"), folder.join("self-signed.key"));
     if certificate.is_file() && key.is_file() {

@@ -1,7 +1,7 @@
 //! Traces for OpenTelemetry: one span per request, sent in batches as OTLP over HTTP in JSON.
 //!
-//! A span names the route, never the path, the query, an address or a person. A collector that is
-//! slow or gone costs spans, never requests.
+//! A span names the route, never the path, the query, an address or a person. If a collector is
+//! slow or down, spans are lost, but requests are not delayed.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -43,15 +43,15 @@ pub(crate) struct Span {
     clock: Instant,
 }
 
-/// Where a collector is. Plain HTTP: collectors stand beside the server, and TLS is what a sidecar
-/// is for.
+/// The address of a collector. Plain HTTP: collectors usually run beside the server, and a sidecar
+/// can add TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Collector {
     authority: String,
     path: String,
 }
 
-/// An address that no collector can have.
+/// An address that a collector cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`otlp` must be like `http://127.0.0.1:4318`")]
 pub struct CollectorError;
@@ -72,22 +72,22 @@ impl Collector {
 }
 
 impl Tracer {
-    /// Begins to send.
+    /// Starts to send.
     pub(crate) fn start(collector: Collector) -> Self {
         let (spans, waiting) = channel(BACKLOG);
         tokio::spawn(send_all(collector, waiting));
         Self { spans }
     }
 
-    /// The request was answered.
+    /// Ends the span of a request that was answered.
     pub(crate) fn end(&self, span: &Span, status: StatusCode, decision: Option<&Decision>) {
-        // A full queue loses the span: nobody waits for a collector.
+        // A full queue drops the span, because no request waits for a collector.
         let _ = self.spans.try_send(span.to_json(status, decision));
     }
 }
 
 impl Span {
-    /// A request begins, as part of the caller's trace if it says so.
+    /// Starts a span, as part of the caller's trace if the request names one.
     pub(crate) fn begin(headers: &HeaderMap, method: &Method, route: &str) -> Self {
         let given = headers.get("traceparent").and_then(|value| value.to_str().ok());
         let (trace, parent) = match given.and_then(parent_of) {
@@ -138,7 +138,7 @@ impl Span {
     }
 }
 
-/// The trace and the span that a caller names, as the W3C writes them.
+/// The trace id and span id of the caller, in the W3C format.
 fn parent_of(text: &str) -> Option<(String, String)> {
     let mut parts = text.split('-');
     let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);

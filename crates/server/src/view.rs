@@ -1,4 +1,4 @@
-//! What is shown of the gate's things, in JSON. Times are texts as RFC 3339 writes them.
+//! The JSON forms of the gate's data. Times are texts as in RFC 3339.
 
 use countersign_core::action::QUESTION;
 use countersign_core::policy::profile::Limits;
@@ -17,12 +17,12 @@ use serde_json::Value;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ApprovalView {
     pub(crate) approval_id: String,
-    /// For whom the agent works.
+    /// The user that the agent works for.
     pub(crate) user_id: String,
     pub(crate) workspace_id: String,
     pub(crate) session_id: Option<String>,
     pub(crate) key_id: Option<String>,
-    /// What kind of action, or which skill or tool.
+    /// The kind of action, or the skill or tool.
     pub(crate) action: String,
     /// One line: what would happen.
     pub(crate) description: String,
@@ -30,21 +30,21 @@ pub(crate) struct ApprovalView {
     /// The action itself, with secrets and personal data masked.
     pub(crate) proposed: Value,
     pub(crate) cwd: Option<String>,
-    /// Why the agent wants it, in its own words.
+    /// The agent's reason, in its own words.
     pub(crate) reasoning: Option<String>,
     pub(crate) scripts: Vec<Script>,
     pub(crate) risk_level: RiskLevel,
-    /// Why it is asked.
+    /// The reason that it is asked.
     pub(crate) reason: String,
-    /// What to do instead.
+    /// An alternative to the action.
     pub(crate) instead: Option<String>,
     pub(crate) rules: Vec<String>,
-    /// What they found, marked in the text of the action as it is shown.
+    /// The findings of the rules, marked in the text of the action as it is shown.
     pub(crate) findings: Vec<Finding>,
-    /// What would be touched, and what could not be followed.
+    /// The effects it would have, and the parts that could not be followed.
     #[serde(flatten)]
     pub(crate) effects: Effects,
-    /// Whether a yes may be remembered for good.
+    /// True when a yes may be remembered for good.
     pub(crate) may_remember: bool,
     pub(crate) created_at: String,
     /// From when on silence is a refusal.
@@ -52,11 +52,11 @@ pub(crate) struct ApprovalView {
     /// `pending`, `approved`, `rejected`, `expired`, `cancelled`, `started`, `done`, `failed` or
     /// `unknown`.
     pub(crate) state: &'static str,
-    /// What the person wants the agent to know.
+    /// The person's message to the agent.
     pub(crate) feedback: Option<String>,
-    /// How many must agree.
+    /// The number of people who must agree.
     pub(crate) need: u8,
-    /// How many have.
+    /// The number of people who have agreed.
     pub(crate) have: usize,
     /// Others than the one for whom the agent works must agree.
     pub(crate) others_must_agree: bool,
@@ -65,7 +65,7 @@ pub(crate) struct ApprovalView {
     pub(crate) replaces: Option<String>,
     /// The question that came in its place, after a person wanted the action otherwise.
     pub(crate) replaced_by: Option<String>,
-    /// What it may be answered with; only for people, only while it can be answered.
+    /// The token to answer it with; only for people, only while it can be answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
 }
@@ -127,7 +127,7 @@ pub(crate) struct Confirmation {
 
 impl From<&Card> for Confirmation {
     fn from(card: &Card) -> Self {
-        // An agent that asks calls what it is about by a name of its own.
+        // An agent that asks a question has a name of its own for its subject.
         let asked = card.action_json.pointer("/params/action").and_then(Value::as_str);
         let asked = asked.filter(|_| card.action == QUESTION);
         Self {
@@ -141,23 +141,23 @@ impl From<&Card> for Confirmation {
     }
 }
 
-/// What became of an action that was proposed.
+/// The result of a proposal.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub(crate) enum Proposed {
     /// It may run, this once.
     Permitted {
-        /// By which to report how it went.
+        /// The id to report the outcome with.
         action_id: String,
-        /// What it is bound to: nothing else may run.
+        /// The hash of the action it is bound to: nothing else may run.
         digest: String,
         /// The question a person said yes to, if one was asked.
         approval_id: Option<String>,
-        /// Until when it may take: from then on it is taken for over.
+        /// The time until which it may take: after that it counts as over.
         #[serde(skip_serializing_if = "Option::is_none")]
         report_by: Option<String>,
-        /// Who or what has agreed: `rules`, `person`, `remembered`, `auto_confirm`, `autonomous`,
-        /// `program` or `handed_over`.
+        /// The authority that agreed: `rules`, `person`, `remembered`, `auto_confirm`,
+        /// `autonomous`, `program` or `handed_over`.
         by: &'static str,
         /// The action as a person wants it, where they changed it: run this instead.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,7 +187,7 @@ impl Proposed {
         }
     }
 
-    /// The same for the action as a person wants it.
+    /// The same for the action as a person changed it.
     pub(crate) fn edited(mut self, action: &Action) -> Self {
         if let Self::Permitted { edited, .. } = &mut self {
             *edited = serde_json::to_value(action).ok();
@@ -195,7 +195,7 @@ impl Proposed {
         self
     }
 
-    /// A question that waits, as it is now: perhaps one that came in the first one's place.
+    /// A waiting question in its current state: perhaps one that replaced the first.
     pub(crate) fn waiting(waiting: Waiting, card: &Card) -> Self {
         Self::Waiting {
             approval_id: card.approval.to_string(),
@@ -210,24 +210,24 @@ impl Proposed {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionView {
     pub(crate) session_id: String,
-    /// For whom the agent works.
+    /// The user that the agent works for.
     pub(crate) user_id: String,
     pub(crate) workspace_id: String,
     pub(crate) key_id: Option<String>,
-    /// How it was asked to be.
+    /// The plan it was begun with.
     pub(crate) plan: Plan,
-    /// What it may use up.
+    /// The limits of what it may use up.
     pub(crate) limits: Limits,
     pub(crate) has_credentials: bool,
     pub(crate) started_at: String,
-    /// When it ends at the latest.
+    /// The time at which it ends at the latest.
     pub(crate) deadline: Option<String>,
     /// `active`, `paused` or `ended`.
     pub(crate) state: &'static str,
     pub(crate) ended_at: Option<String>,
-    /// Why it ended.
+    /// The reason that it ended.
     pub(crate) ended_by: Option<&'static str>,
-    /// How far it has come, where that was asked for.
+    /// The progress, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<ProgressView>,
 }
@@ -259,7 +259,7 @@ impl From<Session> for SessionView {
     }
 }
 
-/// How far a session has come, against what it may use up.
+/// The progress of a session, against its limits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProgressView {
     pub(crate) steps: u64,
@@ -287,7 +287,7 @@ impl From<Progress> for ProgressView {
     }
 }
 
-/// A moment that may not be.
+/// An optional timestamp as text.
 pub(crate) fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| at.to_string())
 }

@@ -1,11 +1,11 @@
 //! Scripts built from parts that come from elsewhere.
 //!
-//! INVARIANT: whatever text goes in, it comes out as one string of the script and nothing else.
+//! INVARIANT: any text that goes in comes out as one string literal of the script and nothing else.
 
 use crate::analyze::applescript::lex::lex;
 use crate::analyze::applescript::shape::{Shape, shape};
 
-/// A text as a string of a script.
+/// Quotes a text as a string literal.
 #[must_use]
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -24,20 +24,20 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// Why a script cannot be built.
+/// The reason that a script cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A command that is not whole would reach out of its place.
+    /// A command that is not whole would affect the script around it.
     #[error(
         "the command `{0}` is not whole: it leaves a string, comment, bracket or block open, or closes one that is not its own"
     )]
     NotWhole(String),
 }
 
-/// Commands for an app.
+/// A script that sends commands to an app.
 ///
 /// # Errors
-/// A command leaves something open or closes what is not its own.
+/// A command leaves something open, or closes something that it did not open.
 pub fn tell(app: &str, commands: &[impl AsRef<str>]) -> Result<String, BuildError> {
     let mut script = format!("tell application {}\n", quote(app));
     for command in commands {
@@ -55,7 +55,7 @@ pub fn tell(app: &str, commands: &[impl AsRef<str>]) -> Result<String, BuildErro
     Ok(script)
 }
 
-/// Whether a command stands for itself, wherever it is put.
+/// Reports whether a command is complete in itself, wherever it is put.
 fn is_whole(command: &str) -> bool {
     let lexed = lex(command);
     let mut open = Vec::new();
@@ -67,7 +67,7 @@ fn is_whole(command: &str) -> bool {
             Shape::Divides(_) | Shape::Closes(_) | Shape::Plain => {}
         }
     }
-    // A line that is continued would take in the one that follows.
+    // A continued line would absorb the one that follows.
     lexed.faults.is_empty() && open.is_empty() && !command.trim_end().ends_with('¬')
 }
 
@@ -80,9 +80,9 @@ pub fn activate(app: &str) -> String {
 /// A dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dialog {
-    /// What it says.
+    /// The text of the dialog.
     pub message: String,
-    /// What stands above it.
+    /// The title above it.
     pub title: Option<String>,
     /// Its buttons; the system's own when there are none.
     pub buttons: Vec<String>,
@@ -108,11 +108,11 @@ impl Dialog {
 /// A notification.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Notification {
-    /// What it says.
+    /// The text of the notification.
     pub message: String,
-    /// What stands above it.
+    /// The title above it.
     pub title: Option<String>,
-    /// What stands below the title.
+    /// The subtitle below the title.
     pub subtitle: Option<String>,
 }
 

@@ -1,12 +1,12 @@
-//! What an AppleScript error means, and what helps.
+//! Explanations of AppleScript errors, with remedies.
 //!
-//! By the error's number where it has one, else by its words.
+//! An error is recognised by its number where it has one, else by its words.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What went wrong.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -18,7 +18,7 @@ pub enum ErrorKind {
     FileDenied,
     /// Nobody has allowed this program to press keys and click.
     AccessibilityNeeded,
-    /// The script cannot be read.
+    /// The script does not parse.
     Syntax,
     /// The app does not know the command.
     NotUnderstood,
@@ -28,22 +28,22 @@ pub enum ErrorKind {
     Timeout,
     /// The person said no.
     Cancelled,
-    /// Something has no value.
+    /// A variable or result without a value.
     MissingValue,
 }
 
-/// An error with what helps.
+/// An error with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
-    /// What went wrong, when it is one of the known kinds.
+    /// The kind, when it is one of the known ones.
     pub kind: Option<ErrorKind>,
     /// AppleScript's number for it.
     pub number: Option<i32>,
-    /// What was told.
+    /// The original message.
     pub original: String,
-    /// What that means, in a line.
+    /// The meaning, in a line.
     pub meaning: &'static str,
-    /// What helps, in order.
+    /// The remedies, in order.
     pub steps: &'static [&'static str],
 }
 
@@ -83,7 +83,7 @@ fn number(text: &str) -> Option<i32> {
     bracketed.or_else(named).or_else(alone)
 }
 
-/// Words that say more than the number: several troubles share one.
+/// Recognises words that say more than the number: several errors share one number.
 fn by_words_first(text: &str) -> Option<ErrorKind> {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["assistive access", "accessibility", "send keystrokes"]) {
@@ -155,7 +155,7 @@ fn help(kind: ErrorKind) -> Help {
     HELP.iter().find(|(known, _)| *known == kind).map_or(UNKNOWN, |(_, help)| *help)
 }
 
-/// What helps against each kind.
+/// The explanation and remedies of each kind.
 const HELP: &[(ErrorKind, Help)] = &[
     (
         ErrorKind::NotRunning,

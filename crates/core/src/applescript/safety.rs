@@ -1,4 +1,4 @@
-//! How safe a script is, in the shape that callers of AppleScript servers know.
+//! The safety of a script, in the format that callers of AppleScript servers know.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::judge::judge;
 use crate::policy::Policy;
 use crate::verdict::{Judgement, RiskLevel, Verdict};
 
-/// How safe a script is.
+/// The safety of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SafetyAnalysis {
     /// Nothing, or next to nothing, can go wrong.
     pub safe: bool,
-    /// How bad it would be.
+    /// The severity of the risk.
     pub risk: RiskLevel,
     /// One line per finding, for a person.
     pub warnings: Vec<String>,
@@ -33,7 +33,7 @@ impl SafetyAnalysis {
         Self::from(&judge(&action, &Policy::default(), &context))
     }
 
-    /// What a caller is told whose script may not run yet, with every warning.
+    /// Returns the message to a caller whose script may not run yet, with every warning.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         if !self.requires_confirmation {
@@ -54,7 +54,7 @@ impl SafetyAnalysis {
 impl From<&Judgement> for SafetyAnalysis {
     fn from(judgement: &Judgement) -> Self {
         let level = judgement.risk.level;
-        // What has to be asked about is never called safe, whatever its own risk.
+        // A script that must be asked about is never called safe, whatever its own risk.
         let risk = match judgement.verdict {
             Verdict::Allow | Verdict::Warn => level,
             Verdict::Confirm | Verdict::Block => level.max(RiskLevel::High),

@@ -1,7 +1,7 @@
-//! Whether a script is well-formed, from its text alone.
+//! A check that a script is well-formed, from its text alone.
 //!
-//! Strings, comments, brackets, blocks and continued lines. It knows no app's dictionary: a script
-//! that passes may still not compile, and the answer says so.
+//! It checks strings, comments, brackets, blocks and continued lines. It knows no app's dictionary:
+//! a script that passes may still not compile, and the answer says so.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::analyze::applescript::lex::{Lexed, Token, lex};
 use crate::analyze::applescript::shape::{Block, Shape, shape};
 use crate::context::Context;
 
-/// Problems told about one script.
+/// The most problems that are reported for one script.
 const MOST_ERRORS: usize = 20;
 
-/// Whether a script is well-formed.
+/// The result of checking a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -23,13 +23,13 @@ pub struct Validation {
     pub valid: bool,
     /// Only the structure was looked at; no compiler was asked.
     pub structural_only: bool,
-    /// What is wrong, each with its line.
+    /// The problems, each with its line.
     pub errors: Vec<String>,
-    /// How safe it would be to run.
+    /// The safety of running it.
     pub safety_analysis: SafetyAnalysis,
 }
 
-/// Checks a script's structure, and how safe it is.
+/// Checks the structure and the safety of a script.
 #[must_use]
 pub fn validate(script: &str, context: &Context) -> Validation {
     let lexed = lex(script);
@@ -97,7 +97,7 @@ impl Check<'_> {
             (Some(last), Some(block)) if last != block && last != Block::Handler => {
                 let message = format!("`end` of `{}` inside `{}`", block.name(), last.name());
                 self.error(at, message);
-                // Close what was meant, so that one slip is one error.
+                // Close the block that was meant, so that one slip is one error.
                 let meant = open.iter().rev().take(8).any(|(open, _)| *open == block);
                 while open.pop().is_some_and(|(open, _)| meant && open != block) {}
             }

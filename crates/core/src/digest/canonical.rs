@@ -1,7 +1,7 @@
-//! RFC 8785: JSON with one spelling. Keys sorted by UTF-16 code units, no white space, shortest
-//! escapes, numbers as ECMAScript prints them.
+//! RFC 8785: canonical JSON. Keys sorted by UTF-16 code units, no white space, shortest escapes,
+//! numbers as ECMAScript prints them.
 //!
-//! One step beyond the RFC, which only speaks of numbers a double can hold: an integer that a
+//! One step beyond the RFC, which covers only numbers that a double can hold: an integer that a
 //! double cannot hold keeps its digits. Rounding it would give two different actions one digest.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// The canonical text of a JSON value. Uses no stack per level, so depth cannot exhaust it.
+/// The canonical text of a JSON value. It does not recurse, so deep nesting cannot exhaust the
+/// stack.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     let mut out = String::new();
@@ -107,7 +108,7 @@ impl<'out> Object<'out> {
     }
 }
 
-/// A list or object of which some entries are written.
+/// A list or object that is partly written.
 struct Open<'a> {
     rest: Rest<'a>,
     empty: bool,
@@ -131,7 +132,7 @@ impl<'a> Open<'a> {
         Self { rest: Rest::Entries(entries.into_iter()), empty: true }
     }
 
-    /// The next value to write; closes the bracket when there is none.
+    /// Returns the next value to write, or writes the closing bracket when there is none.
     fn next(&mut self, out: &mut String) -> Option<&'a Value> {
         let (entry, bracket) = match &mut self.rest {
             Rest::Items(items) => (items.next().map(|value| (None, value)), ']'),
@@ -170,7 +171,7 @@ fn write_nested(first: Open<'_>, out: &mut String) {
     }
 }
 
-/// Writes a plain value whole, and of a list or object only the bracket.
+/// Writes a scalar completely, and of a list or object only the opening bracket.
 fn write_start<'a>(value: &'a Value, out: &mut String) -> Option<Open<'a>> {
     match value {
         Value::Array(items) => return Some(Open::array(items, out)),
@@ -225,7 +226,7 @@ fn write_number(number: &Number, out: &mut String) {
     }
 }
 
-/// As ECMAScript's `Number::toString` has it.
+/// Writes a number like ECMAScript's `Number::toString`.
 fn write_float(float: f64, out: &mut String) {
     if float == 0.0 {
         return out.push('0');
@@ -233,8 +234,8 @@ fn write_float(float: f64, out: &mut String) {
     if float < 0.0 {
         out.push('-');
     }
-    // The JSON writer prints the shortest digits that lead back to the number, the even one of
-    // two equally near, as ECMAScript wants them (`{:e}` does not); only the layout differs.
+    // The JSON writer prints the shortest digits that round-trip, the even one of two equally near,
+    // as ECMAScript requires (`{:e}` does not); only the layout differs.
     let Some(printed) = Number::from_f64(float.abs()).map(|number| number.to_string()) else {
         return;
     };
@@ -252,7 +253,7 @@ fn write_float(float: f64, out: &mut String) {
     lay_out(significant.trim_end_matches('0'), point, out);
 }
 
-/// Writes digits whose decimal point stands after the first `point` of them.
+/// Writes digits with the decimal point after the first `point` of them.
 fn lay_out(digits: &str, point: i32, out: &mut String) {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
@@ -368,7 +369,7 @@ mod tests {
             value = Value::Array(vec![value]);
         }
         assert_eq!(canonical(&value).len(), 200_004);
-        // Dropping it would recurse, which is the caller's affair, not ours.
+        // Dropping it would recurse, which is not what is tested here.
         std::mem::forget(value);
     }
 }

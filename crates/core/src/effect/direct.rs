@@ -10,7 +10,7 @@ use crate::action::Action;
 const RECIPIENTS: &[&str] =
     &["to", "cc", "bcc", "recipient", "recipients", "attendees", "invitees", "assignee", "channel"];
 
-/// The effects that stand in the action itself.
+/// The effects that are in the action itself.
 pub(super) fn effects(action: &Action) -> Vec<Effect> {
     let one = |kind, target: &str| vec![Effect::certain(kind, target)];
     match action {
@@ -44,7 +44,7 @@ pub(super) fn effects(action: &Action) -> Vec<Effect> {
     }
 }
 
-/// The part of an action that nobody can look into from here.
+/// The part of an action that cannot be inspected from here.
 pub(super) fn opaque(action: &Action) -> Option<String> {
     match action {
         Action::Tool { server, tool, .. } => Some(format!("what {server}'s tool {tool} does")),
@@ -75,14 +75,14 @@ fn connects(url: &str) -> Vec<Effect> {
     vec![Effect::certain(EffectKind::Connect, host(url))]
 }
 
-/// The host of an address; all of it where there is none.
+/// The host of an address; the whole address where there is none.
 pub(crate) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(Url::host_str).map(str::to_owned);
     host.unwrap_or_else(|| url.to_owned())
 }
 
-/// A text, or each text of a list; what is deeper stands in the action.
+/// A text, or each text of a list; deeper values are shown with the action.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

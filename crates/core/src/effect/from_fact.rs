@@ -1,10 +1,10 @@
-//! Effects that facts stand for.
+//! Effects that are derived from facts.
 
 use super::{Certainty, Effect, EffectKind, direct};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Origin, Tag};
 
-/// Facts that say what is touched; the others say how, which is the findings' part.
+/// Facts that name a target; the others say how it happens, which is for the findings.
 const TOUCHING: &[(EffectKind, &[FactKind])] = &[
     (
         EffectKind::Delete,
@@ -96,7 +96,7 @@ const TOUCHING: &[(EffectKind, &[FactKind])] = &[
     ),
 ];
 
-/// Facts that say: there may be more.
+/// Facts which imply that there may be more effects.
 const OPAQUE: &[(FactKind, &str)] = &[
     (FactKind::RemoteCode, "code from the network"),
     (FactKind::DecodedCode, "code that is decoded"),
@@ -112,7 +112,7 @@ const OPAQUE: &[(FactKind, &str)] = &[
     (FactKind::ScriptLoad, "a script that is loaded"),
 ];
 
-/// The effects that a fact stands for.
+/// The effects that follow from a fact.
 pub(super) fn effects(fact: &Fact) -> Vec<Effect> {
     let Some((kind, _)) = TOUCHING.iter().find(|(_, kinds)| kinds.contains(&fact.kind)) else {
         return Vec::new();
@@ -134,7 +134,7 @@ pub(super) fn effects(fact: &Fact) -> Vec<Effect> {
     vec![Effect::new(*kind, target, certainty)]
 }
 
-/// The reason why a fact says that there may be more.
+/// The reason that a fact implies more effects.
 pub(super) fn opaque(fact: &Fact) -> Option<String> {
     let (_, why) = OPAQUE.iter().find(|(kind, _)| *kind == fact.kind)?;
     Some(if fact.subject.is_empty() {
@@ -144,7 +144,7 @@ pub(super) fn opaque(fact: &Fact) -> Option<String> {
     })
 }
 
-/// Whether the fact is about a file.
+/// Reports whether the fact is about a file.
 fn is_path(kind: FactKind) -> bool {
     matches!(
         kind,
@@ -166,12 +166,12 @@ fn address(text: &str) -> &str {
     text.split_whitespace().find(|word| word.contains("://")).unwrap_or(text)
 }
 
-/// Whether a target stands for whatever is found.
+/// Reports whether a target is a pattern for several things.
 pub(crate) fn is_pattern(target: &str) -> bool {
     target.contains(['*', '?', '…', UNKNOWN])
 }
 
-/// A path as it is from the folder that the action starts in.
+/// Resolves a path against the folder of its origin.
 pub(crate) fn from_folder(origin: Option<&Origin>, path: &str) -> String {
     let is_whole = path.is_empty() || path.starts_with(['/', '~', UNKNOWN, '…']) || path == "-";
     let folder = origin.and_then(|origin| origin.folder.as_deref());

@@ -1,7 +1,7 @@
-//! What happens: the kinds of facts, with the names rules use.
+//! The kinds of facts, with the names that rules use.
 
 named! {
-    /// What happens.
+    /// The kind of a fact: the event it describes.
     FactKind {
         /// A file or folder would be gone.
         Delete = "delete",
@@ -43,23 +43,23 @@ named! {
         AssumedCommand = "assumed-command",
         /// A program in a temporary folder would run.
         TempProgram = "temp-program",
-        /// A script that hides behind a dot, outside of the workspace, would run.
+        /// A script whose name begins with a dot, outside of the workspace, would run.
         HiddenScript = "hidden-script",
         /// A variable that makes other programs run code would be set.
         EnvExecutes = "env-executes",
-        /// A program's option runs a command nobody expects there.
+        /// A program's option runs a command unexpectedly.
         ShellEscape = "shell-escape",
         /// Opens a shell or an interpreter without a script.
         OpenShell = "open-shell",
         /// Leaves a file without its content.
         Empty = "empty",
-        /// Shows a secret, by what a program is told to do.
+        /// A program is told to show a secret.
         SecretShow = "secret-show",
         /// Lets others read files over the network.
         Serve = "serve",
-        /// Lets others reach a program on this machine that they can do much with.
+        /// Lets others reach a program on this machine with which they can do much.
         Listen = "listen",
-        /// A change would be made whose question is answered before it is asked.
+        /// A change whose confirmation is answered in advance.
         Unasked = "unasked",
         /// Credentials or rights would be made, or people's data taken out of a system.
         Grants = "grants",
@@ -71,7 +71,7 @@ named! {
         ForkBomb = "fork-bomb",
         /// The text is not valid in its language.
         Unparsed = "unparsed",
-        /// A shell refuses it for what it leaves open.
+        /// A shell refuses it because something is left open.
         Unfinished = "unfinished",
         /// Larger, deeper or longer than can be judged.
         Bound = "bound",
@@ -128,7 +128,7 @@ named! {
         UrlInvalid = "url-invalid",
         /// A scheme that reaches around the web: files, code, the browser itself.
         UrlScheme = "url-scheme",
-        /// A name or password stands before the domain.
+        /// A name or password before the domain.
         UrlUserinfo = "url-userinfo",
         /// A domain that looks like another one.
         UrlLookalike = "url-lookalike",
@@ -136,11 +136,11 @@ named! {
         UrlInternal = "url-internal",
         /// The service that hands out a cloud machine's credentials.
         UrlMetadata = "url-metadata",
-        /// A domain that answers with whatever address its name spells.
+        /// A domain that resolves to the address spelt in its name.
         UrlRebinding = "url-rebinding",
         /// A program that would be fetched to be started.
         UrlProgram = "url-program",
-        /// A key or token stands in an address.
+        /// A key or token in an address.
         UrlSecret = "url-secret",
         /// Not one of the origins the agent was given.
         UrlForeign = "url-foreign",
@@ -159,7 +159,7 @@ named! {
         UiIrreversible = "ui-irreversible",
         /// A control that deletes, erases or resets.
         UiDestructive = "ui-destructive",
-        /// A control whose sign or script nobody here can read.
+        /// A control whose icon or writing system is unknown.
         UiUnknown = "ui-unknown",
         /// A control that keeps, renames or hands over something, and can be set back.
         UiChange = "ui-change",
@@ -173,20 +173,20 @@ named! {
         /// More pages than one would print by hand.
         ExportBatch = "export-batch",
 
-        /// A name that stands for something no agent may do.
+        /// A name of something that an agent may never do.
         NamedForbidden = "named-forbidden",
-        /// Nothing happens but that a person is asked.
+        /// Nothing happens except that a person is asked.
         NamedQuestion = "named-question",
         /// The same about something that the agent itself calls high risk.
         NamedGraveQuestion = "named-grave-question",
-        /// A name nobody has declared.
+        /// An undeclared name.
         NamedUnknown = "named-unknown",
 
-        /// A skill nobody has declared.
+        /// An undeclared skill.
         SkillUndeclared = "skill-undeclared",
         /// A skill that changes something.
         SkillWrite = "skill-write",
-        /// A skill that pays, sends, deletes or shows what is private.
+        /// A skill that pays, sends, deletes or shows private data.
         SkillSensitive = "skill-sensitive",
 
         /// A tool whose words do not say what it does.
@@ -195,9 +195,9 @@ named! {
         ToolWrite = "tool-write",
         /// A tool that destroys something.
         ToolDestructive = "tool-destructive",
-        /// A tool that runs what it is given.
+        /// A tool that runs the code or commands it is given.
         ToolExecutes = "tool-executes",
-        /// A tool that does what an engine that works by itself may never do.
+        /// A tool that does something an autonomous engine may never do.
         ToolForbidden = "tool-forbidden",
         /// A tool whose definition is not the one that was agreed to.
         ToolChanged = "tool-changed",
@@ -274,11 +274,11 @@ named! {
         ScriptRecord = "script-record",
         /// A script would change what starts after signing in.
         ScriptLoginItem = "script-login-item",
-        /// A script would show a dialog that hides what is typed.
+        /// A script would show a dialog that hides the typed text.
         ScriptPasswordDialog = "script-password-dialog",
         /// A script would read stored passwords.
         ScriptKeychain = "script-keychain",
-        /// A script would run code in a web page that looks at it.
+        /// A script would run code in a web page that only reads it.
         ScriptPage = "script-page",
         /// A script would run code in a web page that acts.
         ScriptPageActs = "script-page-acts",

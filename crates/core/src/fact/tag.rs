@@ -1,7 +1,7 @@
-//! Where, what and how: the tags of a fact, and sets of them.
+//! The tags of a fact (where, what and how), and sets of them.
 
 named! {
-    /// Where, what and how, as one bit each.
+    /// A property of a fact: a location, a kind of target or a manner. One bit each.
     Tag {
         /// `/` or everything in it.
         Root = "root",
@@ -35,13 +35,13 @@ named! {
         Stream = "stream",
         /// Holds keys, tokens or passwords.
         Secret = "secret",
-        /// A user database or a file that says who may become root.
+        /// A user database, or a file that lists the users who may become root.
         Accounts = "accounts",
         /// Hard-blocked by name.
         Blocked = "blocked",
         /// Runs by itself later: cron, services, shell start-up files.
         Startup = "startup",
-        /// Says how people sign in: PAM, sshd, sudo.
+        /// Configures how people sign in: PAM, sshd, sudo.
         SignIn = "sign-in",
         /// Shell history.
         History = "history",
@@ -87,21 +87,21 @@ named! {
         SetId = "set-id",
         /// On another machine, container or pod.
         Elsewhere = "elsewhere",
-        /// Where it leads cannot be seen from the text.
+        /// A link whose target cannot be seen from the text.
         Symlink = "symlink",
         /// Outside the folder it started from.
         Escapes = "escapes",
         /// Came out of base64, hex or the like.
         Decoded = "decoded",
-        /// Was turned into letters by base64, hex or the like.
+        /// Encoded as base64, hex or the like.
         Encoded = "encoded",
-        /// Came out of a file or the environment of this machine.
+        /// Came from a file or the environment of this machine.
         Local = "local",
         /// Losing it costs nothing: build output, scratch, or made by this very script.
         Regenerable = "regenerable",
         /// Losing it can be undone: git has it.
         Recoverable = "recoverable",
-        /// Nothing of it was looked at.
+        /// Nothing of it was analysed.
         Unseen = "unseen",
         /// A printer, a camera, a serial line: hardware that holds no files.
         Peripheral = "peripheral",
@@ -111,17 +111,17 @@ named! {
         App = "app",
         /// This machine itself.
         Loopback = "loopback",
-        /// Told by a name, not by an address.
+        /// Given as a name, not as an address.
         Named = "named",
-        /// Told by the address a name leads to.
+        /// Given as the address that a name resolves to.
         Resolved = "resolved",
-        /// Only looks, as far as its name says.
+        /// Only reads, as far as its name says.
         ReadOnly = "read-only",
-        /// In an argument that somebody else's program will act on.
+        /// In an argument that another program will act on.
         Argument = "argument",
-        /// Anyone may read it, and it holds nothing of anybody's.
+        /// Anyone may read it, and it contains nothing private.
         Public = "public",
-        /// A folder that is only touched when nothing is in it.
+        /// A folder that is only touched when it is empty.
         Hollow = "hollow",
         /// Its content is summed up and not shown: a digest, a fingerprint.
         Measured = "measured",
@@ -138,7 +138,7 @@ impl Tags {
     /// No tags.
     pub const NONE: Self = Self(0);
 
-    /// Just these.
+    /// The set of these tags.
     #[must_use]
     pub const fn of(tags: &[Tag]) -> Self {
         let mut bits = 0;
@@ -150,61 +150,62 @@ impl Tags {
         Self(bits)
     }
 
-    /// From the bits of a compiled rule.
+    /// The set from the bits of a compiled rule.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// These and one more.
+    /// The set with one more tag.
     #[must_use]
     pub const fn with(self, tag: Tag) -> Self {
         Self(self.0 | 1 << tag as u8)
     }
 
-    /// These without one.
+    /// The set without one tag.
     #[must_use]
     pub const fn without(self, tag: Tag) -> Self {
         Self(self.0 & !(1 << tag as u8))
     }
 
-    /// Both sets together.
+    /// The union of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether this one is in.
+    /// Reports whether the set contains this tag.
     #[must_use]
     pub const fn has(self, tag: Tag) -> bool {
         self.0 & (1 << tag as u8) != 0
     }
 
-    /// Whether any of these is in.
+    /// Reports whether the set contains any of these.
     #[must_use]
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether all of these are in.
+    /// Reports whether the set contains all of these.
     #[must_use]
     pub const fn all(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there are none.
+    /// Reports whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// With what follows from the tags together.
+    /// Adds the tags that follow from combinations of others, and removes `Session` where it does
+    /// not count.
     #[must_use]
     pub const fn derived(self) -> Self {
         const SCRATCH_DOUBTS: Tags = Tags::of(&[Tag::Unknown, Tag::Many, Tag::Top, Tag::Symlink]);
         const BUILD_DOUBTS: Tags =
             Tags::of(&[Tag::Unknown, Tag::WorkspaceRoot, Tag::Symlink, Tag::Elsewhere]);
-        /// Places where nothing is lost lightly, and paths that may be more than one file.
+        /// Locations where a loss is serious, and paths that may be more than one file.
         const SESSION_DOUBTS: Tags = Tags::of(&[
             Tag::Unknown,
             Tag::Many,

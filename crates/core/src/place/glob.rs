@@ -1,8 +1,8 @@
-//! Patterns that can stand for a protected file: `/etc/sh*dow`.
+//! Patterns that can match a protected file: `/etc/sh*dow`.
 
 use super::guard::matches;
 
-/// Protected files of the kinds that matter, by where they usually are.
+/// Protected files, at their usual locations.
 const FILES: &[&str] = &[
     "/etc/shadow",
     "/etc/gshadow",
@@ -29,7 +29,7 @@ const FILES: &[&str] = &[
     "~/.bash_history",
 ];
 
-/// Protected files that lie in any folder.
+/// Protected files that can be in any folder.
 const NAMES: &[&str] = &[
     ".env",
     ".env.local",
@@ -43,8 +43,9 @@ const NAMES: &[&str] = &[
     "id_ed25519",
 ];
 
-/// The protected files that a pattern can stand for. A part that is nothing but a star stands for
-/// everything and says nothing, unless the folder before it was found by a telling pattern.
+/// Returns the protected files that a pattern can match. A part that is only a star matches
+/// everything and is not significant, unless the folder before it was matched by a significant
+/// pattern.
 pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = String> {
     let is_pattern = pattern.contains(['*', '?', '[']);
     let files =
@@ -60,10 +61,10 @@ pub(super) fn protected(pattern: &str, home: &str) -> impl Iterator<Item = Strin
     files.filter(move |file| stands_for(&pattern, file)).chain(placed)
 }
 
-/// Whether a pattern for one name stands for a protected one. A star in front matches no dot, and
-/// a single letter is too little to go by for a name without a dot.
+/// Reports whether a pattern for one name matches a protected one. A leading star does not match a
+/// dot, and a single letter is too little to go by for a name without a dot.
 fn names_it(pattern: &str, name: &str) -> bool {
-    // What stands between brackets is a choice of letters, not a name.
+    // The letters between brackets are alternatives, not parts of a name.
     let letters = pattern
         .split('[')
         .map(|part| part.rsplit(']').next().unwrap_or(part))

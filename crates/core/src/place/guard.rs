@@ -1,25 +1,25 @@
-//! Which guarded path a path is, lies in, or holds.
+//! The relation of a path to the guarded paths: it is one, is in one, or contains one.
 //!
-//! Purely lexical, part by part and without regard to case (some file systems have none). A part
-//! of a path that is a pattern or only partly known counts as whatever it can stand for.
+//! Purely lexical, part by part and case-insensitive (some file systems are). A part of a path that
+//! is a pattern or only partly known counts as everything that it can match.
 
 use crate::analyze::UNKNOWN;
 use crate::fact::{Tag, Tags};
 use crate::guarded::{self, Below, Guarded, Role};
 use crate::place::{Scene, clean, is_below};
 
-/// How a path relates to a guarded one.
+/// The relation of a path to a guarded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     /// It is the guarded path.
     Is,
-    /// It lies below it.
+    /// It is below it.
     Inside,
-    /// It is a folder that holds it.
+    /// It is a folder that contains it.
     Above,
 }
 
-/// Where a path was found that relates to a guarded one.
+/// The location of a path that relates to a guarded one.
 #[derive(Debug, Clone, Copy)]
 struct At {
     /// Counted from the root or from a home folder.
@@ -28,10 +28,10 @@ struct At {
     in_workspace: bool,
 }
 
-/// Folders that many programs share: a name in them that is not known is somebody else's.
+/// Folders that many programs share: an unknown name in them belongs to another program.
 const SHARED: &[&str] = &[".config", ".local", "share", ".github", "etc", "Library", "Documents"];
 
-/// What is guarded about a path that starts at the root or with something unknown.
+/// Returns the tags of a path that starts at the root or with something unknown.
 pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     let mut tags = own(path, scene).and(by_place(path, scene));
     for (moved, usual) in &scene.context.host_settings {
@@ -66,8 +66,8 @@ fn by_place(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// The same for a plain relative path inside the workspace: no pattern, no part that starts with
-/// a dot.
+/// Does the same for a plain relative path inside the workspace: no pattern, and no part that
+/// starts with a dot.
 pub(super) fn of_plain(path: &str) -> Tags {
     let mut tags = Tags::NONE;
     for (start, first) in starts(path) {
@@ -81,8 +81,8 @@ pub(super) fn of_plain(path: &str) -> Tags {
     tags
 }
 
-/// Whether a workspace is, lies in or holds what the caller says is Countersign's own, or lies
-/// somewhere that a relative name does not show.
+/// Reports whether a workspace is, is in or contains a path that the caller names as Countersign's
+/// own, or whether a relative name would hide that it is in a folder that matters.
 pub(super) fn concerns(workspace: &str, scene: &Scene<'_>) -> bool {
     let own = [&scene.context.own_program, &scene.context.own_data];
     let mut own = own.into_iter().flatten().chain(scene.context.host_settings.keys());
@@ -91,11 +91,11 @@ pub(super) fn concerns(workspace: &str, scene: &Scene<'_>) -> bool {
         || own.any(|own| is_below(own, workspace) || is_below(workspace, own))
 }
 
-/// What the caller says is Countersign's own on this machine.
+/// The tags of the paths that the caller names as Countersign's own on this machine.
 fn own(path: &str, scene: &Scene<'_>) -> Tags {
     let mut tags = Tags::NONE;
     let in_workspace = is_in_workspace(path, scene);
-    // The home folder and what lies above it hold everything: other rules speak about them.
+    // The home folder and its parents contain everything: other rules are about them.
     let holds_all = is_below(&clean(scene.home()), path)
         || scene.workspace().is_some_and(|workspace| is_below(&clean(workspace), path));
     for (own, role) in [
@@ -113,7 +113,7 @@ fn own(path: &str, scene: &Scene<'_>) -> Tags {
             continue;
         };
         let found = tags_of(role, relation, At { anchored: true, in_workspace });
-        // A folder with the very program that is in use, unless it is where that is built.
+        // A folder with the program in use, unless it is the one where that is built.
         let installed = relation == Relation::Above && !in_workspace;
         tags = tags.and(if installed { found.with(Tag::Installed) } else { found });
     }
@@ -123,7 +123,7 @@ fn own(path: &str, scene: &Scene<'_>) -> Tags {
 fn tags_of(role: Role, relation: Relation, at: At) -> Tags {
     let above = relation == Relation::Above;
     let tags = match (role, relation) {
-        // A folder that holds a program or a list of servers holds much else.
+        // A folder that contains a program or a list of servers contains much else.
         (Role::Servers, Relation::Above) | (Role::Program, Relation::Inside) => Tags::NONE,
         (Role::Data, Relation::Above) => Tags::of(&[Tag::AboveGuard, Tag::AboveOwnData]),
         (Role::Program | Role::Hook | Role::Config, Relation::Above) => {
@@ -141,8 +141,8 @@ fn tags_of(role: Role, relation: Relation, at: At) -> Tags {
     if installed && !tags.is_empty() { tags.with(Tag::Installed) } else { tags }
 }
 
-/// How a path relates to a guarded one, counted from one of its parts. A folder is not above a
-/// program for having the name of one that programs stand in.
+/// The relation of a path to a guarded one, counted from one of its parts. A folder whose name is
+/// usual for programs does not count as one that contains Countersign's.
 fn relation(path: &str, start: usize, guarded: &Guarded) -> Option<Relation> {
     let found = relation_to_parts(path, start, guarded.parts)?;
     (guarded.role != Role::Program || found != Relation::Above).then_some(found)
@@ -163,33 +163,33 @@ fn relation_to_parts(path: &str, start: usize, parts: &[&str]) -> Option<Relatio
     Some(if rest.next().is_none() { Relation::Is } else { Relation::Inside })
 }
 
-/// Whether a part of a path can stand for this name.
+/// Reports whether a part of a path can match this name.
 fn can_be(written: &str, name: &str, before: Option<&str>) -> bool {
     if !written.contains(['*', '?', '[', UNKNOWN]) {
         return written.eq_ignore_ascii_case(name);
     }
     let literal = written.find(['*', '?', '[', UNKNOWN]).unwrap_or(0);
     let enough = match before {
-        // The first name must be told apart from others: `*.json` is not about one file.
+        // The first name must be distinctive: `*.json` is not about one file.
         None if written.contains(UNKNOWN) => literal > 2,
         None => literal > 0,
         Some(before) if written.contains(UNKNOWN) => literal > 2 || !SHARED.contains(&before),
         Some(_) => true,
     };
-    // A pattern does not reach names that start with a dot unless it does so itself.
+    // A pattern does not match names that start with a dot unless it starts with one itself.
     let hidden = name.starts_with('.') && written.starts_with(['*', '?', '[']);
     enough && !hidden && matches(written, name)
 }
 
-/// Whether a pattern matches a name; `[…]` stands for any one character, and what is not known
-/// for anything.
+/// Reports whether a pattern matches a name; `[…]` matches any one character, and an unknown part
+/// matches anything.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     const MOST: usize = 256;
     if pattern.len() > MOST {
         return true;
     }
     let name: Vec<char> = name.to_ascii_lowercase().chars().collect();
-    // Where in the name the pattern so far may have led to.
+    // The positions in the name that the pattern so far can reach.
     let mut at = vec![false; name.len() + 1];
     if let Some(first) = at.first_mut() {
         *first = true;
@@ -219,13 +219,13 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     at.last().copied().unwrap_or(false)
 }
 
-/// Where each part of a path starts, with the part.
+/// Each part of a path with its start offset.
 fn starts(path: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     path.split('/').filter_map(move |part| {
         let start = at;
         at += part.len() + 1;
-        // The root's own start is that of the first part.
+        // For an absolute path, the first part starts at the root.
         let start = if start == 1 && path.starts_with('/') { 0 } else { start };
         (!part.is_empty()).then_some((start, part))
     })
@@ -237,7 +237,7 @@ fn guarded_from(part: &str) -> &'static [Guarded] {
     if is_pattern { guarded::paths() } else { guarded::paths_from(part) }
 }
 
-/// Where the part after the home folder starts.
+/// The start offset of the part after the home folder.
 fn home_of(path: &str, scene: &Scene<'_>) -> Option<usize> {
     let home = clean(scene.home());
     if is_below(path, &home) && home.len() > 1 {

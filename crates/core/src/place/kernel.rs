@@ -1,9 +1,9 @@
-//! Files of `/proc` and `/sys` that show the machine and nothing of anybody's.
+//! Files of `/proc` and `/sys` that describe the machine and contain nothing private.
 
 use crate::analyze::UNKNOWN;
 
-/// Files and folders of `/proc` that say how large the machine is and how busy, what is mounted and
-/// connected, and which settings hold.
+/// Files and folders of `/proc` about the size and load of the machine, its mounts and connections,
+/// and its settings.
 const OF_THE_MACHINE: &[&str] = &[
     "buddyinfo",
     "cgroups",
@@ -32,8 +32,8 @@ const OF_THE_MACHINE: &[&str] = &[
     "zoneinfo",
 ];
 
-/// Files of a process that say how it is doing, as `ps` and `top` show it. Its memory, environment,
-/// open files, working folder and root are something else.
+/// Files of a process about its state, as `ps` and `top` show it. Its memory, environment, open
+/// files, working folder and root are not among them.
 const OF_A_PROCESS: &[&str] = &[
     "status",
     "stat",
@@ -61,11 +61,11 @@ const OF_A_PROCESS: &[&str] = &[
     "timerslack_ns",
 ];
 
-/// Folders of `/sys` that describe devices and limits. The kernel's own and the firmware's are
-/// something else.
+/// Folders of `/sys` that describe devices and limits. Those of the kernel itself and of the
+/// firmware are not among them.
 const DESCRIPTIONS: &[&str] = &["block", "bus", "class", "dev", "devices", "fs", "power"];
 
-/// Whether everybody may read this file, and learns nothing of anybody by it.
+/// Reports whether everybody may read this file, and it contains nothing private.
 pub(super) fn is_public(path: &str) -> bool {
     if path.contains([UNKNOWN, '*', '?', '[']) {
         return false;

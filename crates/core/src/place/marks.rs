@@ -1,9 +1,9 @@
-//! Names that mean something wherever they stand: secrets, start-up files, histories.
+//! Names with a meaning in any folder: secrets, start-up files, histories.
 
 use crate::fact::{Tag, Tags};
 use crate::place::{Scene, base_name, clean, is_below};
 
-/// Folders directly below the root whose loss is the machine's.
+/// Folders directly below the root whose loss breaks the machine.
 pub(super) const TOPS: &[&str] = &[
     "/bin",
     "/boot",
@@ -42,7 +42,7 @@ pub(super) const TOPS: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Everything below these belongs to the system.
+/// Folders that belong to the system, with everything below them.
 pub(super) const SYSTEM: &[&str] = &[
     "/bin",
     "/boot",
@@ -66,7 +66,7 @@ pub(super) const SYSTEM: &[&str] = &[
     "/private",
 ];
 
-/// Folders anyone may fill and the system may empty.
+/// Folders that anyone may fill and the system may empty.
 pub(super) const TEMPS: &[&str] =
     &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/dev/shm"];
 
@@ -103,7 +103,7 @@ const SIGN_IN: &[&str] = &[
     "/usr/local/etc/sudoers",
 ];
 
-/// Files about accounts and signing in that say nothing of how anybody comes in.
+/// Files about accounts and signing in that reveal nothing about how anybody signs in.
 pub(super) const PUBLIC: &[&str] = &["/etc/group", "/etc/nsswitch.conf"];
 
 const STARTUP_FOLDERS: &[&str] = &[
@@ -287,7 +287,7 @@ const SECRET_NAMES: &[&str] = &[
 const SECRET_ENDINGS: &[&str] =
     &[".kdbx", ".p12", ".pfx", ".keytab", ".ppk", ".agekey", ".key", ".tfstate"];
 
-/// Folders whose data are secrets, and what data are written in.
+/// Folders whose data files are secrets, and the endings of data files.
 const SECRET_FOLDERS: &[&str] = &["/secrets/", "/.secrets/", "/credentials/", "/private_keys/"];
 const DATA_ENDINGS: &[&str] =
     &[".json", ".yaml", ".yml", ".toml", ".env", ".txt", ".ini", ".properties", ".pem"];
@@ -394,7 +394,7 @@ const SECRET_PARTS: &[&str] = &[
     "/.config/Signal/",
     "/.config/Code/User/globalStorage/state.vscdb",
     "/.config/pip/pip.conf",
-    // Whoever reads it can forge a yes.
+    // With this key anybody can forge a yes.
     "/countersign/server.key",
 ];
 
@@ -439,7 +439,7 @@ const BUILD_FOLDERS: &[&str] = &[
 const BUILD_ENDINGS: &[&str] =
     &[".pyc", ".pyo", ".o", ".obj", ".class", ".egg-info", ".tsbuildinfo"];
 
-/// What a path's names mean.
+/// Returns the tags that follow from the names in a path.
 pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     let name = base_name(path);
     let mut tags = Tags::NONE;
@@ -450,7 +450,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     };
     if is_of_the_system(path) {
         let below = |folders: &[&str]| folders.iter().any(|folder| is_below(path, folder));
-        // `/etc/passwd-`, `/etc/shadow~`: copies hold the same.
+        // `/etc/passwd-`, `/etc/shadow~`: copies have the same content.
         let copy_of = |files: &[&str]| {
             files.iter().any(|original| {
                 path.strip_prefix(original).is_some_and(|rest| rest.starts_with(['-', '~', '.']))
@@ -483,7 +483,7 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// The same for a plain relative path inside the workspace.
+/// Does the same for a plain relative path inside the workspace, but without `secret::by_words`.
 pub(super) fn of_plain(path: &str) -> Tags {
     let name = base_name(path);
     let mut tags = Tags::NONE;
@@ -508,7 +508,7 @@ pub(super) fn of_plain(path: &str) -> Tags {
     tags
 }
 
-/// Parts without a leading dot that the lists above are made of.
+/// Parts without a leading dot that occur in the lists above.
 const TELLING: &[&str] = &["/Library/", "/serviceaccount", "/countersign", "/google-chrome/"];
 
 fn holds(text: &str, parts: &[&str]) -> bool {
@@ -534,29 +534,29 @@ fn is_secret_name(name: &str) -> bool {
         && !is_sample(name)
 }
 
-/// `.env`, `.env.production`, `prod.env`, `.envrc`.
+/// Matches `.env`, `.env.production`, `prod.env`, `.envrc`.
 fn is_dot_env(name: &str) -> bool {
     name == ".envrc"
         || name.starts_with(".env.")
         || name.rsplit_once('.').is_some_and(|(_, ending)| ending == "env")
 }
 
-/// `site-packages/x.pth`: lines of it run whenever Python starts; `bin/activate` whenever an
-/// environment is entered.
+/// Matches `site-packages/x.pth`, whose lines run whenever Python starts, and `bin/activate`, which
+/// runs whenever an environment is entered.
 fn loads_with_python(path: &str, name: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     (ending == "pth" && path.contains("-packages/"))
         || (name.starts_with("activate") && path.contains("env/bin/"))
 }
 
-/// `.env.example`, `secrets.sample.yaml`: there to be read.
+/// Matches `.env.example`, `secrets.sample.yaml`, which are there to be read.
 pub(super) fn is_sample(name: &str) -> bool {
     name.split(['.', '-', '_']).any(|word| {
         matches!(word, "example" | "sample" | "template" | "dist" | "defaults" | "schema" | "tmpl")
     })
 }
 
-/// Folders of a home whose files are data or programs' own, not settings.
+/// Folders of a home whose files are data or internal to programs, not settings.
 const NOT_SETTINGS: &[&str] = &[
     ".cache",
     ".local",
@@ -626,10 +626,10 @@ const RUN_SETTINGS: &[&str] = &[
     ".ssh/rc",
 ];
 
-/// Programs whose settings in `.config` only describe how something looks or is listed.
+/// Programs whose settings in `.config` only affect appearance or lists.
 const MILD_SETTINGS: &[&str] = &["/gtk-", "/fontconfig", "/user-dirs", "/htop", "/Trash"];
 
-/// Settings of the user's programs, which may run code when they start: `~/.screenrc`,
+/// Matches settings of the user's programs, which may run code when they start: `~/.screenrc`,
 /// `~/.config/nvim/init.lua`, `~/.local/bin/ls`.
 fn is_start_up_by_form(path: &str, scene: &Scene<'_>) -> bool {
     let home = clean(scene.home());
@@ -648,7 +648,7 @@ fn is_start_up_by_form(path: &str, scene: &Scene<'_>) -> bool {
         || (first.starts_with('.') && !NOT_SETTINGS.contains(&first))
 }
 
-/// Only inside the workspace: `/usr/lib/build` is nobody's build output.
+/// Matches build output, only inside the workspace: `/usr/lib/build` is not build output.
 fn is_build_output(path: &str, name: &str, scene: &Scene<'_>) -> bool {
     let Some(workspace) = scene.workspace().map(clean) else { return false };
     let Some(inside) = path.strip_prefix(&*workspace) else { return false };

@@ -59,7 +59,8 @@ const DATA: &[&str] = &[
 /// Names without an ending that are files of secrets.
 const BARE: &[&str] = &["credentials", "deploy_key", "token", "vault_pass", "secrets"];
 
-/// Whether a file's name says that it holds secrets: `client_secret.json`, `~/.tool/auth.json`.
+/// Reports whether a file's name says that it holds secrets: `client_secret.json`,
+/// `~/.tool/auth.json`.
 pub(super) fn by_words(path: &str, name: &str) -> bool {
     let hidden = name.starts_with('.');
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));

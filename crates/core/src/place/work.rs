@@ -1,4 +1,4 @@
-//! Files that people work on, by how their names end.
+//! Files that people work on, by the endings of their names.
 
 /// Endings of sources, documents, data and media.
 const ENDINGS: &[&str] = &[
@@ -20,7 +20,7 @@ const SOURCES: &[&str] = &[
     "jl", "tf", "proto", "graphql", "svelte", "md", "rst", "adoc", "toml", "yaml", "yml",
 ];
 
-/// Whether a file's name says that somebody works on it.
+/// Reports whether a file's name says that somebody works on it.
 pub(crate) fn is_work(name: &str) -> bool {
     !name.starts_with('.')
         && name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
@@ -33,7 +33,7 @@ const DATA: &[&str] = &[
     "avro", "dta", "sav", "frm", "ibd", "vmdk", "qcow2", "vdi",
 ];
 
-/// Words in the names of archives and lists that hold the same.
+/// Words in the names of archives and lists that hold such data.
 const DATA_WORDS: &[&str] = &[
     "dump",
     "backup",
@@ -49,11 +49,12 @@ const DATA_WORDS: &[&str] = &[
     "prod",
 ];
 
-/// Endings under which such words count.
+/// Endings with which such words count.
 const PACKED: &[&str] =
     &["gz", "tgz", "bz2", "xz", "zst", "zip", "tar", "7z", "json", "jsonl", "ndjson", "xml", "pdf"];
 
-/// Whether a file's name says that it holds data which somebody else should not get unasked.
+/// Reports whether a file's name says that it holds data which others should not get without a
+/// question.
 pub(crate) fn holds_data(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut parts = lower.rsplit('.');
@@ -66,7 +67,8 @@ pub(crate) fn holds_data(name: &str) -> bool {
                 && (DATA.contains(&inner) || words().any(|word| DATA_WORDS.contains(&word)))))
 }
 
-/// Whether a file's name says that it holds source text, prose or a table that somebody keeps.
+/// Reports whether a file's name says that it holds source text, prose or a table that somebody
+/// keeps.
 pub(crate) fn is_source(name: &str) -> bool {
     !name.starts_with('.')
         && name.rsplit_once('.').is_some_and(|(_, ending)| SOURCES.contains(&ending))

@@ -1,10 +1,10 @@
-//! Allow-lists: `defaults` says what happens to actions of a kind, and rules with `verdict: allow`
-//! say which ones it is not about.
+//! Allow-lists: `defaults` sets the verdict for actions of a kind, and rules with `verdict: allow`
+//! name the exceptions.
 //!
-//! An action is listed when rules that allow account for all of it: every program of a script with
-//! every one of its words, or every fact of an action that runs no program. A script must be plain
-//! besides: redirections, substitutions, assignments and the like do something that no rule about
-//! a program speaks of. Rules of less trusted files list nothing for a more trusted one.
+//! An action is listed when allowing rules cover all of it: every program of a script with every
+//! one of its words, or every fact of an action that does not run a program. A script must also be
+//! plain: redirections, substitutions, assignments and the like do something that a rule about a
+//! program does not cover. Rules of less trusted files list nothing for a more trusted one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::policy::layer::Layer;
 use crate::rule::Rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
-/// The key that findings about what is not listed go by; no rule may have it.
+/// The key of findings about unlisted actions; a rule may not have it.
 pub(crate) const UNLISTED: &str = "unlisted";
 
-/// Every kind that is not named by itself.
+/// The key for all kinds without an entry of their own.
 const EVERY_KIND: &str = "*";
 
-/// The default verdicts as written.
+/// Reads the default verdicts.
 pub(crate) fn read(
     defaults: BTreeMap<String, Verdict>,
     at: Place<'_>,
@@ -79,7 +79,7 @@ impl Layer {
     }
 }
 
-/// Whether rules that allow account for the whole of an action.
+/// Reports whether allowing rules cover the whole of an action.
 fn is_listed(action: &Action, analysis: &Analysis, rules: &[&Rule]) -> bool {
     let Analysis { commands, facts } = analysis;
     let named = |command: &Invocation| rules.iter().any(|rule| rule.matches_command(command));
@@ -93,8 +93,8 @@ fn is_listed(action: &Action, analysis: &Analysis, rules: &[&Rule]) -> bool {
     !nothing && commands.iter().all(named) && facts.iter().all(known)
 }
 
-/// Whether a script does nothing but run these programs, by their bare names, one after the other
-/// or in a pipe. Reads no quotes: what only looks like more counts as more.
+/// Reports whether a script only runs these programs, by their bare names, one after the other or
+/// in a pipe. It does not parse quotes: text that merely looks like more counts as more.
 fn is_plain(script: &str, programs: &BTreeSet<&str>) -> bool {
     const MORE: &[char] = &['`', '$', '<', '>', '(', ')', '{', '}', '\\'];
     if script.contains(MORE) || script.replace("&&", "").contains('&') {
@@ -195,7 +195,7 @@ rules:
         assert_eq!(verdict(["", defaults, &rules], "make test"), Verdict::Block);
         assert_eq!(verdict([&rules, defaults, ""], "make test"), Verdict::Allow);
         assert_eq!(verdict([&rules, "", defaults], "make test"), Verdict::Allow);
-        // Nor does it lower what the list of a more trusted file blocks.
+        // Nor does it lower a block by the list of a more trusted file.
         let lower = "overrides: {'*': allow}\ndanger_overrides: {'organisation.*': allow}";
         assert_eq!(verdict([LIST, lower, ""], "ls"), Verdict::Block);
     }

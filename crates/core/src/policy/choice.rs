@@ -1,14 +1,14 @@
-//! A user's own choices per app and per skill, as the gate keeps them in their settings.
+//! A user's own choices per app and per skill, as the gate stores them in their settings.
 //!
-//! | choice | what it does |
+//! | choice | effect |
 //! |---|---|
 //! | `confirm: true` | a person is asked before the skill |
-//! | `confirm: false` | what a declared skill itself asks goes unasked |
+//! | `confirm: false` | the rules by which a declared skill asks do not ask |
 //! | `always: true` | a person is asked, whatever the session or an earlier answer says |
 //!
-//! A skill's choice beats its app's. `confirm: false` lowers nothing but the two rules by which a
-//! declared skill asks: what its parameters would do is asked about as before, and so is what the
-//! organisation has settled.
+//! A skill's choice overrides its app's. `confirm: false` lowers only the two rules by which a
+//! declared skill asks: its parameters are judged as before, and so are verdicts of the
+//! organisation.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use crate::policy::relax::relax;
 use crate::policy::subject::Subject;
 use crate::verdict::{Step, Verdict};
 
-/// What a user has chosen for apps and skills.
+/// The choices of a user for apps and skills.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -36,22 +36,22 @@ pub struct SkillChoices {
     pub skills: BTreeMap<String, SkillChoice>,
 }
 
-/// What a user has chosen for one app.
+/// The choice of a user for one app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AppChoice {
-    /// Whether a person is asked; as declared, unless said.
+    /// True when a person is asked; as declared, unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
 }
 
-/// What a user has chosen for one skill.
+/// The choice of a user for one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SkillChoice {
-    /// Whether a person is asked; as the app's choice says, unless said.
+    /// True when a person is asked; as the app's choice says, unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
     /// A person is asked whatever the session or an earlier answer says.
@@ -59,7 +59,7 @@ pub struct SkillChoice {
     pub always: bool,
 }
 
-/// What the choices come to for one skill, by the name they were made under.
+/// The effective choice for one skill, with the name it was made under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chosen<'a> {
     Always(&'a str),
@@ -68,8 +68,9 @@ enum Chosen<'a> {
 }
 
 impl SkillChoices {
-    /// Names are compared without regard to case where that asks, and exactly where it does not:
-    /// another spelling of a skill must not get it past a choice.
+    /// Finds the choice for a skill. Names are compared case-insensitively for a choice that asks,
+    /// and exactly for one that does not: another spelling of a skill must not get it past a
+    /// choice.
     fn of(&self, skill: &str) -> Option<Chosen<'_>> {
         let app = app_of(skill);
         let skills = || self.skills.iter().filter(|(name, _)| name.eq_ignore_ascii_case(skill));
@@ -110,7 +111,7 @@ fn is_own(subject: Subject<'_>) -> bool {
 }
 
 impl Policy {
-    /// Hears the user's choices, and says what they changed.
+    /// Applies the user's choices, and returns the step for the trace.
     pub(super) fn hear_choices<'a>(
         &'a self,
         action: &Action,
@@ -134,14 +135,14 @@ impl Policy {
         Some(Step { layer: "settings".to_owned(), said: strictest(rulings), because })
     }
 
-    /// Lowers what a declared skill itself asks, and says what that was.
+    /// Lowers the rules by which a declared skill asks, and names them.
     fn skip<'a>(
         &'a self,
         skill: &str,
         name: &'a str,
         rulings: &mut [Ruling<'a>],
     ) -> Option<String> {
-        // What nobody has declared asks because nobody knows what it does.
+        // An undeclared skill asks because its effect is unknown.
         self.skill(skill)?;
         if self.layers.iter().any(|layer| layer.insists_on_skill(skill)) {
             return Some(format!("`{name}` is set not to ask, but `{skill}` is settled"));
@@ -159,7 +160,7 @@ impl Policy {
         (!because.is_empty()).then_some(because)
     }
 
-    /// Turns confirm into allow for what a declared skill itself asks, and names what that was.
+    /// Turns confirm into allow for the rules by which a declared skill asks, and names them.
     pub(super) fn relax_skill(
         &self,
         action: &Action,
@@ -184,7 +185,7 @@ impl Policy {
                 Subject::Risk(_) => other == Verdict::Allow,
                 Subject::UnknownProfile(_) => false,
             };
-            // What a file wants asked is not asked by declaration.
+            // A question that a file demands does not come from the declaration.
             covered && ruling.asked_by(Rank::Project).is_none()
         })
     }
@@ -234,7 +235,7 @@ mod tests {
         steps.find(|step| step.layer == "settings").map(|step| step.because.as_str())
     }
 
-    /// A skill whose parameters were found to do something, too.
+    /// A skill with further findings about its parameters.
     fn with(policy: &Policy, id: &str, others: Vec<Finding>) -> Judgement {
         let mut found = vec![finding("skill.use.write", Verdict::Confirm)];
         found.extend(others);
@@ -406,7 +407,7 @@ mod tests {
         assert_eq!(with(&policy, "email.send", warned()).verdict, Verdict::Confirm);
         let kind = asking(&[("kind.skill", Verdict::Confirm)]);
         assert_eq!(with(&kind, "email.send", warned()).verdict, Verdict::Warn);
-        // What a file has set is asked about, whoever the session is.
+        // A verdict set by a file is asked about, whatever the session.
         let set = load(["", "overrides: {kind.skill: confirm}", ""]).unwrap().in_session(PROGRAM);
         assert_eq!(with(&set, "email.send", Vec::new()).verdict, Verdict::Confirm);
     }

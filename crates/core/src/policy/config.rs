@@ -1,7 +1,7 @@
-//! A configuration file: its YAML shape, and how it becomes a layer.
+//! A configuration file: its YAML schema, and its conversion to a layer.
 //!
-//! Text in, layer or error out: reading the file is the caller's. Unknown fields are errors, and
-//! so is a rule whose examples do not behave.
+//! Text in, layer or error out: the caller reads the file. Unknown fields are errors, and so is a
+//! rule whose examples fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,28 +26,28 @@ pub const STARTER: &str = include_str!("starter.yaml");
 /// The text of one configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source {
-    /// What errors call it, usually its path.
+    /// The name of it in errors, usually its path.
     pub name: String,
     /// The YAML.
     pub text: String,
 }
 
-/// The configuration files there are, most trusted first.
+/// The available configuration files, most trusted first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sources {
-    /// Set by whoever runs the machines.
+    /// Set by the organisation that runs the machines.
     pub organisation: Option<Source>,
-    /// What the server hands out for the workspace that the caller works in.
+    /// The file that the server sends for the workspace that the caller works in.
     pub workspace: Option<Source>,
     /// The user's own.
     pub user: Option<Source>,
     /// `.countersign.yaml` of the repository the agent works in. May only tighten.
     pub project: Option<Source>,
-    /// What holds in one workspace of a server besides, by the workspace's id.
+    /// Additional files for workspaces of a server, by the workspace's id.
     pub workspaces: BTreeMap<String, Source>,
 }
 
-/// A file this large was not written by a person.
+/// A larger file was not written by a person.
 const MOST_BYTES: usize = 1 << 20;
 
 /// One file as written.
@@ -72,12 +72,11 @@ pub(crate) struct File {
     /// The rules, families, kinds or risks that a session with `auto_confirm` confirms by itself;
     /// everything that is not set by a file, where none is named.
     auto_confirm: Option<Vec<String>>,
-    /// What no lower layer changes. Only in the organisation's file.
+    /// The settings that no lower layer changes. Only in the organisation's file.
     lock: Option<Vec<Lock>>,
     /// The profile's named settings.
     options: Option<BTreeMap<String, Leniency>>,
-    /// What a session may use up, in place of what the profile says. A project's file may only
-    /// lower it.
+    /// The limits of a session, in place of the profile's. A project's file may only lower them.
     limits: Option<Limits>,
     /// Rules, families, kinds or risks that always ask: no session or later file lowers them.
     always: Option<Vec<String>>,
@@ -89,19 +88,19 @@ pub(crate) struct File {
         schemars(with = "Option<BTreeMap<String, crate::schema::RuleRow>>")
     )]
     rules: Option<BTreeMap<String, Row>>,
-    /// What the gate may do. Not in a project's file.
+    /// Settings of the gate. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     gate: Option<IgnoredAny>,
-    /// How people are told. Not in a project's file.
+    /// The channels by which people are told. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     channels: Option<IgnoredAny>,
-    /// How the server listens. Not in a project's file.
+    /// Settings of the server. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     server: Option<IgnoredAny>,
-    /// What hooks of agent hosts do. Not in a project's file.
+    /// Settings of the hooks of agent hosts. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     hook: Option<IgnoredAny>,
-    /// What the MCP proxy does. Not in a project's file.
+    /// Settings of the MCP proxy. Not in a project's file.
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     mcp: Option<IgnoredAny>,
 }
@@ -121,7 +120,7 @@ pub(crate) struct Safety {
     approval_timeout: Option<u32>,
 }
 
-/// What an option can be set to.
+/// The possible values of an option.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -144,7 +143,7 @@ impl From<Leniency> for Verdict {
     }
 }
 
-/// Reads one file as far as it can be understood by itself.
+/// Reads one file, as far as that is possible without the others.
 pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     let at = Place(source);
     if source.text.len() > MOST_BYTES {
@@ -189,7 +188,7 @@ pub(crate) fn read(rank: Rank, source: &Source) -> Result<Layer, ConfigError> {
     })
 }
 
-/// Refuses what only a more trusted file may say.
+/// Refuses settings that only a more trusted file may contain.
 fn check_ranks(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
     if file.lock.is_some() && rank != Rank::Organisation {
         let problem =
@@ -206,7 +205,8 @@ fn check_ranks(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError
     Ok(())
 }
 
-/// What others read is not for the agent's project to set: it could name its own approvers.
+/// Refuses the sections of other components in a project's file: it could name its own approvers.
+/// In a workspace's file they are refused too.
 fn check_sections(rank: Rank, file: &File, at: Place<'_>) -> Result<(), ConfigError> {
     let sections = [
         ("gate", &file.gate),
@@ -258,7 +258,7 @@ pub(crate) fn check_names(
 
 const LIST_RULES: &str = "`countersign rules list` names every rule; a family ends in `.*`";
 
-/// A source, to say where in it something is wrong.
+/// A source, for errors with a position in it.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a>(pub(super) &'a Source);
 
@@ -279,7 +279,7 @@ impl Place<'_> {
         self.unknown_with(what, section, word, &hint)
     }
 
-    /// A word that names nothing, and what to do about it.
+    /// An error for an unknown word, with a hint.
     pub(super) fn unknown_with(
         self,
         what: &'static str,
@@ -366,13 +366,13 @@ mod tests {
     use crate::policy::Policy;
     use crate::policy::testing::{load, shell};
 
-    /// The error of a user's file: place, message, hint.
+    /// The error of a user's file: position, message, hint.
     fn error(text: &str) -> (String, String) {
         let error = load(["", text, ""]).unwrap_err();
         (error.to_string(), error.hint)
     }
 
-    /// A file, what is said about it, and the hint.
+    /// A file, the message about it, and the hint.
     const BROKEN: &[(&str, &str, &str)] = &[
         (
             "safety:\n  enbled: true\n",

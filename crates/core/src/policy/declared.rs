@@ -12,7 +12,7 @@ use crate::policy::error::ConfigError;
 use crate::policy::spot::To;
 
 impl Policy {
-    /// What was declared about `app.skill`, by the most trusted who did.
+    /// Returns the declaration of `app.skill`, by the most trusted file that has one.
     #[must_use]
     pub fn skill(&self, id: &str) -> Option<Skill> {
         let configured = self.layers.iter().find_map(|layer| layer.skills.get(id));
@@ -34,7 +34,7 @@ impl Policy {
     #[must_use]
     pub fn provider<'a>(&'a self, skill: &'a str) -> &'a str {
         let app = app_of(skill);
-        // The most trusted who declares an app says who serves it: a less trusted one could
+        // The most trusted file that declares an app names its provider: a less trusted one could
         // otherwise get around a provider's limit by giving it another name.
         let declared = self.layers.iter().find_map(|layer| layer.providers.get(app));
         match declared {
@@ -49,7 +49,7 @@ impl Policy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AppRow {
-    /// What a person calls it.
+    /// The name for a person.
     #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
     #[serde(default)]
     name: Option<String>,
@@ -65,13 +65,13 @@ pub(crate) struct AppRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillRow {
-    /// What a person calls it.
+    /// The name for a person.
     #[expect(dead_code, reason = "for whoever reads the file; cards show the id")]
     #[serde(default)]
     name: Option<String>,
     /// `read`, `write` or `sensitive`.
     access: Access,
-    /// Whether a person is asked; unless said, about all that does not just read.
+    /// True when a person is asked; unless said, about all that does not just read.
     #[serde(default)]
     confirm: Option<bool>,
     /// Seconds until silence is a refusal.
@@ -86,7 +86,7 @@ impl From<SkillRow> for Skill {
     }
 }
 
-/// The skills that a file declares.
+/// Reads the skills that a file declares.
 pub(super) fn read(
     apps: BTreeMap<String, AppRow>,
     at: Place<'_>,

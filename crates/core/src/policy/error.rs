@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and what was passed over in it.
+//! Errors in a configuration, and entries of it that were ignored.
 
 use serde_saphyr::Error as YamlError;
 
@@ -12,17 +12,17 @@ use crate::rule::RuleError;
 pub struct ConfigError {
     /// The name of the source.
     pub file: String,
-    /// From 1.
+    /// Counted from 1.
     pub line: u64,
-    /// From 1.
+    /// Counted from 1.
     pub column: u64,
-    /// What is wrong.
+    /// The error itself.
     pub problem: Box<Problem>,
-    /// What to do about it.
+    /// A remedy.
     pub hint: String,
 }
 
-/// What is wrong with a configuration.
+/// The kinds of errors in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Not YAML, or not of the expected shape.
@@ -34,17 +34,17 @@ pub enum Problem {
     /// A word that names nothing.
     #[error("unknown {what} `{word}`")]
     Unknown {
-        /// What was expected.
+        /// The kind of name that was expected.
         what: &'static str,
         /// The word.
         word: String,
     },
-    /// A value that cannot be meant.
+    /// A value that makes no sense.
     #[error("`{field}` {problem}")]
     Value {
         /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The objection to it.
         problem: &'static str,
     },
     /// A pattern that does not compile.
@@ -52,7 +52,7 @@ pub enum Problem {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The compiler's message.
         problem: String,
     },
     /// A rule that cannot be used.
@@ -60,27 +60,27 @@ pub enum Problem {
     Rule {
         /// Its key.
         key: String,
-        /// What is wrong with it.
+        /// The error in it.
         problem: RuleError,
     },
     /// A rule whose key cannot be part of an id.
     #[error("bad rule name `{0}`")]
     RuleName(String),
-    /// A rule that claims what only built-in rules can.
+    /// A rule with a property that is reserved for built-in rules.
     #[error("rule `{0}` cannot be hard")]
     HardRule(String),
 }
 
-/// Something in a configuration that was passed over, because that file may not say it.
+/// An entry of a configuration that was ignored, because that file may not contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The name of the source.
     pub file: String,
-    /// From 1.
+    /// Counted from 1.
     pub line: u64,
-    /// From 1.
+    /// Counted from 1.
     pub column: u64,
-    /// What was passed over and why.
+    /// The ignored entry, and the reason.
     pub text: String,
 }
 
@@ -96,7 +96,7 @@ impl ConfigError {
         Self { file: file.to_owned(), line: spot.line, column: spot.column, problem, hint }
     }
 
-    /// From the YAML reader's own error, in words for whoever wrote the file.
+    /// Converts the YAML parser's own error into words for the author of the file.
     pub(crate) fn yaml(file: &str, error: &YamlError) -> Self {
         let error = error.without_snippet();
         let spot = error.location().map_or_else(Spot::default, |place| Spot {
@@ -108,7 +108,7 @@ impl ConfigError {
     }
 }
 
-/// "did you mean …", or where to look.
+/// "did you mean …", or another hint.
 pub(crate) fn did_you_mean(near: Option<String>, otherwise: &str) -> String {
     near.map_or_else(|| otherwise.to_owned(), |near| format!("did you mean `{near}`?"))
 }
@@ -163,7 +163,7 @@ fn explain(error: &YamlError) -> (Problem, String) {
         other => {
             let text = other.to_string();
             let line = text.lines().next().unwrap_or_default();
-            // The place is told apart from the problem.
+            // The position is reported separately.
             let line = line.split_once(" at line ").map_or(line, |(problem, _)| problem);
             let hint = if line.contains("tab") {
                 "indent with spaces"

@@ -1,4 +1,4 @@
-//! The words around a judgement: its one-line reason, and what would change it.
+//! The texts of a judgement: its one-line reason, and the settings that would change it.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,8 @@ use crate::rule;
 use crate::verdict::{Finding, Judgement, Verdict};
 
 impl Policy {
-    /// Says what would change this judgement, most direct first. Empty when nothing was found.
+    /// Names the settings that would change this judgement, most direct first. Empty when nothing
+    /// was found.
     #[must_use]
     pub fn would_change(
         &self,
@@ -92,13 +93,13 @@ impl Policy {
     }
 }
 
-/// A rule that is hard by the table, whatever a message says about it.
+/// The id of a finding whose rule is hard, by the rule table or by the finding itself.
 fn hard_id(finding: &Finding) -> Option<&str> {
     let hard = finding.hard || rule::find(&finding.rule).is_some_and(|rule| rule.hard);
     hard.then_some(&*finding.rule)
 }
 
-/// Whether this ruling is why the verdict is what it is: the strictest, or one that was lowered.
+/// Reports whether this ruling decided the verdict: the strictest, or one that was lowered.
 fn decides(ruling: &Ruling<'_>, verdict: Verdict) -> bool {
     if verdict > Verdict::Allow {
         return ruling.verdict == verdict;
@@ -106,7 +107,7 @@ fn decides(ruling: &Ruling<'_>, verdict: Verdict) -> bool {
     !matches!(ruling.by, By::Rule)
 }
 
-/// What a ruling rests on.
+/// The basis of a ruling, in words.
 pub(super) fn said(ruling: &Ruling<'_>) -> String {
     let (subject, verdict) = (ruling.subject, ruling.verdict.as_str());
     match (subject, ruling.by) {
@@ -126,7 +127,7 @@ pub(super) fn said(ruling: &Ruling<'_>) -> String {
     }
 }
 
-/// One line for a person.
+/// The reason for a person, on one line.
 pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) -> String {
     if let Some(finding) = case.hard() {
         return one_line(&finding.reason).into_owned();
@@ -134,7 +135,7 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
     if verdict == Verdict::Allow {
         return allowed(case, rulings);
     }
-    // Findings come before kind and risk, so the most telling one is met first.
+    // Findings come before kind and risk, so the most informative one is found first.
     let Some(at) = rulings.iter().position(|ruling| ruling.verdict == verdict) else {
         return "nothing risky found".to_owned();
     };
@@ -157,7 +158,7 @@ pub(super) fn reason(case: &Case<'_>, verdict: Verdict, rulings: &[Ruling<'_>]) 
     line
 }
 
-/// Why something is allowed although something was found.
+/// The reason that something is allowed although something was found.
 fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
     let lowered = rulings.iter().zip(case.findings).find_map(|(ruling, finding)| match ruling.by {
         By::Off(_) => Some((finding, "asking is switched off")),
@@ -175,7 +176,7 @@ fn allowed(case: &Case<'_>, rulings: &[Ruling<'_>]) -> String {
     }
 }
 
-/// Without line breaks and other control characters: a reason is shown on terminals.
+/// Removes line breaks and other control characters: a reason is shown on terminals.
 fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_control) {
         text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()

@@ -1,4 +1,4 @@
-//! The words a configuration may use, and the nearest one when it used another.
+//! The words a configuration may use, and suggestions for misspelt ones.
 
 use crate::policy::profile::Profile;
 use crate::policy::subject::{LEVELS, Subject, level_named, reach};
@@ -27,8 +27,8 @@ pub(crate) const KINDS: &[&str] = &[
     "named",
 ];
 
-/// Whether these words name something: a rule, a family, a kind or a level of risk. `own` are the
-/// ids of configured rules. Otherwise gives the nearest thing that exists.
+/// Checks that these words name something: a rule, a family, a kind or a level of risk. `own` are
+/// the ids of configured rules. Otherwise returns the nearest existing name.
 pub(crate) fn check(words: &str, own: &[String]) -> Result<(), Option<String>> {
     if let Some(kind) = words.strip_prefix("kind.") {
         return one_of(kind, KINDS.iter().copied())
@@ -56,13 +56,13 @@ pub(crate) fn check(words: &str, own: &[String]) -> Result<(), Option<String>> {
     })
 }
 
-/// Whether this is the name of an option of some profile.
+/// Checks that this is the name of an option of some profile.
 pub(crate) fn check_option(name: &str) -> Result<(), Option<String>> {
     let names = Profile::all().iter().flat_map(|profile| profile.options).map(|option| option.name);
     one_of(name, names).map_err(|near| near.map(str::to_owned))
 }
 
-/// Whether this is the name of a profile.
+/// Checks that this is the name of a profile.
 pub(crate) fn check_profile(name: &str) -> Result<(), Option<String>> {
     let names = Profile::all().iter().map(|profile| profile.name);
     one_of(name, names).map_err(|near| near.map(str::to_owned))
@@ -78,10 +78,10 @@ fn one_of<'a>(
     Err(nearest(word, &mut known))
 }
 
-/// The known word this one was probably meant to be.
+/// The known word that this one was probably meant to be.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer than any name of ours: not a slip of the finger, and not worth the time.
+    // Longer than any of our names: not a typing error, and not worth the time.
     if word.len() > 80 {
         return None;
     }
@@ -93,7 +93,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, name)| name)
 }
 
-/// How many letters differ, are missing, are too many, or stand the wrong way round.
+/// The edit distance: letters that differ, are missing, are too many, or are swapped.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();

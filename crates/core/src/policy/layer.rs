@@ -1,14 +1,14 @@
-//! One configuration file as a layer: what it says about a subject, and whether it is heard.
+//! One configuration file as a layer: its verdict on a subject, and whether that is followed.
 //!
-//! | layer | may lower | heard over |
+//! | layer | may lower | applied over |
 //! |---|---|---|
 //! | organisation | yes | the profile |
-//! | workspace | yes, except what the organisation set | profile, organisation |
-//! | user | yes, except what the organisation or the workspace set | the layers above |
+//! | workspace | yes, except verdicts set by the organisation | profile, organisation |
+//! | user | yes, except verdicts set by the organisation or the workspace | the layers above |
 //! | project | never: the agent can write that file | everything, upwards |
 //!
-//! INVARIANT: what a layer sets is the floor for every layer after it, sessions included, and only
-//! an entry of `danger_overrides` lowers a block.
+//! INVARIANT: a verdict set by a layer is the minimum for every layer after it, sessions included,
+//! and only an entry of `danger_overrides` lowers a block.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ use crate::policy::rank::Rank;
 use crate::policy::subject::{Subject, closest, reach};
 use crate::verdict::{Category, Finding, RiskLevel, Step, Verdict};
 
-/// What one file says.
+/// The content of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) rank: Rank,
@@ -35,9 +35,9 @@ pub(crate) struct Layer {
     pub(crate) overrides: Vec<(String, Verdict)>,
     /// The only entries that lower a block.
     pub(crate) danger_overrides: Vec<(String, Verdict)>,
-    /// Verdicts by kind of action, for what none of the rules that allow is about.
+    /// Verdicts by kind of action, for actions that allowing rules do not cover.
     pub(crate) defaults: Vec<(String, Verdict)>,
-    /// What a session may confirm by itself; everything, where no layer says.
+    /// The rules that a session may confirm by itself; everything, if no layer has a list.
     pub(crate) auto_confirm: Option<Vec<String>>,
     pub(crate) locks: Vec<Lock>,
     pub(crate) options: Vec<(String, Verdict)>,
@@ -50,36 +50,36 @@ pub(crate) struct Layer {
     pub(crate) profile: Option<&'static Profile>,
     /// Declared skills, by `app.skill`.
     pub(crate) skills: BTreeMap<String, Skill>,
-    /// Declared apps, and whoever serves each where that is said.
+    /// Declared apps, and the provider of each where one is named.
     pub(crate) providers: BTreeMap<String, Option<String>>,
-    /// Skills before which a person is asked because the file says so in as many words.
+    /// Skills for which the file says explicitly that a person is asked.
     pub(crate) asking_skills: BTreeSet<String>,
-    /// The overrides that are followed nowhere or not everywhere, as `section.words`.
+    /// The overrides that are not followed, or not everywhere, as `section.words`.
     pub(crate) unheard: BTreeSet<String>,
-    /// What the file says about the policy, in canonical form.
+    /// The policy part of the file, in canonical form.
     pub(crate) written: String,
-    /// What of the file others may be handed.
+    /// The part of the file that may be sent to others.
     pub(crate) handed_out: Map<String, Value>,
 }
 
-/// What stands for one finding, kind or risk while the layers are heard.
+/// The current verdict on one finding, kind or risk while the layers are applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ruling<'a> {
     pub(crate) subject: Subject<'a>,
     pub(crate) verdict: Verdict,
     pub(crate) by: By<'a>,
-    /// Nothing lowers it.
+    /// No layer lowers it.
     pub(crate) held: bool,
-    /// What the layers have set: no later layer and no session goes below.
+    /// The minimum verdicts set by the layers: no later layer and no session goes below.
     pub(crate) floors: Floors,
 }
 
-/// The least that each layer has set, by its rank.
+/// The minimum verdict that each layer has set, by its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Floors([Option<Verdict>; Rank::ALL.len()]);
 
 impl Floors {
-    /// What one layer has set.
+    /// The minimum set by one layer.
     pub(crate) fn of(rank: Rank, verdict: Verdict) -> Self {
         let mut floors = Self::default();
         floors.set(rank, verdict);
@@ -106,31 +106,31 @@ impl Floors {
 }
 
 impl Ruling<'_> {
-    /// Whether a person is asked whatever the session or an earlier answer says.
+    /// Reports whether a person is asked whatever the session or an earlier answer says.
     pub(crate) fn always_asks(&self) -> bool {
         self.held && self.verdict >= Verdict::Confirm
     }
 
-    /// Whether what the user set, or what the session is, may turn this into allow.
+    /// Reports whether the user's settings or the session may turn this into allow.
     pub(crate) fn may_go_unasked(&self) -> bool {
         self.verdict == Verdict::Confirm && !self.held && self.asked_by(Rank::Workspace).is_none()
     }
 
-    /// Whether this layer wants a person asked.
+    /// Reports whether this layer requires that a person is asked.
     pub(crate) fn is_asked_by(&self, rank: Rank) -> bool {
         self.floors.0.get(rank as usize).is_some_and(|floor| *floor >= Some(Verdict::Confirm))
     }
 
-    /// The most trusted layer that wants a person asked, if one up to this rank does.
+    /// The most trusted layer that requires that a person is asked, if one up to this rank does.
     pub(crate) fn asked_by(&self, at_most: Rank) -> Option<Rank> {
         self.floors.first(Verdict::Confirm).filter(|rank| *rank <= at_most)
     }
 }
 
-/// Who had the last word on a ruling.
+/// The source of the current verdict of a ruling.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By<'a> {
-    /// Nobody but the rule itself.
+    /// The rule itself.
     Rule,
     /// An entry of the profile.
     Profile(&'static str),
@@ -148,14 +148,14 @@ pub(crate) enum By<'a> {
     Relaxed(&'static str),
 }
 
-/// Why an entry was not followed.
+/// The reason that an entry was not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deaf {
     Held,
     Project,
     /// A layer above has set it.
     Settled(Rank),
-    /// It is a block, and the entry does not say that it is dangerous.
+    /// It is a block, and the entry is not under `danger_overrides`.
     Block,
     Locked,
 }
@@ -181,7 +181,7 @@ impl Layer {
         format!("{}.{PATTERN}", self.rank.as_str())
     }
 
-    /// Adds what this file's own rules and patterns find.
+    /// Adds the findings of this file's own rules and patterns.
     pub(crate) fn find(&self, action: &Action, analysis: &Analysis, findings: &mut Vec<Finding>) {
         self.rules.find(analysis, findings);
         let (Some(patterns), Action::Shell { command, .. }) = (&self.patterns, action) else {
@@ -201,7 +201,7 @@ impl Layer {
         }
     }
 
-    /// Hears this layer on every ruling, and says what it said.
+    /// Applies this layer to every ruling, and returns its step for the trace.
     pub(crate) fn hear<'a>(&'a self, profile: &Profile, rulings: &mut [Ruling<'a>]) -> Step {
         let mut because = String::new();
         for ruling in rulings.iter_mut() {
@@ -239,14 +239,14 @@ impl Layer {
         }
     }
 
-    /// Whether what is ruled now is this layer's word, although no entry of it says so.
+    /// Reports whether this layer insists on the current ruling, although no entry of it says so.
     fn insists_on(&self, ruling: &Ruling<'_>) -> bool {
         const SENSITIVE: &str = "effect.files.write-sensitive";
         if self.locks.contains(&Lock::Safety) {
             return true;
         }
-        // An organisation that switches asking on wants people asked, whatever comes later. In
-        // anybody else's file it is the default, written out.
+        // The organisation or a workspace that writes `enabled: true` wants people asked, whatever
+        // comes later. In a user's or project's file it is merely the default, written out.
         let above_users = self.rank <= Rank::Workspace;
         let asking = above_users && self.enabled == Some(true);
         let own_paths = above_users
@@ -255,12 +255,13 @@ impl Layer {
         ruling.verdict >= Verdict::Confirm && (asking || own_paths)
     }
 
-    /// Whether this file wants a person asked before a skill, whatever the user chooses.
+    /// Reports whether this file requires that a person is asked before a skill, whatever the user
+    /// chooses.
     pub(crate) fn insists_on_skill(&self, skill: &str) -> bool {
         self.rank <= Rank::Workspace && self.asking_skills.contains(skill)
     }
 
-    /// What this file says about a subject, and by which of its entries.
+    /// This file's verdict on a subject, and the entry it comes from.
     fn word(&self, profile: &Profile, subject: Subject<'_>) -> Option<Said<'_>> {
         let said = closest(&self.overrides, subject).or_else(|| {
             let option = profile.option_for(subject)?;
@@ -270,7 +271,7 @@ impl Layer {
         said.map(|(entry, verdict)| Said { entry, verdict, lowers: Lowers::UpToConfirm })
     }
 
-    /// What this file says about a subject although it may be a block.
+    /// This file's verdict on a subject that may be a block.
     fn danger_word(&self, subject: Subject<'_>) -> Option<Said<'_>> {
         closest(&self.danger_overrides, subject).map(|(entry, verdict)| Said {
             entry,
@@ -279,7 +280,7 @@ impl Layer {
         })
     }
 
-    /// Follows an entry where this layer may say so.
+    /// Follows an entry where this layer may set it.
     fn follow<'a>(&'a self, ruling: &mut Ruling<'a>, said: Said<'a>) -> Result<(), Deaf> {
         let Said { entry, verdict, lowers } = said;
         if verdict < ruling.verdict {
@@ -301,12 +302,12 @@ impl Layer {
         Ok(())
     }
 
-    /// Whether this file wants a person to agree to this, always.
+    /// Reports whether this file always requires a person to agree to this.
     pub(crate) fn asks_always(&self, subject: Subject<'_>) -> bool {
         self.always.iter().any(|words| reach(words, subject).is_some())
     }
 
-    /// Whether an entry would be followed on a ruling made by the layers before.
+    /// Checks whether an entry would be followed on a ruling made by the layers before.
     pub(crate) fn would_follow(
         &self,
         ruling: &Ruling<'_>,
@@ -325,7 +326,7 @@ struct Said<'a> {
     lowers: Lowers,
 }
 
-/// How strict a verdict an entry may lower.
+/// The strictest verdict that an entry may lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lowers {
     /// Anything but a block.
@@ -334,15 +335,15 @@ pub(crate) enum Lowers {
     Blocks,
 }
 
-/// The key that patterns' findings go by; no rule may have it.
+/// The key of findings from patterns; a rule may not have it.
 pub(crate) const PATTERN: &str = "custom-pattern";
 
-/// The strictest ruling; nothing ruled on is allowed.
+/// The strictest verdict; allow for an empty list of rulings.
 pub(crate) fn strictest(rulings: &[Ruling<'_>]) -> Verdict {
     rulings.iter().map(|ruling| ruling.verdict).max().unwrap_or(Verdict::Allow)
 }
 
-/// Adds to a line, as long as a person would still read it.
+/// Appends to a line, up to a length that a person would still read.
 fn note(line: &mut String, more: std::fmt::Arguments<'_>) {
     const MOST: usize = 240;
     if line.len() > MOST {

@@ -1,9 +1,9 @@
-//! Session limits of the layers: who may raise and lower them.
+//! Session limits of the layers, and which layer may raise or lower them.
 //!
 //! | layer | may |
 //! |---|---|
-//! | organisation | raise and lower what the profile says |
-//! | workspace, user | the same, but not above what a layer above has set |
+//! | organisation | raise and lower the profile's limits |
+//! | workspace, user | the same, but not above a limit set by a layer above |
 //! | project | only lower: the agent can write that file |
 
 use crate::policy::Policy;
@@ -16,7 +16,7 @@ use crate::policy::rank::Rank;
 use crate::policy::spot::To;
 
 impl Limits {
-    /// Every limit by its name.
+    /// Every limit with its name.
     #[must_use]
     pub const fn entries(&self) -> [(&'static str, Option<u32>); 11] {
         [
@@ -34,7 +34,7 @@ impl Limits {
         ]
     }
 
-    /// The lower of both, limit by limit. No limit is higher than any.
+    /// The lower of both, limit by limit. `None` is higher than any limit.
     #[must_use]
     pub fn lowest(self, other: Self) -> Self {
         self.joined(other, |one, other| match (one, other) {
@@ -43,7 +43,7 @@ impl Limits {
         })
     }
 
-    /// These limits, and those of the other where these say nothing.
+    /// These limits, and those of the other where these are `None`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         self.joined(other, Option::or)
@@ -67,8 +67,8 @@ impl Limits {
 }
 
 impl Policy {
-    /// What a session may use up, by the profile of that name or the policy's own, and by the
-    /// configuration files. Nothing when there is no such profile.
+    /// The limits of a session, by the profile of that name or the policy's own, and by the
+    /// configuration files. `None` if there is no such profile.
     #[must_use]
     pub fn limits(&self, profile: Option<&str>) -> Option<Limits> {
         let named = profile.map_or(Some(self.profile), Profile::named)?;
@@ -87,7 +87,7 @@ fn settled(profile: Limits, layers: &[Layer]) -> Limits {
     trusted.lowest(of(Rank::Project))
 }
 
-/// What of a layer's limits is not followed, given the layers before it.
+/// The limits of a layer that are not followed, given the layers before it.
 pub(super) fn unheard(
     layer: &Layer,
     profile: Limits,
@@ -107,10 +107,11 @@ pub(super) fn unheard(
     layer.limits.entries().into_iter().zip(most.entries()).filter_map(passed_over).collect()
 }
 
-/// Limits as written; a limit of none would be a session that can do nothing, said by mistake.
+/// Reads the limits. A limit of zero is refused: such a session could do nothing, which is surely a
+/// mistake.
 pub(super) fn read(limits: Option<Limits>, at: Place<'_>) -> Result<Limits, ConfigError> {
     let limits = limits.unwrap_or_default();
-    // To take no pictures and no files at all is a choice.
+    // Zero screenshots or files is a valid choice.
     let may_be_none = |name: &str| matches!(name, "screenshots" | "files");
     let wrong =
         limits.entries().into_iter().find(|(name, limit)| *limit == Some(0) && !may_be_none(name));

@@ -1,4 +1,5 @@
-//! A policy line by line: what holds, and the layer it comes from. And its digest.
+//! The effective settings of a policy, line by line, each with the layer it comes from. And its
+//! digest.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +16,22 @@ use crate::verdict::Verdict;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
-    /// What is set: `profile`, `safety.enabled`, `overrides.shell.git.*`.
+    /// The name of the setting: `profile`, `safety.enabled`, `overrides.shell.git.*`.
     pub name: String,
-    /// What it is set to.
+    /// The value it is set to.
     pub value: String,
     /// `default`, `profile`, `organisation`, `workspace`, `user` or `project`.
     pub layer: &'static str,
 }
 
-/// The layer of what no file sets.
+/// The layer of settings that no file sets.
 const DEFAULT: &str = "default";
-/// The layer of what the built-in profile sets.
+/// The layer of settings from the built-in profile.
 const PROFILE: &str = "profile";
 
 impl Policy {
-    /// Everything that holds, with the layer it comes from. What a file says and is passed over
-    /// is left out: [`Policy::notices`] tells of it.
+    /// All effective settings, each with the layer it comes from. Ignored entries are left out:
+    /// [`Policy::notices`] lists them.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = vec![self.profile_line(), self.enabled_line(), self.timeout_line()];
@@ -46,8 +47,8 @@ impl Policy {
         lines
     }
 
-    /// The SHA-256 of what the layers say, in hex: the same on every machine where the same holds,
-    /// wherever the files lie and however they are laid out.
+    /// The SHA-256 of the content of the layers, in hex: the same on every machine with the same
+    /// policy, wherever the files are and whatever their formatting.
     #[must_use]
     pub fn digest(&self) -> String {
         let layers: Vec<_> =
@@ -88,7 +89,7 @@ impl Policy {
         limits.into_iter().filter_map(of_limit).collect()
     }
 
-    /// Overrides and defaults: of the same words, what the last layer says that is heard.
+    /// Overrides and defaults: for the same words, the entry of the last layer that is followed.
     fn verdict_lines(&self) -> Vec<Line> {
         let mut lines: BTreeMap<String, Line> = BTreeMap::new();
         let mut set = |section: &str, words: &str, verdict: Verdict, layer| {
@@ -110,7 +111,7 @@ impl Policy {
             }
         }
         let mut lines: Vec<_> = lines.into_values().collect();
-        // Each file's list is a bar of its own, so none stands for another.
+        // Each file's list is a separate requirement, so none replaces another.
         lines.extend(self.layers.iter().flat_map(|layer| {
             let one = |(kind, verdict): &(String, Verdict)| {
                 line(&format!("defaults.{kind}"), verdict.as_str(), of(layer))
@@ -120,7 +121,7 @@ impl Policy {
         lines
     }
 
-    /// What adds up over the layers.
+    /// The settings that accumulate over the layers.
     fn listed_lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         for layer in self.layers.iter() {

@@ -1,6 +1,6 @@
-//! Configuration files become a policy.
+//! Loading: configuration files become a policy.
 //!
-//! What a file may not say is passed over with a notice; what it says wrongly is an error.
+//! An entry that a file may not contain is ignored with a notice; an invalid entry is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
 impl Policy {
-    /// Makes a policy of the configuration files there are. Reads no file itself.
+    /// Makes a policy from the configuration files. Does not read files itself.
     ///
     /// # Errors
     /// A file is not YAML of the expected shape, names a rule, option or profile that does not
-    /// exist, has a pattern that does not compile, or a rule whose examples do not behave. The
-    /// caller then keeps the gate closed.
+    /// exist, has a pattern that does not compile, or a rule whose examples fail. The caller then
+    /// keeps the gate closed.
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
         let mut policy = Self::load_with(sources, None)?;
         let mut workspaces = BTreeMap::new();
@@ -34,7 +34,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The policy of one workspace, or the one that holds outside of them.
+    /// The policy of one workspace, or the one that applies outside of them.
     fn load_with(sources: &Sources, workspace: Option<&Source>) -> Result<Self, ConfigError> {
         let files = [
             (Rank::Organisation, sources.organisation.as_ref()),
@@ -71,7 +71,7 @@ impl Policy {
         settle_timeout(&mut drafts, policy.profile, &mut notices);
         settle_skills(&mut drafts, &mut notices);
         for mut draft in drafts {
-            // Against the layers before it, which are in the policy by now.
+            // Compared with the layers before it, which are in the policy by now.
             draft.layer.unheard = policy.find_unheard(&draft, &mut notices);
             for (name, text) in limits::unheard(&draft.layer, policy.profile.limits, &policy.layers)
             {
@@ -85,8 +85,8 @@ impl Policy {
         policy
     }
 
-    /// Notices for entries of a file that will not be followed, and the names of the overrides
-    /// among them.
+    /// Adds notices for entries of a file that will not be followed, and returns the names of the
+    /// overrides among them.
     fn find_unheard(&self, draft: &Draft<'_>, notices: &mut Vec<Notice>) -> BTreeSet<String> {
         let mut unheard = BTreeSet::new();
         let Layer { overrides, danger_overrides, .. } = &draft.layer;
@@ -115,7 +115,7 @@ impl Policy {
         unheard
     }
 
-    /// Why an entry is not followed, for the first subject on which it is not.
+    /// The reason that an entry is not followed, for the first subject where it is not.
     fn unheard(
         &self,
         layer: &Layer,
@@ -129,7 +129,7 @@ impl Policy {
                 continue;
             }
             if rule.hard {
-                // A family may well hold hard blocks: they stay, and nobody is surprised.
+                // A family may well contain hard blocks: they stay, which is to be expected.
                 if exact && verdict < Verdict::Block {
                     return Some(format!(": {} is a hard block", rule.id));
                 }
@@ -138,7 +138,7 @@ impl Policy {
             let finding = finding(&rule.id, rule.category, rule.verdict, rule.risk);
             let ruling = self.before(Subject::Rule(&rule.id), Some(&finding));
             match layer.would_follow(&ruling, verdict, lowers) {
-                // Blocks of a family stay, as its hard ones do.
+                // Blocks of a family stay, like its hard ones.
                 Err(Deaf::Block) if !exact => {}
                 Err(deaf) => return Some(ignored(deaf, &rule.id, exact)),
                 Ok(()) => {}
@@ -152,7 +152,7 @@ impl Policy {
         })
     }
 
-    /// What the layers so far make of a subject.
+    /// The ruling of the layers so far on a subject.
     pub(super) fn before<'a>(
         &'a self,
         subject: Subject<'a>,
@@ -179,7 +179,7 @@ impl Draft<'_> {
     }
 }
 
-/// A project could declare that a skill only reads, so it may declare none.
+/// Ignores skills that a project declares: it could declare that a skill only reads.
 fn settle_skills(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     for draft in drafts.iter_mut().filter(|draft| draft.layer.rank == Rank::Project) {
         draft.layer.skills.clear();
@@ -215,8 +215,8 @@ fn own_ids(drafts: &[Draft<'_>]) -> Vec<String> {
     rules.chain(drafts.iter().flat_map(made)).collect()
 }
 
-/// The organisation's profile, else the user's. A project cannot choose: profiles have no order,
-/// so any other one could be the laxer.
+/// Chooses the organisation's profile, else the user's. A project cannot choose: profiles are not
+/// ordered, so any other one could be laxer.
 fn settle_profile(drafts: &mut [Draft<'_>], policy: &mut Policy, notices: &mut Vec<Notice>) {
     let locked = locks(drafts, Lock::Profile);
     let mut settled = false;
@@ -267,8 +267,8 @@ fn settle_asking(drafts: &mut [Draft<'_>], notices: &mut Vec<Notice>) {
     }
 }
 
-/// Nobody waits longer than a layer above has set, and a project no longer than anybody: silence is
-/// a refusal.
+/// Limits the timeout of each layer to that of the layers above, and a project's in any case to the
+/// profile's: silence is a refusal.
 fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec<Notice>) {
     let locked = locks(drafts, Lock::Safety);
     let mut longest = locked.then_some(profile.approval_timeout);
@@ -289,7 +289,7 @@ fn settle_timeout(drafts: &mut [Draft<'_>], profile: &Profile, notices: &mut Vec
     }
 }
 
-/// Whether the organisation has pinned this.
+/// Reports whether the organisation has locked this.
 fn locks(drafts: &[Draft<'_>], lock: Lock) -> bool {
     drafts.iter().any(|draft| draft.layer.locks.contains(&lock))
 }

@@ -1,7 +1,7 @@
-//! What the organisation has pinned: `lock:` in its file.
+//! Locks: the settings that the organisation fixes with `lock:` in its file.
 //!
-//! A locked thing keeps the value of the organisation's file, or the default where that file says
-//! nothing. A lower layer that says otherwise is passed over with a notice; it may still tighten.
+//! A locked setting keeps the value of the organisation's file, or the default if that file does
+//! not set it. A lower layer that says otherwise is ignored with a notice; it may still tighten.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Lock {
     AutoConfirm,
     /// Programs with a key ask as everybody does.
     ProgramKeys,
-    /// How long records are kept.
+    /// The time for which records are kept.
     Retention,
     /// People do not erase their own records.
     Erasure,

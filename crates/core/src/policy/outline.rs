@@ -1,4 +1,4 @@
-//! A policy to look at: what each layer sets, in the order in which they are heard.
+//! An overview of a policy: the settings of each layer, in the order in which they are applied.
 
 use crate::policy::Policy;
 use crate::policy::layer::Layer;
@@ -6,19 +6,19 @@ use crate::policy::profile::{Limits, Profile};
 use crate::rule;
 use crate::verdict::Verdict;
 
-/// What one layer sets.
+/// The settings of one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// `hard-block`, `profile:coding-agent`, `organisation`, `user` or `project`.
+    /// `hard-block`, `profile:coding-agent`, `organisation`, `workspace`, `user` or `project`.
     pub layer: String,
-    /// The file it stands in, if it is one.
+    /// The file it comes from, if it is one.
     pub file: Option<String>,
-    /// What is set, and to what.
+    /// The settings and their values.
     pub entries: Vec<(String, String)>,
 }
 
 impl Policy {
-    /// What each layer sets, the first to be heard first.
+    /// The settings of each layer, in the order in which they are applied.
     #[must_use]
     pub fn outline(&self) -> Vec<Outline> {
         let hard = rule::rules().iter().filter(|rule| rule.hard);

@@ -1,4 +1,4 @@
-//! Rules a configuration brings along: rows in the shape of the built-in ones.
+//! Rules from a configuration: rows with the same fields as the built-in ones.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::row::Row;
 use crate::rule::{Rule, RuleError, When};
 use crate::verdict::Finding;
 
-/// A file's rules, found by what they are about: a hundred cost what one does.
+/// A file's rules, indexed by program and kind of fact, so that a hundred cost as much as one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnRules {
     rules: Vec<Rule>,
@@ -49,7 +49,7 @@ impl OwnRules {
         self.rules.iter()
     }
 
-    /// Adds what they find.
+    /// Adds their findings.
     pub(crate) fn find(&self, analysis: &Analysis, findings: &mut Vec<Finding>) {
         if self.rules.is_empty() {
             return;
@@ -71,7 +71,7 @@ impl OwnRules {
     }
 }
 
-/// Makes rules of the rows.
+/// Converts rows to rules.
 pub(crate) fn read(
     rank: Rank,
     rows: BTreeMap<String, Row>,
@@ -111,7 +111,7 @@ fn missing(key: &str, field: &'static str, at: Place<'_>) -> ConfigError {
     at.error(&[To::Key("rules"), To::Key(key)], problem, &hint)
 }
 
-/// Points at the word that is wrong, where one is.
+/// An error that points at the wrong word, where there is one.
 fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigError {
     let mut path = vec![To::Key("rules"), To::Key(key)];
     let mut hint = "`countersign rules show` prints a built-in rule to start from".to_owned();
@@ -184,7 +184,8 @@ mod tests {
     const RULE: &str = "rules:\n  nul:\n    title: Holds a NUL\n    fact: malformed\n    \
                         risk: high\n    verdict: block\n    category: not_understood\n";
 
-    /// What is replaced by what in a sound rule, what is said about it, and the hint if it matters.
+    /// A text in a valid rule and its replacement, the message about it, and the hint if it
+    /// matters.
     const BROKEN: &[(&str, &str, &str, &str)] = &[
         ("high", "hihg", "user.yaml:5:5: rule `nul`: unknown risk `hihg`", "did you mean `high`?"),
         (

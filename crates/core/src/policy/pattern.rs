@@ -1,7 +1,7 @@
 //! `safety.custom_patterns`: the user's regular expressions over shell commands, compiled together.
 //!
-//! Only built when a configuration has some. They see the command as written, and each program's
-//! words as they would run, so that quoting inside a word hides nothing.
+//! Only compiled when a configuration has some. They are matched against the command as written,
+//! and each program's words as they would run, so that quoting inside a word hides nothing.
 
 use std::fmt;
 
@@ -12,11 +12,12 @@ use regex_automata::{Input, MatchKind, PatternSet};
 use crate::analyze::Invocation;
 use crate::verdict::Span;
 
-/// The memory all patterns of one file may take as an automaton: room for several thousand.
+/// The most memory that the automaton of all patterns of one file may take: enough for several
+/// thousand.
 const MOST_MEMORY: usize = 64 << 20;
 
-/// The memory for the states met while searching. Each holds a number for every pattern that may
-/// still match, so with the usual amount thousands of patterns would push each other out.
+/// The size of the cache for lazily built states. Each state holds a number for every pattern that
+/// may still match, so with the default size thousands of patterns would evict each other.
 const MOST_STATES: usize = 16 << 20;
 
 /// Patterns of one file, compiled together.
@@ -32,7 +33,7 @@ impl fmt::Debug for Patterns {
     }
 }
 
-/// Which pattern is wrong, and why.
+/// The index of a wrong pattern, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadPattern {
     pub(crate) at: usize,
@@ -67,13 +68,13 @@ impl Patterns {
         &self.texts
     }
 
-    /// Each pattern that is found, and where when it is in the text itself.
+    /// Each pattern that matches, and its position if it matches the text itself.
     pub(crate) fn find<'a>(
         &'a self,
         text: &str,
         commands: &[Invocation],
     ) -> Vec<(&'a str, Option<Span>)> {
-        // Which of thousands matched is worth knowing only when one did.
+        // The individual patterns are identified only when one of them matched.
         let shown: Vec<String> = commands.iter().map(Invocation::shown).collect();
         if !self.regex.is_match(text) && !shown.iter().any(|shown| self.regex.is_match(shown)) {
             return Vec::new();
@@ -97,7 +98,7 @@ impl Patterns {
         self.regex.which_overlapping_matches(&Input::new(text), found);
     }
 
-    /// Where the first match of any pattern stands.
+    /// The position of the first match of any pattern.
     fn place(&self, text: &str) -> Option<(usize, Span)> {
         let found = self.regex.find(text)?;
         let number = |at: usize| u32::try_from(at).ok();
@@ -108,7 +109,7 @@ impl Patterns {
 fn bad(error: &BuildError) -> BadPattern {
     let at = error.pattern().map_or(0, |id| id.as_usize());
     let problem = match error.syntax_error() {
-        // The whole message draws the pattern over several lines; its last one says what is wrong.
+        // The full message prints the pattern over several lines; its last line has the reason.
         Some(syntax) => {
             let text = syntax.to_string();
             let last = text.lines().last().unwrap_or_default();

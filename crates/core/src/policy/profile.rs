@@ -1,6 +1,6 @@
 //! Profiles: one policy file per kind of agent, compiled in.
 //!
-//! Adding one is adding `profiles/<name>.yaml`; nothing in code asks which profile this is.
+//! To add one, add `profiles/<name>.yaml`; the code never depends on the name of a profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
 include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
 
-/// What a policy is when nobody has configured one.
+/// The profile of a policy without a configuration.
 pub(crate) static DEFAULT: &Profile = &CODING_AGENT;
 
 /// One built-in profile.
@@ -19,11 +19,11 @@ pub(crate) static DEFAULT: &Profile = &CODING_AGENT;
 pub struct Profile {
     /// The name configurations and contexts use.
     pub name: &'static str,
-    /// Whom it is for.
+    /// The kind of agent it is for.
     pub title: &'static str,
     /// Rule families that are on; hard blocks are on everywhere.
     pub families: &'static [&'static str],
-    /// What nothing lowers.
+    /// The verdicts that nothing lowers.
     pub always: Always,
     /// Verdicts that differ from the rules' own.
     pub verdicts: &'static [(&'static str, Verdict)],
@@ -35,13 +35,13 @@ pub struct Profile {
     pub options: &'static [Choice],
     /// Seconds until silence is a refusal.
     pub approval_timeout: u32,
-    /// The same when nobody is there to answer.
+    /// The same when no person is present to answer.
     pub approval_timeout_away: u32,
-    /// What a session may use up.
+    /// The limits of a session.
     pub limits: Limits,
 }
 
-/// What a session may use up. `None` is without limit.
+/// The limits of a session. `None` is without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -70,7 +70,7 @@ pub struct Limits {
     pub sessions_at_once: Option<u32>,
 }
 
-/// What nothing lowers, besides the hard blocks.
+/// The verdicts that nothing lowers, besides the hard blocks.
 #[derive(Debug)]
 pub struct Always {
     /// These ask at least.
@@ -84,11 +84,11 @@ pub struct Always {
 /// A named setting of a profile.
 #[derive(Debug)]
 pub struct Choice {
-    /// What configurations call it.
+    /// The name in configurations.
     pub name: &'static str,
-    /// What holds when no configuration sets it.
+    /// The verdict when no configuration sets it.
     pub verdict: Verdict,
-    /// The rules whose verdict it is.
+    /// The rules that it applies to.
     pub rules: &'static [&'static str],
 }
 
@@ -105,14 +105,14 @@ impl Profile {
         PROFILES.iter().copied().find(|profile| profile.name == name)
     }
 
-    /// The option that speaks for this rule.
+    /// The option that applies to this rule.
     pub(crate) fn option_for(&self, subject: Subject<'_>) -> Option<&'static Choice> {
         self.options
             .iter()
             .find(|option| option.rules.iter().any(|words| reach(words, subject).is_some()))
     }
 
-    /// What this profile says about a subject, and by which of its entries.
+    /// This profile's verdict on a subject, and the entry it comes from.
     pub(crate) fn word(
         &self,
         subject: Subject<'_>,
@@ -127,18 +127,18 @@ impl Profile {
             .or_else(|| self.option_for(subject).map(|option| (option.name, option.verdict)))
     }
 
-    /// Whether an entry for explore mode speaks for this subject in this mode.
+    /// Reports whether an entry for explore mode applies to this subject in this mode.
     pub(crate) fn explores(&self, subject: Subject<'_>, mode: Option<Mode>) -> bool {
         mode == Some(Mode::Explore) && closest(self.explore, subject).is_some()
     }
 
-    /// Whether this profile lets nothing lower its verdict on this.
+    /// Reports whether this profile lets nothing lower its verdict on this.
     pub(crate) fn holds(&self, subject: Subject<'_>, finding: Option<&Finding>) -> bool {
         self.asks_always(subject)
             || finding.is_some_and(|finding| self.always.categories.contains(&finding.category))
     }
 
-    /// Whether this profile always wants a person to agree to this.
+    /// Reports whether this profile always requires a person to agree to this.
     pub(crate) fn asks_always(&self, subject: Subject<'_>) -> bool {
         let risky = match (subject, self.always.risk) {
             (Subject::Risk(level), Some(from)) => level >= from,
@@ -147,8 +147,8 @@ impl Profile {
         risky || self.always.rules.iter().any(|words| reach(words, subject).is_some())
     }
 
-    /// Drops findings of families that are off, and says how many. Hard blocks and configured
-    /// rules are never off.
+    /// Drops findings of families that are off, and returns their number. Hard blocks and
+    /// configured rules are never off.
     pub(crate) fn leave_out(&self, findings: &mut Vec<Finding>) -> usize {
         if matches!(self.families, ["*"]) {
             return 0;

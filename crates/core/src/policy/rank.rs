@@ -1,11 +1,11 @@
 //! The ranks of configuration files, most trusted first.
 
-/// Whose configuration it is. The order is the order of the layers.
+/// The owner of a configuration file. The order is the order of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {
     /// The organisation that runs the machines.
     Organisation,
-    /// One workspace of a server, set by those who run the server.
+    /// One workspace of a server, set by the people who run the server.
     Workspace,
     /// The person the agent works for.
     User,
@@ -17,7 +17,7 @@ impl Rank {
     /// Every one, in the order of the layers.
     pub const ALL: [Self; 4] = [Self::Organisation, Self::Workspace, Self::User, Self::Project];
 
-    /// The layer whose own rule or pattern this is, if it is one.
+    /// The layer that this rule or pattern belongs to, if it is not built in.
     pub(crate) fn of_rule(id: &str) -> Option<Self> {
         let (first, _) = id.split_once('.')?;
         Self::ALL.into_iter().find(|rank| rank.as_str() == first)

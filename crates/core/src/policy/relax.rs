@@ -1,8 +1,8 @@
-//! What a session and a remembered answer lower: *confirm* to *allow*, and nothing else.
+//! Relaxation by a session or a remembered answer: *confirm* becomes *allow*, and nothing else.
 //!
-//! A session goes below no verdict that a file has set, unless the `auto_confirm` of that very file
-//! names it. A remembered answer is a person's, so it is bound only by what
-//! is always asked about.
+//! A session does not go below a verdict that a file has set, unless the `auto_confirm` of that
+//! very file names it. A remembered answer is a person's, so it is limited only by rules that
+//! always ask.
 
 use crate::action::Action;
 use crate::policy::Policy;
@@ -13,25 +13,25 @@ use crate::policy::session::Session;
 use crate::policy::subject::{Subject, reach};
 use crate::verdict::{Step, Verdict};
 
-/// The session that confirms by itself.
+/// The session option that confirms without asking.
 pub(super) const AUTO_CONFIRM: &str = "auto_confirm";
 const AUTONOMOUS: &str = "autonomous mode";
 const PROGRAMMATIC: &str = "programmatic access";
 
 impl Policy {
-    /// Whether the organisation has pinned this.
+    /// Reports whether the organisation has locked this.
     #[must_use]
     pub fn is_locked(&self, lock: Lock) -> bool {
         self.layers.iter().any(|layer| layer.locks.contains(&lock))
     }
 
-    /// Everything the organisation has pinned, in the order of [`Lock::ALL`].
+    /// All locks of the organisation, in the order of [`Lock::ALL`].
     #[must_use]
     pub fn locks(&self) -> Vec<Lock> {
         Lock::ALL.into_iter().filter(|lock| self.is_locked(*lock)).collect()
     }
 
-    /// The options of the session that are in force: without those that are locked.
+    /// The options of the session that are in force, without locked ones.
     #[must_use]
     pub fn session_in_force(&self) -> Session {
         let Session { auto_confirm, autonomous, programmatic } = self.session;
@@ -42,16 +42,16 @@ impl Policy {
         }
     }
 
-    /// Whether a session may confirm anything by itself: not where that is locked, unless the
-    /// organisation names what.
+    /// Reports whether a session may confirm anything by itself: not where that is locked, unless
+    /// the organisation or the workspace lists rules for it.
     #[must_use]
     pub fn may_auto_confirm(&self) -> bool {
         let mut above = self.layers.iter().filter(|layer| layer.rank <= Rank::Workspace);
         !self.is_locked(Lock::AutoConfirm) || above.any(|layer| layer.auto_confirm.is_some())
     }
 
-    /// Whether the session answers questions that an agent puts to its person: not where it
-    /// confirms only what is named.
+    /// Reports whether the session answers questions of an agent to its person: not where it
+    /// confirms only named rules.
     #[must_use]
     pub fn answers_questions(&self) -> bool {
         let session = self.session_in_force();
@@ -60,7 +60,7 @@ impl Policy {
         session.autonomous || (session.auto_confirm && !limited)
     }
 
-    /// Hears the session, and says what it lowered.
+    /// Applies the session, and names the rules that it lowered.
     pub(super) fn hear_session(&self, action: &Action, rulings: &mut [Ruling<'_>]) -> Option<Step> {
         let asked = self.session;
         let session = self.session_in_force();
@@ -94,7 +94,7 @@ impl Policy {
         Some(Step { layer: "session".to_owned(), said: strictest(rulings), because })
     }
 
-    /// Hears the answers that are remembered, and says what they lowered.
+    /// Applies the remembered answers, and names the rules that they lowered.
     pub(super) fn hear_remembered(&self, digest: &str, rulings: &mut [Ruling<'_>]) -> Option<Step> {
         let answer = self.remembered.iter().find(|answer| answer.digest == digest)?;
         let relaxed = relax(rulings, "a remembered yes", |ruling| match ruling.subject {
@@ -110,7 +110,7 @@ impl Policy {
         Some(Step { layer: "remembered".to_owned(), said: strictest(rulings), because })
     }
 
-    /// Whether a session with `auto_confirm` confirms this by itself.
+    /// Reports whether a session with `auto_confirm` confirms this by itself.
     pub(super) fn is_auto_confirmed(&self, ruling: &Ruling<'_>) -> bool {
         let subject = ruling.subject;
         let names = |list: &[String]| list.iter().any(|words| reach(words, subject).is_some());
@@ -127,7 +127,7 @@ impl Policy {
     }
 }
 
-/// Whether no file has set that a person is asked about this.
+/// Reports whether no file requires that a person is asked about this.
 fn is_free(ruling: &Ruling<'_>) -> bool {
     ruling.asked_by(Rank::Project).is_none()
 }
@@ -139,7 +139,7 @@ fn told(option: &str, relaxed: &str) -> String {
     }
 }
 
-/// Turns confirm into allow where nothing holds it, and names what that was.
+/// Turns confirm into allow where the verdict is not held, and names the rules.
 pub(super) fn relax<'a>(
     rulings: &mut [Ruling<'a>],
     by: &'static str,

@@ -1,4 +1,4 @@
-//! The risk score: how bad it would be, and what that is made of.
+//! The risk score: the severity of the harm, and the factors of the score.
 //!
 //! Counted in hundredths, so that the same action always has the same score:
 //!
@@ -9,8 +9,8 @@
 //! | `confidence` | up to 20, the less sure the caller is |
 //! | `history` | up to 20, the more often a person said no to this agent; left out where it adds nothing |
 //!
-//! Earlier yeses take nothing away: being used to saying yes is no evidence. Without `confidence`
-//! and `history` the level is that of the worst finding.
+//! Earlier yeses do not lower it: a habit of saying yes is not evidence. Without `confidence` and
+//! `history` the level is that of the worst finding.
 
 use crate::action::Action;
 use crate::context::{Context, History};
@@ -45,7 +45,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds what still fits below 1, so that the factors always add up to the score.
+    /// Adds as much as still fits below 1, so that the factors always add up to the score.
     fn add(&mut self, name: &str, hundredths: u8, why: String) {
         let added = hundredths.min(100_u8.saturating_sub(self.hundredths));
         self.hundredths = self.hundredths.saturating_add(added);
@@ -68,7 +68,7 @@ impl Sum {
     }
 
     fn add_confidence(&mut self, confidence: f64) {
-        // Not a number means not sure at all.
+        // NaN counts as no confidence at all.
         let sure = if confidence.is_nan() { 0.0 } else { confidence.clamp(0.0, 1.0) };
         let doubt = hundredths(0.2 * (1.0 - sure));
         self.add("confidence", doubt, format!("the caller is {:.0} % sure", sure * 100.0));
@@ -97,7 +97,7 @@ impl Sum {
     }
 }
 
-/// Where a level's band begins.
+/// The lowest score of a level.
 const fn begin(level: RiskLevel) -> u8 {
     match level {
         RiskLevel::None => 1,
@@ -108,7 +108,7 @@ const fn begin(level: RiskLevel) -> u8 {
     }
 }
 
-/// Harm that undoing the action does not take back.
+/// Reports whether the harm remains even if the action is undone.
 const fn is_grave(category: Category) -> bool {
     match category {
         Category::FinancialInformation
@@ -127,7 +127,7 @@ const fn is_grave(category: Category) -> bool {
     }
 }
 
-/// What the action itself makes final.
+/// Reports whether the action itself makes something final.
 const fn is_final(category: Category) -> bool {
     matches!(
         category,

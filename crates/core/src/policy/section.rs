@@ -1,5 +1,5 @@
-//! The sections of a configuration file that are others' to understand: the gate's, the channels'
-//! and the server's. The policy only knows their names, and that a project may set none of them.
+//! The sections of a configuration file that belong to other crates: the gate's, the channels' and
+//! the server's. The policy only knows their names, and that a project may not set any of them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::policy::config::{Place, Source, Sources};
 use crate::policy::error::{ConfigError, Problem};
 use crate::policy::spot::To;
 
-/// Reads one section of a file; nothing, if it has none.
+/// Reads one section of a file; `None` if the file lacks it.
 ///
 /// # Errors
 /// The file is not YAML, or the section is not of the expected shape.
@@ -25,7 +25,7 @@ pub fn section<T: DeserializeOwned>(source: &Source, name: &str) -> Result<Optio
 }
 
 /// Reads one section of the organisation's and the user's file. Where both set a field of it, the
-/// organisation's holds.
+/// organisation's wins.
 ///
 /// # Errors
 /// A file is not YAML, its section is not of the expected shape, or the two do not go together.
@@ -42,8 +42,8 @@ pub fn merged<T: Serialize + DeserializeOwned>(
         return Ok(organisation.or(user));
     };
     let Some(source) = &sources.organisation else { return Ok(None) };
-    // Both as they were understood, so that `1.0` stays a text where a text is meant; and only
-    // what the organisation wrote, not the defaults beside it.
+    // Both are taken as parsed, so that `1.0` stays a text where a text is meant; and only the
+    // fields that the organisation wrote, without the defaults.
     let written: Map<String, Value> = section(source, name)?.unwrap_or_default();
     let together = overlay(organisation, user, written.keys());
     together.and_then(serde_json::from_value).map(Some).map_err(|error| {
@@ -70,20 +70,19 @@ fn overlay<'a, T: Serialize>(
     Ok(under)
 }
 
-/// The sections that say nothing about the policy.
+/// The sections that do not belong to the policy.
 const OTHERS: [&str; 5] = ["gate", "channels", "server", "hook", "mcp"];
 
-/// What a file says about the policy, as canonical JSON: the same for files that differ only in
-/// their order, their comments and how they are laid out.
+/// The policy part of a file, as canonical JSON: the same for files that differ only in order,
+/// comments and formatting.
 pub(super) fn written(source: &Source) -> Result<String, ConfigError> {
     let mut all = everything(source)?;
     all.retain(|name, value| !OTHERS.contains(&name.as_str()) && !value.is_null());
     Ok(canonical(&Value::Object(all)))
 }
 
-/// What a file says that others may be handed: its policy, and what hooks and the MCP proxy do.
-/// How people are told, what the gate does and how the server listens stays, since it holds
-/// secrets.
+/// The part of a file that may be sent to others: its policy, and the settings of hooks and the MCP
+/// proxy. The settings of channels, gate and server are left out, since they hold secrets.
 ///
 /// # Errors
 /// The file is not YAML.
@@ -215,7 +214,7 @@ mod tests {
         let both = merged("gate: {most: 5, name: 1.0}\n", "gate: {most: 9, list: [a], name: x}\n");
         let list = vec!["a".to_owned()];
         assert_eq!(both, Some(Example { most: 5, name: "1.0".to_owned(), list: list.clone() }));
-        // What the organisation writes out holds, also where it is the default.
+        // A value that the organisation writes out applies, even if it is the default.
         let written = merged("gate: {most: 100}\n", "gate: {most: 9}\n");
         assert_eq!(written, Some(Example::default()));
         assert_eq!(merged("", "gate: {most: 9}\n").unwrap().most, 9);

@@ -1,4 +1,5 @@
-//! What a session or an earlier answer relaxes. Never a hard block, never what always asks.
+//! Relaxation by a session or an earlier answer. Never of a hard block, never of a rule that always
+//! asks.
 
 /// Options of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -7,13 +8,13 @@ pub struct Session {
     pub auto_confirm: bool,
     /// The user has switched on autonomous mode.
     pub autonomous: bool,
-    /// A program with an API key whose owner wants no questions: what skills ask because of their
-    /// declaration goes unasked, and nothing else does.
+    /// A program with an API key whose owner wants no questions: a skill that would ask because of
+    /// its declaration does not ask, and nothing else changes.
     pub programmatic: bool,
 }
 
-/// A yes that a person wanted remembered. Narrow: for this very action, and only for what it was
-/// found to do then. When it runs out is known to the caller, who leaves out what has.
+/// A yes that a person wanted remembered. Narrow: for this very action, and only for the rules that
+/// matched then. The caller knows the time at which it ends, and leaves out expired ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The digest of the action.

@@ -1,4 +1,4 @@
-//! What a policy comes to, for `countersign config show`.
+//! The effective settings of a policy, for `countersign config show`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::policy::profile::{Choice, Profile};
 use crate::policy::rank::Rank;
 use crate::policy::subject::Subject;
 
-/// What holds after all files are read.
+/// The effective settings after all files are read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
@@ -20,11 +20,11 @@ pub struct Settings {
     pub profile: String,
     /// The files, most trusted first.
     pub files: Vec<String>,
-    /// Whether anyone is asked at all.
+    /// True when people are asked at all.
     pub enabled: bool,
     /// Seconds until silence is a refusal.
     pub approval_timeout: u32,
-    /// What a session may use up, where that is bounded.
+    /// The limits of a session, where there are any.
     pub limits: BTreeMap<String, u32>,
     /// Regular expressions over shell commands.
     pub custom_patterns: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub options: Vec<Setting>,
     /// Verdicts that differ from the rules' own.
     pub overrides: Vec<Setting>,
-    /// What always asks.
+    /// The rules, families, kinds or risks that always ask.
     pub always: Vec<String>,
     /// The ids of configured rules.
     pub rules: Vec<String>,
@@ -44,16 +44,16 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// What it is about.
+    /// The name of the rule, family, kind, risk or option.
     pub name: String,
-    /// What it is set to.
+    /// The verdict it is set to.
     pub verdict: crate::verdict::Verdict,
     /// `profile`, `organisation`, `user` or `project`.
     pub layer: String,
 }
 
 impl Policy {
-    /// What holds after all files are read.
+    /// Returns the effective settings after all files are read.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let layers = &self.layers;
@@ -80,8 +80,8 @@ impl Policy {
         }
     }
 
-    /// Seconds until silence is a refusal for this action: a skill's own, else what is settled. A
-    /// project may shorten either.
+    /// Seconds until silence is a refusal for this action: a skill's own timeout, else the one of
+    /// the policy. A project may shorten either.
     #[must_use]
     pub fn approval_timeout(&self, action: &Action, context: &Context) -> u32 {
         let profile = self.profile_in(context).unwrap_or(self.profile);
@@ -93,7 +93,8 @@ impl Policy {
         shorter.map_or(own, |seconds| own.min(seconds))
     }
 
-    /// Whether somebody has set how long a question about this action waits, besides the profile.
+    /// Reports whether a file or a skill sets the timeout of a question about this action, besides
+    /// the profile.
     #[must_use]
     pub fn has_own_timeout(&self, action: &Action) -> bool {
         let of_skill = match action {
@@ -103,11 +104,11 @@ impl Policy {
         of_skill.is_some() || self.layers.iter().any(|layer| layer.approval_timeout.is_some())
     }
 
-    /// The same when nobody is there to answer: longer, where the profile says so and nobody has
-    /// set a time.
+    /// The same when no person is present to answer: longer, where the profile says so and no file
+    /// or skill sets a timeout.
     #[must_use]
     pub fn approval_timeout_away(&self, action: &Action, context: &Context) -> u32 {
-        // Who sets the very time that the profile has, has set it.
+        // A file that sets exactly the profile's own timeout has set it too.
         if self.has_own_timeout(action) {
             return self.approval_timeout(action, context);
         }

@@ -1,14 +1,14 @@
-//! Where something stands in a YAML text.
+//! Positions in a YAML text.
 //!
-//! The configuration is read into plain values; only when something is to be said about one of
-//! them is the text read again, for the places.
+//! The configuration is parsed into plain values; the text is parsed again for positions only when
+//! an error or notice needs one.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// A line and a column, from 1.
+/// A line and a column, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) line: u64,
@@ -30,7 +30,7 @@ pub(crate) enum To<'a> {
     Item(usize),
 }
 
-/// Where the last step leads: for a key the key itself, for an entry the entry.
+/// The position of the last step: for a key the key itself, for an entry the entry.
 pub(crate) fn find(text: &str, path: &[To<'_>]) -> Spot {
     let Ok(root) = serde_saphyr::from_str::<Spanned<Node>>(text) else { return Spot::default() };
     let mut spot = spot_of(&root);

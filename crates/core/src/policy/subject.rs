@@ -1,4 +1,4 @@
-//! What a verdict can be about, and the words by which profiles and configurations name it.
+//! The subjects of verdicts, and the words by which profiles and configurations name them.
 //!
 //! | written | means |
 //! |---|---|
@@ -12,7 +12,7 @@ use std::fmt;
 
 use crate::verdict::{RiskLevel, Verdict};
 
-/// What a verdict is about.
+/// The subject of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject<'a> {
     /// A finding, by the id of its rule.
@@ -23,7 +23,7 @@ pub(crate) enum Subject<'a> {
     Risk(RiskLevel),
     /// The skill itself, when the user's settings ask before it.
     Skill(&'a str),
-    /// A profile that does not exist was asked for.
+    /// A profile that was asked for and does not exist.
     UnknownProfile(&'a str),
 }
 
@@ -39,7 +39,8 @@ impl fmt::Display for Subject<'_> {
     }
 }
 
-/// How closely these words name the subject, if they do; the closest entry of a layer holds.
+/// The closeness with which these words name the subject, if they do; the closest entry of a layer
+/// wins.
 pub(crate) fn reach(words: &str, subject: Subject<'_>) -> Option<usize> {
     match subject {
         Subject::Rule(id) => match words.strip_suffix('*') {

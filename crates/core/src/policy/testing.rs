@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Helpers shared by the tests of this module.
 
 use crate::action::Action;
 use crate::policy::profile::{Always, DEFAULT, Profile};

@@ -1,6 +1,6 @@
-//! Private keys in armour: PEM, OpenSSH, PGP and `PuTTY`, whole or cut short.
+//! Private keys in armour: PEM, OpenSSH, PGP and `PuTTY`, whole or truncated.
 //!
-//! A header with nothing of substance after it is a mention, not a key.
+//! A header without key material after it is a mention, not a key.
 
 use super::{
     Hits,
@@ -9,7 +9,7 @@ use super::{
 
 const FENCE: &str = "-----";
 
-/// How much of a key must follow its header.
+/// The number of base64 characters that must follow a header.
 const SUBSTANCE: usize = 24;
 
 /// Finds armoured private keys.
@@ -36,7 +36,7 @@ fn next(text: Text<'_>, from: usize, literal: &str) -> Option<usize> {
     Some(from + text.0.get(from..)?.find(literal)?)
 }
 
-/// Masks the key whose header starts there. Returns where to go on.
+/// Masks the key whose header starts there. Returns the position to continue from.
 fn armour(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
     let label_at = start + FENCE.len();
     let Some(label_end) = text.find(label_at, 64, b"-\n") else { return label_at };
@@ -62,7 +62,7 @@ fn armour(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
 
 const DASHES: Class = Class::DASH;
 
-/// Where a key without a footer stops looking like one.
+/// The position at which a key without a footer ends.
 fn loose_end(text: Text<'_>, body: usize) -> usize {
     let mut end = body;
     loop {
@@ -72,7 +72,7 @@ fn loose_end(text: Text<'_>, body: usize) -> usize {
     }
 }
 
-/// Whether a line of the body could be one of a key.
+/// Reports whether the body contains a line of key material.
 fn has_substance(body: &str) -> bool {
     let mut length = 0;
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Credentials handed to a function: `NetworkCredential("ann", "…")`, `smtp.login(user, "…")`.
+//! Credentials passed to a function: `NetworkCredential("ann", "…")`, `smtp.login(user, "…")`.
 
 use super::{
     Hits,
@@ -8,7 +8,7 @@ use super::{
     words::compare,
 };
 
-/// Functions that take a user and then a password, and which argument the password is.
+/// Functions that take a user and then a password, with the index of the password.
 const CALLS: &[(&str, usize)] = &[
     ("authenticate", 1),
     ("basic", 1),
@@ -35,10 +35,10 @@ const CALLS: &[(&str, usize)] = &[
     ("usernamepasswordcredentials", 1),
 ];
 
-/// How far the arguments are followed.
+/// The most bytes of arguments that are read.
 const REACH: usize = 400;
 
-/// Masks the password among the arguments of a call whose parenthesis stands there.
+/// Masks the password among the arguments of a call whose parenthesis is at this position.
 pub(super) fn find(text: Text<'_>, name: &str, parenthesis: usize, hits: &mut Hits) {
     let Some(position) = position(name) else { return };
     let mut strings = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn find(text: Text<'_>, name: &str, parenthesis: usize, hits: &mut Hi
     }
 }
 
-/// Whether a user and a password follow in parentheses: `auth=("ann", "…")`.
+/// Reports whether a user and a password follow in parentheses: `auth=("ann", "…")`.
 pub(super) fn is_pair(text: Text<'_>, name_end: usize) -> bool {
     opening(text, name_end).is_some()
 }
@@ -95,7 +95,7 @@ fn position(name: &str) -> Option<usize> {
     CALLS.get(place).map(|(_, position)| *position)
 }
 
-/// Whether the name alone says that credentials follow.
+/// Reports whether the name alone implies that credentials follow.
 fn is_sure(name: &str) -> bool {
     key::parts(name)
         .iter()

@@ -1,12 +1,13 @@
-//! How much likelier it is that a machine drew a piece of text than that somebody wrote it.
+//! Statistical evidence that a machine generated a piece of text, rather than that somebody wrote
+//! it.
 //!
-//! Two models are weighed against each other, pair of characters by pair: in written text letters
-//! follow each other as they do in words, and cases and digits rarely alternate; in drawn text
-//! every character of the alphabet is as likely as any other. No list of words is kept: names
-//! nobody has seen yet are read as written, and tokens nobody has seen yet as drawn.
+//! Two models are compared, pair of characters by pair: in written text letters follow each other
+//! as they do in words, and cases and digits rarely alternate; in generated text every character of
+//! the alphabet is equally likely. It works without a list of words: unknown names are recognised
+//! as written, and unknown tokens as generated.
 
-/// Whether a machine drew the value: at least so many letters and digits, and half a bit of
-/// evidence for each of them.
+/// Reports whether a machine generated the value: at least `least` letters and digits, and half a
+/// bit of evidence for each of them.
 pub(super) fn is_drawn(value: &str, least: usize) -> bool {
     let length = value.bytes().filter(u8::is_ascii_alphanumeric).count();
     length >= least
@@ -16,9 +17,10 @@ pub(super) fn is_drawn(value: &str, least: usize) -> bool {
         })
 }
 
-/// The evidence in letters and digits, in tenths of a bit: above zero for a draw, below for writing.
+/// The evidence in letters and digits, in tenths of a bit: above zero for generated, below for
+/// written.
 pub(super) fn evidence(segment: &str) -> i32 {
-    // Digits alone are numbers, which are written and drawn alike.
+    // Digits alone are numbers, which people and machines write alike.
     if !segment.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         return 0;
     }
@@ -32,8 +34,8 @@ pub(super) fn evidence(segment: &str) -> i32 {
     total
 }
 
-/// What a change of class says, in tenths of a bit: from small letter, capital and digit (rows) to
-/// the same (columns).
+/// The evidence of a change of class, in tenths of a bit: from small letter, capital and digit
+/// (rows) to the same (columns).
 type Turns = [[i32; 3]; 3];
 
 /// Letters of both cases and digits.
@@ -45,10 +47,10 @@ const LETTERS: Turns = [[-9, 38, 0], [-1, 2, 0], [0, 0, 0]];
 /// Letters of one case, and digits.
 const ONE_CASE: Turns = [[-4, 0, 32], [0, -4, 32], [19, 19, -15]];
 
-/// Letters of one case: only which follows which says anything.
+/// Letters of one case: only their order is evidence.
 const PLAIN: Turns = [[0; 3]; 3];
 
-/// What changes of class say in the alphabet that the segment is written in.
+/// The evidence of changes of class in the alphabet that the segment uses.
 fn turns(segment: &str) -> Turns {
     let [mut lower, mut upper, mut digit] = [false; 3];
     for byte in segment.bytes() {
@@ -67,7 +69,7 @@ fn turns(segment: &str) -> Turns {
 fn pair(left: u8, right: u8, turns: Turns) -> i32 {
     let (Some(from), Some(to)) = (class(left), class(right)) else { return 0 };
     let turn = turns.get(from).and_then(|row| row.get(to)).copied().unwrap_or(0);
-    // A capital after a small letter starts a word, so the two say nothing together.
+    // A capital after a small letter starts a word, so the pair is not evidence.
     let together = from < 2 && to < 2 && (from, to) != (0, 1);
     if together { turn - 10 * likeness(left, right) } else { turn }
 }
@@ -81,15 +83,17 @@ fn class(byte: u8) -> Option<usize> {
     }
 }
 
-/// How much more often than by chance the second letter follows the first in words, in bits.
+/// The frequency with which the second letter follows the first in words, compared with chance, in
+/// bits.
 fn likeness(left: u8, right: u8) -> i32 {
     let place = |byte: u8| usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'));
     let digit = FOLLOWING.get(place(left)).and_then(|row| row.get(place(right)));
     digit.map_or(0, |digit| i32::from(*digit) - i32::from(b'5'))
 }
 
-/// For each letter, how often each other follows it: `5` as often as by chance, `6` twice as often,
-/// `4` half as often. Counted in the documentation and the identifiers of a few hundred libraries.
+/// For each letter, the frequency of each letter after it: `5` is as often as by chance, `6` twice
+/// as often, `4` half as often. Counted in the documentation and the identifiers of a few hundred
+/// libraries.
 const FOLLOWING: [&[u8; 26]; 26] = [
     b"25652342504756051767433241", // a
     b"74537332732732621554620150", // b

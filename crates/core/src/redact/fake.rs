@@ -1,6 +1,7 @@
-//! Tells a value somebody made up for a page of documentation from one a machine drew.
+//! Tells a value that somebody made up for documentation from one that a machine generated.
 //!
-//! Nothing here knows where a value was found; the detectors ask as much as their context needs.
+//! Nothing here knows where a value was found; each detector uses the checks that its context
+//! needs.
 
 use super::{
     chance::is_drawn,
@@ -9,7 +10,7 @@ use super::{
 };
 
 words! {
-    /// Words that mark a value as a stand-in wherever they occur in it.
+    /// Words that mark a value as a placeholder wherever they occur in it.
     STAND_INS = "\
     -here _here change-me change_me changeit changeme dummy example fixme foobar goes_here \
     insert- insert_ ipsum lorem masked not-set not_set notset obfuscated placeholder \
@@ -18,7 +19,7 @@ words! {
 }
 
 words! {
-    /// Values that are no value.
+    /// Words that are not a value.
     EMPTY_WORDS = "\
     and any auto bool boolean bytes char const default disabled empty enabled error fail \
     failed false hash here hidden incorrect int integer invalid missing n/a na nan nil no \
@@ -28,7 +29,7 @@ words! {
 }
 
 words! {
-    /// Names of the thing itself, which people write where the thing belongs.
+    /// Names of the thing itself, which people write in its place.
     NAMES = "\
     abc access-token access_token accesstoken api-key api_key apikey asdf auth_token bar \
     base64 basic baz bearer client_secret credentials db_password demo foo key login \
@@ -38,7 +39,7 @@ words! {
     test testing token user user_password username userpassword xxx"
 }
 
-/// Whether the value stands for another: a variable, a blank to fill in, a mask.
+/// Reports whether the value is a placeholder for another: a variable, a blank to fill in, a mask.
 pub(super) fn is_blank(value: &str) -> bool {
     value.is_empty()
         || is_in(value, EMPTY_WORDS)
@@ -47,12 +48,12 @@ pub(super) fn is_blank(value: &str) -> bool {
         || is_stand_in(value)
 }
 
-/// Whether the value is a blank, or merely names what belongs there.
+/// Reports whether the value is a blank, or only the name of the thing that belongs there.
 pub(super) fn is_placeholder(value: &str) -> bool {
     is_blank(value) || is_in(value, NAMES) || is_counting(value)
 }
 
-/// Whether the value refers to something kept elsewhere.
+/// Reports whether the value refers to something stored elsewhere.
 pub(super) fn is_reference(value: &str) -> bool {
     let first = value.bytes().next().unwrap_or(0);
     let last = value.bytes().next_back().unwrap_or(0);
@@ -78,7 +79,7 @@ pub(super) fn is_reference(value: &str) -> bool {
         .any(|mark| starts(value, mark))
 }
 
-/// Whether the value is `$NAME`, `$1`, `%s` or the like, and nothing more.
+/// Reports whether the value is `$NAME`, `$1`, `%s` or the like, and nothing more.
 fn is_variable(value: &str) -> bool {
     value.strip_prefix('$').or_else(|| value.strip_prefix('%')).is_some_and(|name| {
         let path = name.split(['.', '-', '>', ':', '[', ']', '\'', '"', '/']).next().unwrap_or("");
@@ -88,7 +89,7 @@ fn is_variable(value: &str) -> bool {
     })
 }
 
-/// Whether the value was written by somebody who hid it: `xxxx`, `****`, `abc...`.
+/// Reports whether somebody has masked the value: `xxxx`, `****`, `abc...`.
 pub(super) fn is_masked(value: &str) -> bool {
     value.contains("[redacted")
         || value.contains("...")
@@ -100,33 +101,33 @@ pub(super) fn is_masked(value: &str) -> bool {
         || (value.len() >= 3 && value.bytes().all(|byte| matches!(byte, b'x' | b'X' | b'*' | b'?')))
 }
 
-/// Whether the value says in words that it is none.
+/// Reports whether a word in the value says that it is a placeholder.
 ///
-/// A long random string may contain `EXAMPLE` by the hand that shortened it, and still be most of
+/// A long random string that somebody shortened by hand may contain `EXAMPLE` and still be most of
 /// a token, so the word has to make up a fair part.
 fn is_stand_in(value: &str) -> bool {
     STAND_INS.iter().any(|word| value.len() < word.len() * 9 && contains(value, word))
 }
 
-/// Whether the value holds so few characters, or so much in order, that nobody drew it.
+/// Reports whether the value has too few different characters, or too many in order, to be random.
 pub(super) fn is_flat(value: &str) -> bool {
     is_thin(value) || is_ordered(value)
 }
 
-/// Whether the value is made of too few different characters.
+/// Reports whether the value has too few different characters.
 pub(super) fn is_thin(value: &str) -> bool {
     let body: Vec<u8> = value.bytes().filter(u8::is_ascii_alphanumeric).collect();
     let few = if body.len() >= 32 { 7 } else { body.len() / 5 + 1 };
     body.len() >= 8 && (distinct(&body) < few || longest_repeat(&body) >= 8.max(body.len() / 3))
 }
 
-/// Whether most of the value counts up.
+/// Reports whether most of the value counts up.
 fn is_ordered(value: &str) -> bool {
     let body: Vec<u8> = value.bytes().filter(u8::is_ascii_alphanumeric).collect();
     body.len() >= 8 && in_order(&body) * 10 > body.len() * 6
 }
 
-/// Whether the parts of the value are mostly `1234`, `0000` and the like.
+/// Reports whether the parts of the value are mostly `1234`, `0000` and the like.
 fn is_counting(value: &str) -> bool {
     let mut made_up = 0;
     for part in value.split(|byte: char| !byte.is_ascii_alphanumeric()) {
@@ -138,7 +139,8 @@ fn is_counting(value: &str) -> bool {
     made_up >= 2 || is_flat(value)
 }
 
-/// Whether a machine drew the value: a token, a key, a digest. Not a word, a path or a version.
+/// Reports whether a machine generated the value: a token, a key, a digest. Not a word, a path or a
+/// version.
 pub(super) fn is_random(value: &str, least: usize) -> bool {
     value.len() >= least
         && value.bytes().all(|byte| {
@@ -152,11 +154,12 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
 }
 
 words! {
-    /// What ids of ours start with.
+    /// The prefixes of our own ids.
     OWN_IDS = "act apr dev fil key rem ses usr wsp"
 }
 
-/// Whether the value is an id of ours, which people copy and links carry: it opens nothing.
+/// Reports whether the value is one of our own ids, which people copy and links contain: it gives
+/// access to nothing.
 pub(super) fn is_own_id(value: &str) -> bool {
     value.split_once('_').is_some_and(|(name, number)| {
         is_in(name, OWN_IDS)
@@ -165,12 +168,12 @@ pub(super) fn is_own_id(value: &str) -> bool {
     })
 }
 
-/// Whether the value is bytes with colons between, as the fingerprints of keys are written.
+/// Reports whether the value is bytes separated by colons, like the fingerprints of keys.
 fn is_fingerprint(value: &str) -> bool {
     value.contains(':') && value.split(':').all(|part| part.len() == 2)
 }
 
-/// Whether letters, digits and cases alternate more than they do in words.
+/// Reports whether letters, digits and cases alternate more than they do in words.
 pub(super) fn is_mixed(value: &str) -> bool {
     let mut turns = 0;
     let mut digits = 0;
@@ -190,7 +193,7 @@ pub(super) fn is_mixed(value: &str) -> bool {
         || (digits < 2 && letters >= 16 && turns * 4 >= value.len() && !is_camel(value))
 }
 
-/// Whether the value holds every kind of character a generated token does.
+/// Reports whether the value has every kind of character that a generated token has.
 pub(super) fn is_rich(value: &str) -> bool {
     let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
     let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
@@ -198,7 +201,8 @@ pub(super) fn is_rich(value: &str) -> bool {
     upper >= 3 && lower >= 3 && digit >= 3 && is_mixed(value) && !is_flat(value)
 }
 
-/// Whether the value is a person's own: not generated, but neither a word of the language.
+/// Reports whether the value was chosen by a person: not generated, but not a word of the language
+/// either.
 pub(super) fn is_chosen(value: &str) -> bool {
     let letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let digit = value.bytes().any(|byte| byte.is_ascii_digit());
@@ -209,13 +213,13 @@ pub(super) fn is_chosen(value: &str) -> bool {
         || (digit && value.len() >= 6 && value.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether the value is written in hexadecimal digits of one case.
+/// Reports whether the value consists of hexadecimal digits of one case.
 pub(super) fn is_hex(value: &str) -> bool {
     value.bytes().all(|byte| Class::HEX.has(byte))
         || value.bytes().all(|byte| Class::ANY_HEX.has(byte) && !byte.is_ascii_lowercase())
 }
 
-/// Whether the value has the form of a UUID.
+/// Reports whether the value has the form of a UUID.
 pub(super) fn is_uuid(value: &str) -> bool {
     let mut parts = value.split('-');
     let fits = [8, 4, 4, 4, 12].iter().all(|length| {
@@ -226,13 +230,13 @@ pub(super) fn is_uuid(value: &str) -> bool {
     fits && parts.next().is_none()
 }
 
-/// Whether the value is `CapitalisedWordsLikeThese`.
+/// Reports whether the value is like `CapitalisedWordsLikeThese`.
 fn is_camel(value: &str) -> bool {
     let humps = value.bytes().filter(u8::is_ascii_uppercase).count().max(1);
     value.len() / humps >= 3
 }
 
-/// Whether the value leads somewhere: a path, an address, a version, a file.
+/// Reports whether the value is a path, an address, a version or a file.
 fn is_path(value: &str) -> bool {
     let slashes = value.bytes().filter(|byte| *byte == b'/').count();
     value.contains("://")
@@ -267,7 +271,7 @@ fn longest_repeat(bytes: &[u8]) -> usize {
     longest
 }
 
-/// How many of the bytes lie in runs of four or more that count up, as in `abcdef` or `123456`.
+/// The number of bytes in runs of four or more that count up, as in `abcdef` or `123456`.
 fn in_order(bytes: &[u8]) -> usize {
     let (mut total, mut length, mut previous) = (0, 0, 0_u8);
     for byte in bytes {

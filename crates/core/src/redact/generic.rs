@@ -1,10 +1,10 @@
-//! Tokens of services nobody here has heard of, known by how they are drawn.
+//! Tokens of unknown services, recognised by their randomness.
 //!
-//! A run of letters, digits and the marks of tokens is cut at its marks, each piece is weighed
-//! (see `chance.rs`), and the stretch with the most evidence is the body. How much evidence it
-//! takes depends on the name in front of it, `acme_live_…`, and on what stands around. Digests,
-//! identifiers, paths, addresses and encoded data are as random as tokens, so what surrounds them
-//! decides: see `harmless.rs`.
+//! A run of letters, digits and the marks of tokens is split at its marks, each piece is weighed
+//! (see `chance.rs`), and the range with the most evidence is the body. The evidence it needs
+//! depends on the name in front of it, `acme_live_…`, and on the context. Digests, identifiers,
+//! paths, addresses and encoded data are as random as tokens, so their context decides: see
+//! `harmless.rs`.
 
 use super::{
     Hits,
@@ -15,19 +15,19 @@ use super::{
     words::{is_in, words},
 };
 
-/// No token is shorter.
+/// The length of the shortest token.
 const SHORTEST: usize = 16;
 
-/// What is longer is data, or has a form of its own.
+/// Longer runs are data, or have a format of their own.
 const LONGEST: usize = 400;
 
-/// How long the name in front of the body may be.
+/// The most bytes of the name in front of the body.
 const LONGEST_NAME: usize = 28;
 
-/// Whether what starts there belongs to a provider of the table.
+/// A function that reports whether the text at a position belongs to a provider of the table.
 pub(super) type Known = fn(Text<'_>, usize) -> bool;
 
-/// Finds drawn tokens, except where a detector that knows better has the say.
+/// Finds random tokens, except where a more specific detector is responsible.
 pub(super) fn find(text: Text<'_>, known: Known, hits: &mut Hits) {
     let mut index = 0;
     while index < text.len() {
@@ -36,7 +36,7 @@ pub(super) fn find(text: Text<'_>, known: Known, hits: &mut Hits) {
             continue;
         }
         let (end, mixed) = measure(text, index);
-        // The letter of a written line break belongs to no token.
+        // The letter of an escaped line break does not belong to the token.
         let escaped = text.before(index) == b'\\' && matches!(text.at(index), b'n' | b't' | b'r');
         let start = index + usize::from(escaped);
         if mixed
@@ -51,7 +51,7 @@ pub(super) fn find(text: Text<'_>, known: Known, hits: &mut Hits) {
     }
 }
 
-/// Where the run ends, and whether it holds more than small letters and a capital or two.
+/// The end of the run, and whether it has more than small letters and a capital or two.
 fn measure(text: Text<'_>, start: usize) -> (usize, bool) {
     let bytes = text.0.as_bytes().get(start..).unwrap_or(&[]);
     let [mut length, mut digits, mut capitals] = [0, 0, 0];
@@ -68,11 +68,11 @@ fn measure(text: Text<'_>, start: usize) -> (usize, bool) {
 struct Token<'a> {
     start: usize,
     end: usize,
-    /// What says whose it is, with the mark that ends it.
+    /// The prefix that names the service, with the mark that ends it.
     name: &'a str,
-    /// What was drawn.
+    /// The random part.
     body: &'a str,
-    /// What follows the body in the run.
+    /// The rest of the run after the body.
     tail: &'a str,
     /// The evidence for the body, in tenths of a bit.
     evidence: i32,
@@ -129,7 +129,8 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Whether nothing around the body says that the run is a path, a file or an address.
+    /// Reports whether nothing around the body indicates that the run is a path, a file or an
+    /// address.
     fn is_placed(&self, text: Text<'_>) -> bool {
         let free =
             !matches!(
@@ -144,7 +145,7 @@ impl<'a> Token<'a> {
         (free || escaped) && !byte && !cut && named && ended && !self.is_path()
     }
 
-    /// Whether slashes part words rather than base64.
+    /// Reports whether slashes separate words rather than being part of base64.
     fn is_path(&self) -> bool {
         let written: usize = self
             .body
@@ -155,7 +156,7 @@ impl<'a> Token<'a> {
         self.body.contains('/') && written * 4 > self.body.len()
     }
 
-    /// Whether the evidence is enough for what the name and the alphabet say.
+    /// Reports whether the evidence is enough for this name and alphabet.
     fn is_evident(&self) -> bool {
         let length = self.body.bytes().filter(u8::is_ascii_alphanumeric).count();
         let bits = |each: i32| i32::try_from(length).is_ok_and(|n| self.evidence >= n * each);
@@ -185,13 +186,13 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Whether a body of hexadecimal digits has a name that no digest has.
+    /// Reports whether a body of hexadecimal digits has a name that digests do not have.
     fn is_coded(&self, length: usize) -> bool {
         let last = self.name.split(['_', '-', '.']).rfind(|part| !part.is_empty()).unwrap_or("");
         let code = last.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
             && !last.bytes().all(|byte| Class::ANY_HEX.has(byte))
             || evidence(last) > 10;
-        // Nothing that digests are is as long.
+        // Not the length of any common digest.
         let odd = ![32, 40, 48, 56, 64, 96, 128].contains(&length);
         let enough = if code && odd { 18 } else { 24 };
         let word = !last.bytes().all(|byte| byte.is_ascii_digit());
@@ -202,19 +203,19 @@ impl<'a> Token<'a> {
                 || (self.is_marked() && length >= 20))
     }
 
-    /// Whether the name has a part that only names of secrets have.
+    /// Reports whether the name has a part that only names of secrets have.
     fn is_marked(&self) -> bool {
         self.name.split(['_', '-', '.']).any(|part| is_in(part, MARKS))
     }
 }
 
 words! {
-    /// Parts of names that say a secret follows.
+    /// Parts of names which imply that a secret follows.
     MARKS = "\
     access admin api apikey app auth bot key live pat pk prod rk sak secret sk test token whsec"
 }
 
-/// The evidence for a piece; hexadecimal digits are few, and their order says little.
+/// The evidence for a piece; hexadecimal digits are few, and their order is weak evidence.
 fn weigh(piece: &str) -> i32 {
     let own = evidence(piece).max(evidence(headless(piece)));
     let digits = is_glued(piece) || (piece.len() >= 16 && is_all_hex(piece));
@@ -222,7 +223,7 @@ fn weigh(piece: &str) -> i32 {
     if own < floor && digits { floor } else { own }
 }
 
-/// The piece without the capitals that lead it, where they are a name and small letters follow.
+/// The piece without its leading capitals, where they are a name and small letters follow.
 fn headless(piece: &str) -> &str {
     let rest = piece.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
     let named = (2..=6).contains(&(piece.len() - rest.len()));
@@ -230,7 +231,7 @@ fn headless(piece: &str) -> &str {
     if named && plain { rest } else { piece }
 }
 
-/// Whether a short name of letters runs into small hexadecimal digits.
+/// Reports whether a short name of letters is followed directly by small hexadecimal digits.
 fn is_glued(piece: &str) -> bool {
     let name = piece.trim_end_matches(|letter: char| matches!(letter, '0'..='9' | 'a'..='f'));
     (2..=6).contains(&name.len())
@@ -244,22 +245,23 @@ fn is_all_hex(piece: &str) -> bool {
         && piece.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether the value says itself that it is one to look at.
+/// Reports whether the value itself says that it is an example.
 fn is_sample(whole: &str) -> bool {
     ["example", "sample", "placeholder", "your", "fake", "dummy"]
         .iter()
         .any(|word| contains(whole, word))
 }
 
-/// Whether the body has the form of an address of a wallet, which its checksum tells, or of a
-/// digest of content.
+/// Reports whether the body has the form of a wallet address, which is recognised elsewhere by its
+/// checksum, or of a content digest.
 fn is_wallet(body: &str) -> bool {
     ((26..=35).contains(&body.len()) && body.starts_with(['1', '3'])
         || body.len() == 46 && body.starts_with("Qm"))
         && is_base58(body)
 }
 
-/// Whether the body is a number that starts with the time, as logs and stores sort by.
+/// Reports whether the body is an identifier that starts with the time, by which logs and stores
+/// are sorted.
 fn is_sortable(body: &str) -> bool {
     body.len() == 26
         && body.starts_with("01")
@@ -270,7 +272,7 @@ fn is_base58(body: &str) -> bool {
     body.bytes().all(|byte| Class::ALNUM.has(byte) && !b"0OIl".contains(&byte))
 }
 
-/// Whether the run ends as names of files and of machines do.
+/// Reports whether the run ends like the name of a file or a machine.
 fn is_file(run: &str) -> bool {
     run.rsplit_once('.').is_some_and(|(_, ending)| {
         (1..=6).contains(&ending.len())
@@ -279,13 +281,13 @@ fn is_file(run: &str) -> bool {
     })
 }
 
-/// The UUID that the run ends in, which is one piece whatever its digits are.
+/// The UUID at the end of the run, which is one piece whatever its digits are.
 fn uuid_at_end(run: &str) -> Option<Stretch> {
     let start = run.len().checked_sub(36)?;
     is_uuid(run.get(start..)?).then_some(Stretch { start, end: run.len(), evidence: 0 })
 }
 
-/// A stretch of a run.
+/// A range of a run.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     start: usize,
@@ -293,7 +295,7 @@ struct Stretch {
     evidence: i32,
 }
 
-/// Where the pieces end that lead the run and hold letters of one case only, as names do.
+/// The end of the leading pieces that have only letters of one case, as names do.
 fn name_end(run: &str) -> usize {
     let mut end = 0;
     for piece in run.split_inclusive(['-', '_', '.']) {
@@ -308,7 +310,7 @@ fn name_end(run: &str) -> usize {
     end
 }
 
-/// The stretch of whole pieces, from that place on, with the most evidence.
+/// The range of whole pieces, from that position on, with the most evidence.
 fn best(run: &str, from: usize) -> Option<Stretch> {
     let mut best: Option<Stretch> = None;
     let mut open: Option<Stretch> = None;

@@ -1,5 +1,5 @@
-//! What is as random as a secret and opens nothing: digests, identifiers, public keys, addresses,
-//! encoded data. Only what stands around them tells.
+//! Values that are as random as a secret but harmless: digests, identifiers, public keys,
+//! addresses, encoded data. They are recognised only by their context.
 
 use super::{
     header, key,
@@ -7,10 +7,11 @@ use super::{
     words::{is_in, words},
 };
 
-/// How far back the words of a line are read.
+/// The distance up to which the words of a line are read backwards.
 const REACH: usize = 48;
 
-/// Whether what stands before the value says that it names something: a digest, an address, an id.
+/// Reports whether the text before the value says that it names something: a digest, an address, an
+/// id.
 pub(super) fn is_identifier(text: Text<'_>, (start, _): (usize, usize)) -> bool {
     let before = text.back(start, REACH);
     let line = before.rsplit('\n').next().unwrap_or(before);
@@ -20,7 +21,7 @@ pub(super) fn is_identifier(text: Text<'_>, (start, _): (usize, usize)) -> bool 
         || is_in_address(text, start)
 }
 
-/// Whether the value is data that somebody encoded rather than a draw.
+/// Reports whether the value is encoded data rather than a random token.
 pub(super) fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
     let before = text.back(start, REACH);
     let mut after = end;
@@ -31,21 +32,22 @@ pub(super) fn is_data(text: Text<'_>, (start, end): (usize, usize)) -> bool {
     decoded || is_labelled(before, CONTENTS) || is_line_of_block(text, start, end)
 }
 
-/// Whether the value is a word of a program: `total = a1B2…;`, with space around and no quotes.
+/// Reports whether the value is an identifier in a program: `total = a1B2…;`, with space around and
+/// no quotes.
 pub(super) fn is_word_of_code(text: Text<'_>, (start, _): (usize, usize)) -> bool {
     let before = text.back(start, REACH);
     before.strip_suffix(" = ").is_some_and(|head| head.ends_with(is_of_name))
 }
 
 words! {
-    /// Words of a line that make what follows a digest, a public key or a guard of a form.
+    /// Words of a line which imply that a digest, a public key or a CSRF token follows.
     DIGEST_WORDS = "\
     authenticity base64, captcha checksum commit csrf digest ecdsa-sha2 etag fingerprint hash \
     integrity md5 nonce pubkey public revision sha1 sha2 sha3 sha5 ssh-dss ssh-ed25519 ssh-rsa xsrf"
 }
 
 words! {
-    /// Names of digests, which stand in front of them: `sha512-…`.
+    /// Names of digests, which precede them: `sha512-…`.
     DIGESTS = "\
     blake2 blake2b blake3 build chunk commit crc css etag git h1 hash img jsx md5 rev sha sha1 \
     sha224 sha256 sha384 sha512"
@@ -68,7 +70,7 @@ words! {
 }
 
 words! {
-    /// Names of things that services number, which stand in front of the number: `msg_…`.
+    /// Names of objects that services number, which precede the number: `msg_…`.
     OBJECTS = "\
     acct asst batch call card ch channel chat chatcmpl chunk cmpl comment conv conversation cs cus \
     cust customer doc event evt file fp ft in inv invoice item job li log mem message msg obj order \
@@ -76,18 +78,19 @@ words! {
     response row rs run seti span step sub task team thread toolu trace tx txn upload ws"
 }
 
-/// Whether the name is one of a thing, and what follows its number.
+/// Reports whether the name is one of an object, so that its number follows.
 pub(super) fn is_object(name: &str) -> bool {
     let mut parts = name.split(['_', '-', '.']).filter(|part| !part.is_empty());
     parts.next().is_some_and(|part| is_in(part, OBJECTS)) && parts.next().is_none()
 }
 
-/// Whether the name of a prefix is one of a digest.
+/// Reports whether the name of a prefix is one of a digest.
 pub(super) fn is_digest(name: &str) -> bool {
     name.split(['_', '-', '.']).any(|part| is_in(part, DIGESTS))
 }
 
-/// Whether the name just before the value is one of harmless values: `"id": "…"`, `commit …`.
+/// Reports whether the name just before the value is one of harmless values: `"id": "…"`, `commit
+/// …`.
 fn is_labelled(line: &str, labels: &[&str]) -> bool {
     let head =
         line.trim_end_matches([' ', '\t', '"', '\'', '`', '=', ':', '>', '(', '[', '{', '\\', '+']);
@@ -104,14 +107,15 @@ fn is_of_name(letter: char) -> bool {
     u8::try_from(letter).is_ok_and(|byte| Class::NAME.has(byte))
 }
 
-/// Whether the value is part of an address.
+/// Reports whether the value is part of an address.
 fn is_in_address(text: Text<'_>, start: usize) -> bool {
     let before = text.back(start, 160);
     let word = before.rsplit([' ', '\t', '\n', '"', '\'', '`', '<', '>']).next().unwrap_or("");
     word.contains("://")
 }
 
-/// Whether the value fills a line among others of its kind, as certificates and attachments do.
+/// Reports whether the value fills a line among others of its kind, as in certificates and
+/// attachments.
 fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
     let alone =
         matches!(text.before(start), b'\n' | 0 | b' ') && matches!(text.at(end), b'\n' | b'\r' | 0);
@@ -126,7 +130,7 @@ fn is_line_of_block(text: Text<'_>, start: usize, end: usize) -> bool {
     long_above || long_below || fenced
 }
 
-/// Whether the value is base64 of something readable, other than the JSON of a token.
+/// Reports whether the value is base64 of readable text, other than the JSON of a token.
 pub(super) fn is_encoded_text(value: &str) -> bool {
     !value.starts_with("eyJ")
         && header::decode(value).is_some_and(|plain| {

@@ -1,4 +1,4 @@
-//! What HTTP carries: `Authorization`, the schemes it names, cookies.
+//! Credentials in HTTP headers: `Authorization`, the schemes it names, cookies.
 
 use super::{
     Hits,
@@ -9,16 +9,16 @@ use super::{
 };
 
 words! {
-    /// Words that say that a credential follows.
+    /// Words which imply that a credential follows.
     SCHEMES = "\
     api-key apikey basic bearer bot digest discogs geniekey jwt key klaviyo-api-key \
     negotiate oauth private-token pve splunk ssws token"
 }
 
-/// How far a credential is followed.
+/// The most bytes of a credential.
 const LONGEST: usize = 4096;
 
-/// Masks what follows `Authorization:`, however it is quoted.
+/// Masks the credential after `Authorization:`, whatever its quotes.
 pub(super) fn authorization(text: Text<'_>, name_end: usize, hits: &mut Hits) {
     let mut at = name_end;
     while at - name_end < 16
@@ -41,7 +41,7 @@ pub(super) fn authorization(text: Text<'_>, name_end: usize, hits: &mut Hits) {
     }
 }
 
-/// Masks what follows `Bearer` or `Basic` standing anywhere.
+/// Masks the credential after `Bearer` or `Basic` anywhere in the text.
 pub(super) fn scheme(text: Text<'_>, word: &str, end: usize, hits: &mut Hits) {
     if text.at(end) != b' ' || !is_any(word, &["bearer", "basic", "ssws"]) {
         return;
@@ -84,7 +84,7 @@ fn credential_end(text: Text<'_>, start: usize) -> usize {
     end
 }
 
-/// Whether the base64 holds a user and a password that somebody uses.
+/// Reports whether the base64 contains a user and a real password.
 fn is_credential_pair(encoded: &str) -> bool {
     let Some(plain) = decode(encoded) else { return false };
     let text = String::from_utf8_lossy(&plain);
@@ -118,7 +118,7 @@ pub(super) fn decode(encoded: &str) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Masks the values of cookies that were drawn.
+/// Masks the values of cookies that are random.
 pub(super) fn cookie(text: Text<'_>, name_end: usize, hits: &mut Hits) {
     let mut at = name_end;
     while at - name_end < 8 && b": \"'".contains(&text.at(at)) {

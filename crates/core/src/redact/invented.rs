@@ -1,6 +1,6 @@
 //! Properties of redaction on secrets of invented services and on ordinary text, both generated.
 //!
-//! The tables of providers are left out, so that every service is one nobody has heard of.
+//! The tables of providers are left out, so that every service is an unknown one.
 
 use super::{
     provider::PROVIDERS,
@@ -9,7 +9,7 @@ use super::{
     token::{OPEN, Part},
 };
 
-/// A small generator, so that a failure can be repeated.
+/// A small random number generator with a seed, so that a failure can be repeated.
 struct Chance(u64);
 
 impl Chance {
@@ -48,7 +48,7 @@ impl Chance {
     }
 }
 
-/// The word with a capital.
+/// Capitalises the word.
 fn hump(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
@@ -67,7 +67,7 @@ const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const HEX: &str = "0123456789abcdef";
 
-/// Where a token stands beside a word for it.
+/// Texts with a token beside a word for it.
 const NAMED: &[&str] = &[
     "export NAME_TOKEN=#",
     "NAME_API_KEY='#'",
@@ -84,7 +84,7 @@ const NAMED: &[&str] = &[
     "Here is the NAME credential: #",
 ];
 
-/// Where a token stands alone.
+/// Texts with a token alone.
 const ALONE: &[&str] = &[
     "#",
     "I got # from them, can you try it?",
@@ -96,7 +96,7 @@ const ALONE: &[&str] = &[
     "NAME(`#`);",
 ];
 
-/// The token, and whether it shows without a word beside it.
+/// A token, and whether it can be recognised without a word beside it.
 fn token(chance: &mut Chance) -> (String, bool) {
     let name = chance.name();
     let upper = name.to_uppercase();
@@ -122,7 +122,7 @@ fn token(chance: &mut Chance) -> (String, bool) {
     (prefix + &body, plain)
 }
 
-/// How many of a thousand secrets are found whole, and some that are not.
+/// The number of secrets in a thousand that are found whole, and some that are not.
 pub(super) fn found(seed: u64, contexts: &[&str], alone: bool) -> (usize, Vec<String>) {
     let mut chance = Chance(seed);
     let (mut found, mut missed) = (0, Vec::new());
@@ -212,7 +212,7 @@ fn generated_ordinary_text_is_left() {
     assert!(changed.len() <= 30, "{} of 3000 changed: {changed:#?}", changed.len());
 }
 
-/// A token of the form of a row of the table.
+/// A token with the format of a row of the table.
 fn of_row(chance: &mut Chance, prefix: &str, parts: &[Part]) -> String {
     let mut token = prefix.to_owned();
     for part in parts {

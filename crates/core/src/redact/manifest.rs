@@ -20,13 +20,13 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     document.close(hits);
 }
 
-/// One YAML document, as far as it has been read.
+/// The part of a YAML document that has been read.
 #[derive(Debug, Default)]
 struct Document {
     secret: bool,
-    /// How deep the block of values is indented, while one is open.
+    /// The indentation of the block of values, while one is open.
     block: Option<usize>,
-    /// Where values lie; the kind may be named after them.
+    /// The positions of values; the kind may be named after them.
     values: Vec<(usize, usize)>,
 }
 
@@ -66,7 +66,7 @@ impl Document {
         }
     }
 
-    /// Masks what was noted, if the document turned out to be a secret, and starts the next.
+    /// Masks the noted values, if the document turned out to be a secret, and starts the next.
     fn close(&mut self, hits: &mut Hits) {
         let ended = std::mem::take(self);
         for (start, end) in ended.values.iter().filter(|_| ended.secret) {

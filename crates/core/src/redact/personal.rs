@@ -1,8 +1,8 @@
-//! Personal data: cards, accounts, national identifiers, addresses of people and of their money.
+//! Personal data: cards, accounts, national identifiers, contact data, wallets.
 //!
-//! Digits prove little, so each scheme says how much more it takes: a checksum and a form that
-//! nothing else has; a value that stands alone, as it does in a field of a form; or a word nearby
-//! that says what it is.
+//! Digits prove little, so each scheme declares the additional evidence it needs: a checksum and a
+//! form that nothing else has; a value that is alone, as in a field of a form; or a word nearby
+//! that names it.
 
 mod account;
 mod card;
@@ -18,7 +18,7 @@ use super::{
     text::{Class, Text},
 };
 
-/// Finds all of it.
+/// Finds all personal data.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     let setting = Setting::of(text);
     contact::find(text, setting, hits);
@@ -40,7 +40,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// Whether a number, or letters that lead one, could start there.
+/// Reports whether a number, or letters that lead one, could start there.
 fn is_numeric(text: Text<'_>, start: usize) -> bool {
     let letters = text.run_within(start, Class::ALPHA, 7);
     letters - start < 7
@@ -48,12 +48,12 @@ fn is_numeric(text: Text<'_>, start: usize) -> bool {
             || (letters - start <= 6 && Class::DIGIT.has(text.at(letters + 1))))
 }
 
-/// What surrounds a value.
+/// The surroundings of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setting {
     /// The text is the value, or a few of them.
     Alone,
-    /// The value stands among other words.
+    /// The value is among other words.
     Amid,
 }
 
@@ -72,11 +72,11 @@ impl Setting {
     }
 }
 
-/// How far before a value a word may say what it is, and how far after.
+/// The distance before a value within which a word may name it, and the distance after.
 const BEFORE: usize = 64;
 const AFTER: usize = 24;
 
-/// Whether one of the words stands near the value.
+/// Reports whether one of the words is near the value.
 fn is_told(text: Text<'_>, start: usize, end: usize, words: &[&str]) -> bool {
     let bytes = text.0.as_bytes();
     let from = start.saturating_sub(BEFORE);
@@ -85,7 +85,7 @@ fn is_told(text: Text<'_>, start: usize, end: usize, words: &[&str]) -> bool {
     words.iter().any(|word| near.iter().any(|near| stands_in(near, word.as_bytes())))
 }
 
-/// Whether the word stands in the bytes; a short one must not be part of a longer.
+/// Reports whether the bytes contain the word; a short one must not be part of a longer.
 fn stands_in(bytes: &[u8], word: &[u8]) -> bool {
     let joins =
         |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');

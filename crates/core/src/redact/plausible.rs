@@ -1,4 +1,4 @@
-//! Whether a value may be what its name says, and not code, a label, a path or one more name.
+//! Plausibility of a value for its name: not code, a label, a path or another name.
 
 use super::{
     fake::{is_blank, is_chosen, is_hex, is_masked, is_placeholder, is_random, is_rich},
@@ -7,7 +7,7 @@ use super::{
     words::{is_in, words},
 };
 
-/// Whether a value called a secret is one.
+/// Reports whether the value of a name for a secret is one.
 pub(super) fn is_secret(value: Value, given: &str) -> bool {
     if !value.quoted {
         return is_random(given, 10) && !is_literal(given);
@@ -21,7 +21,7 @@ pub(super) fn is_secret(value: Value, given: &str) -> bool {
             && !is_naming(given))
 }
 
-/// Whether a value called a token or a key is one.
+/// Reports whether the value of a name for a token or a key is one.
 pub(super) fn is_token(value: Value, given: &str) -> bool {
     let named = !value.quoted
         && given.contains('.')
@@ -37,9 +37,10 @@ pub(super) fn is_token(value: Value, given: &str) -> bool {
     is_random(given, least) || (value.quoted && is_dense(given)) || is_bootstrap(given)
 }
 
-/// Whether the value joins a node to a cluster: six characters, a dot, sixteen more.
+/// Reports whether the value is a bootstrap token of a cluster: six characters, a dot, sixteen
+/// more.
 ///
-/// The sample in the manual counts up, and clusters run with it.
+/// The example in the manual counts up, and there are clusters that use it.
 fn is_bootstrap(given: &str) -> bool {
     given.split_once('.').is_some_and(|(id, secret)| {
         id.len() == 6
@@ -48,7 +49,7 @@ fn is_bootstrap(given: &str) -> bool {
     }) && given.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the value is a number or a type of a program.
+/// Reports whether the value is a number or a type of a program.
 pub(super) fn is_literal(given: &str) -> bool {
     let rest = given.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let typed = rest.len() < given.len() && is_in(rest, NUMBERS);
@@ -56,11 +57,12 @@ pub(super) fn is_literal(given: &str) -> bool {
 }
 
 words! {
-    /// What may end a number in a program.
+    /// Suffixes of a number in a program.
     NUMBERS = "f32 f64 i16 i32 i64 i8 isize l ll u u16 u32 u64 u8 ul ull usize"
 }
 
-/// Whether the value is long and full of marks, as the secret keys of web frameworks are.
+/// Reports whether the value is long and full of punctuation, like the secret keys of web
+/// frameworks.
 fn is_dense(given: &str) -> bool {
     let marks = given.bytes().filter(|byte| b"!@#$%^&*()+~?=".contains(byte)).count();
     let digits = given.bytes().filter(u8::is_ascii_digit).count();
@@ -73,9 +75,9 @@ fn is_dense(given: &str) -> bool {
         && !is_blank(given)
 }
 
-/// Whether a name that only one service uses is given a value of exactly that service's form.
+/// Reports whether a name that only one service uses has a value of exactly that service's format.
 ///
-/// It then needs no proof of chance: masking one that somebody made up costs nothing.
+/// It then needs no evidence of randomness: masking a made-up one does no harm.
 pub(super) fn is_formatted(words: &[&str], given: &str) -> bool {
     let named = |word: &str| words.iter().any(|part| part.eq_ignore_ascii_case(word));
     let aws = named("secret") && named("key") && (named("aws") || named("access"));
@@ -87,7 +89,7 @@ pub(super) fn is_formatted(words: &[&str], given: &str) -> bool {
     form && !is_masked(given) && !given.contains("00000000")
 }
 
-/// Whether a value beside the name of a service is a credential for it.
+/// Reports whether a value beside the name of a service is a credential for it.
 pub(super) fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
     // A service's name beside a bare digest is a lock file far more often than a credential.
     let lone = words.len() == 1 || words.last().is_some_and(|last| is_any(last, &["id", "appid"]));
@@ -95,12 +97,12 @@ pub(super) fn is_vendor(value: Value, given: &str, words: &[&str]) -> bool {
         return false;
     }
     let identified = words.last().is_some_and(|last| is_any(last, &["id"]));
-    // `aws:` also starts the name of a resource, whose fields are many.
+    // `aws:` also starts the name of a resource, which has many fields.
     let fields = given.matches(':').count() >= 2;
     is_random(given, 14) && !fields && (!identified || is_rich(given))
 }
 
-/// Whether an unquoted value is an expression of a program rather than a word.
+/// Reports whether an unquoted value is an expression of a program rather than a word.
 pub(super) fn is_code(text: Text<'_>, value: Value, given: &str) -> bool {
     let called = matches!(text.at(value.end), b'(' | b'[' | b'{')
         || given.contains(['(', '[', '{', '"', '\'', '`']);
@@ -116,7 +118,7 @@ pub(super) fn is_code(text: Text<'_>, value: Value, given: &str) -> bool {
         || given.starts_with(['&', '*', '@', '/', '~', '.'])
 }
 
-/// Whether the value is one more name for a password, and not one.
+/// Reports whether the value is only another name for a password.
 pub(super) fn is_naming(given: &str) -> bool {
     let named = ["password", "passwd", "passphrase", "secret", "token"]
         .iter()
@@ -124,20 +126,20 @@ pub(super) fn is_naming(given: &str) -> bool {
     named && given.bytes().all(|byte| Class::NAME.has(byte) && !byte.is_ascii_digit())
 }
 
-/// Whether the value is something to read: a label, a message.
+/// Reports whether the value is a text for people: a label, a message.
 pub(super) fn is_sentence(given: &str) -> bool {
     let spaces = given.bytes().filter(|byte| *byte == b' ').count();
     spaces >= 2 || (spaces == 1 && !is_chosen(given)) || given.ends_with(':')
 }
 
-/// Whether the value is a path: `PWD` also means where a shell works.
+/// Reports whether the value is a path: `PWD` is also the working folder of a shell.
 pub(super) fn is_place(given: &str) -> bool {
     given.starts_with(['/', '~'])
         && given.len() > 3
         && given.bytes().all(|byte| Class::DOTTED.has(byte) || matches!(byte, b'/' | b'~'))
 }
 
-/// Whether the value picks an element of a page: `#login-password`, `.field`, `input[name=x]`.
+/// Reports whether the value is a CSS selector: `#login-password`, `.field`, `input[name=x]`.
 pub(super) fn is_selector(given: &str) -> bool {
     let rest = given.strip_prefix(['#', '.']).unwrap_or("");
     (!rest.is_empty()
@@ -146,7 +148,7 @@ pub(super) fn is_selector(given: &str) -> bool {
         || given.contains("[name=")
 }
 
-/// Whether the value is a term that holds a digit anyway.
+/// Reports whether the value is a technical term that contains a digit.
 pub(super) fn is_term(core: &str) -> bool {
     let terms = [
         "base64",

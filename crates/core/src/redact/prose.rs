@@ -1,4 +1,4 @@
-//! Secrets told in words: "the password is …", "use the following token:", a key and what goes with it.
+//! Secrets in prose: "the password is …", "use the following token:", a key and its counterpart.
 
 use super::{
     Hits,
@@ -8,7 +8,7 @@ use super::{
     text::{Class, Text},
 };
 
-/// How far a sentence is followed after the word that names the secret.
+/// The distance up to which a sentence is read after the word that names the secret.
 const REACH: usize = 96;
 
 /// Looks for a value in the words that follow a name.
@@ -26,7 +26,7 @@ pub(super) fn find(text: Text<'_>, key: Key, name_end: usize, hits: &mut Hits) {
     }
 }
 
-/// "password is 'x'", "password for user 'y' is 'x'".
+/// Finds "password is 'x'", "password for user 'y' is 'x'".
 fn stated(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     let end = text.find(from, REACH, b"\n.;").unwrap_or_else(|| text.len().min(from + REACH));
     (from..end).find_map(|at| {
@@ -35,7 +35,7 @@ fn stated(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// "API key is x", for an x that a machine drew.
+/// Finds "API key is x", where a machine generated x.
 fn drawn(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     let verb = [" is: ", " is ", " was "].iter().find(|verb| text.has(from, verb))?;
     let start = from + verb.len();
@@ -43,7 +43,7 @@ fn drawn(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     is_random(text.cut(start, end), 16).then_some((start, end))
 }
 
-/// What gives the value.
+/// The verbs before a value.
 const VERBS: &[&str] = &[" is ", " is: ", " was ", " set to ", " changed to ", " be "];
 
 /// The value that starts there, quoted or plainly chosen by somebody.
@@ -71,7 +71,7 @@ fn told(text: Text<'_>, start: usize) -> Option<(usize, usize)> {
     .then_some((start, end))
 }
 
-/// A sentence that ends in a colon, and below it a line that holds one drawn word.
+/// Finds a sentence that ends in a colon, followed by a line of one random word.
 fn announced(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     let colon = text.find(from, REACH, b":.;\n")?;
     let start = text.run_within(colon + 1, Class::BLANK, 12);
@@ -84,7 +84,7 @@ fn announced(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     (alone && is_random(text.cut(start, end), 16)).then_some((start, end))
 }
 
-/// A quoted draw on the same line, a little after the name.
+/// Finds a quoted random value on the same line, a little after the name.
 fn beside(text: Text<'_>, from: usize) -> Option<(usize, usize)> {
     let mut at = from;
     for _ in 0..4 {

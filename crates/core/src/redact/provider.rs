@@ -1,8 +1,8 @@
-//! Whose tokens look how: the table of prefixes.
+//! The table of token prefixes, by provider.
 //!
-//! One row per form, in the order of the first byte (a test holds that), longer prefixes first.
-//! A form without a prefix of its own belongs in `shape.rs`; one that only its name gives away,
-//! such as thirty-two hexadecimal digits, is left to `assign.rs`.
+//! One row per format, sorted by the first byte (a test checks that), longer prefixes first. A
+//! format without a prefix of its own belongs in `shape.rs`; one that is recognised only by its
+//! name, such as thirty-two hexadecimal digits, is left to `assign.rs`.
 
 use super::{
     text::Class,
@@ -48,7 +48,7 @@ const fn tail(end: &'static str) -> Part {
     Part::Tail(end)
 }
 
-/// Every form with a prefix of its own.
+/// Every format with a prefix of its own.
 pub(super) const PROVIDERS: &[Provider] = &[
     row(
         "bitwarden-token",

@@ -1,4 +1,4 @@
-//! Secrets known by a mark in their middle or at their end rather than by how they start.
+//! Secrets recognised by a mark in their middle or at their end rather than by a prefix.
 //!
 //! Each is looked for at its mark, a byte or a short literal that is rare in ordinary text, and
 //! read from there in both directions.
@@ -10,7 +10,7 @@ use super::{
     words::words,
 };
 
-/// Finds them all.
+/// Finds all of them.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     for (index, byte) in text.0.bytes().enumerate() {
         match byte {
@@ -28,7 +28,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// Finds the forms that are a standard and belong to no service: web tokens, password hashes.
+/// Finds standard formats that do not belong to one service: web tokens, password hashes.
 pub(super) fn standard(text: Text<'_>, hits: &mut Hits) {
     json_web_tokens(text, hits);
     let mut walked = 0;
@@ -40,14 +40,14 @@ pub(super) fn standard(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// `header.payload.signature`, each in base64url, and the five parts of an encrypted one.
+/// Finds `header.payload.signature`, each in base64url, and the five parts of an encrypted one.
 fn json_web_tokens(text: Text<'_>, hits: &mut Hits) {
     let mut index = 0;
     let mut known_run = 0;
     while let Some(found) = text.0.get(index..).and_then(|rest| rest.find("eyJ")) {
         let start = index + found;
         index = start + 3;
-        // INVARIANT: a run is walked once. Starts within one that led nowhere lead nowhere too.
+        // INVARIANT: a run is read once. If it is not a token, no start within it is one either.
         if start < known_run || !text.is_edge(start) {
             continue;
         }
@@ -76,11 +76,12 @@ words! {
 }
 
 words! {
-    /// Families of them, known by how they start.
+    /// Families of schemes, recognised by their prefix.
     SCHEME_FAMILIES = "DCC2 argon2 bcrypt- krb5 pbkdf2 scrypt sha"
 }
 
-/// `$id$…$…` as `crypt(3)`, bcrypt, argon2 and Kerberos crackers write them. Returns how far it read.
+/// Finds `$id$…$…` as `crypt(3)`, bcrypt, argon2 and Kerberos crackers write it. Returns the
+/// position up to which it read.
 fn password_hash(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
     let name_end = text.run_within(start + 1, Class::URL64, 20);
     let name = text.cut(start + 1, name_end);
@@ -102,7 +103,7 @@ fn password_hash(text: Text<'_>, start: usize, hits: &mut Hits) -> usize {
     end
 }
 
-/// Three characters, a digit, `Q~`, then thirty-odd: what Entra ID hands out.
+/// Finds the client secrets of Entra ID: three characters, a digit, `Q~`, then thirty-odd.
 fn azure_client_secret(text: Text<'_>, mark: usize, hits: &mut Hits) {
     let Some(start) = mark.checked_sub(5) else { return };
     if text.before(mark) != b'Q' || !text.at(mark - 2).is_ascii_digit() {
@@ -119,7 +120,7 @@ fn azure_client_secret(text: Text<'_>, mark: usize, hits: &mut Hits) {
     }
 }
 
-/// Application id, bar, secret.
+/// Finds an application id, a bar and a secret.
 fn facebook_app_token(text: Text<'_>, bar: usize, hits: &mut Hits) {
     let start = text.run_back(bar, Class::DIGIT, 18);
     let end = text.run_within(bar + 1, Class::URL64, 64);
@@ -133,7 +134,7 @@ fn facebook_app_token(text: Text<'_>, bar: usize, hits: &mut Hits) {
     }
 }
 
-/// `id:AA…` of a Telegram bot, and `…:lm:nt:::` of a dumped account database.
+/// Finds `id:AA…` of a Telegram bot, and `…:lm:nt:::` of a dumped account database.
 fn telegram_or_sam(text: Text<'_>, colon: usize, hits: &mut Hits) {
     if text.has(colon, ":::") {
         let middle = text.run_back(colon, Class::ANY_HEX, 33);
@@ -159,7 +160,7 @@ fn telegram_or_sam(text: Text<'_>, colon: usize, hits: &mut Hits) {
     }
 }
 
-/// `00D…!…`: organisation, then session.
+/// Finds `00D…!…`: organisation, then session.
 fn salesforce_session(text: Text<'_>, mark: usize, hits: &mut Hits) {
     let start = text.run_back(mark, Class::ALNUM, 20);
     let end = text.run_within(mark + 1, Class::DOTTED, 200);
@@ -168,7 +169,7 @@ fn salesforce_session(text: Text<'_>, mark: usize, hits: &mut Hits) {
     }
 }
 
-/// Tokens whose parts are joined by dots.
+/// Finds tokens whose parts are joined by dots.
 fn dotted(text: Text<'_>, dot: usize, hits: &mut Hits) {
     if text.has(dot, ".atlasv1.") {
         let start = text.run_back(dot, Class::ALNUM, 16);
@@ -188,7 +189,7 @@ fn dotted(text: Text<'_>, dot: usize, hits: &mut Hits) {
     }
 }
 
-/// A Discord bot's `id.time.signature`, and the old `s.…`, `b.…` and `r.…` of Vault.
+/// Finds a Discord bot's `id.time.signature`, and the old `s.…`, `b.…` and `r.…` of Vault.
 fn discord_or_vault(text: Text<'_>, dot: usize, hits: &mut Hits) {
     let start = text.run_back(dot, Class::URL64, 30);
     let end = text.run_within(dot + 1, Class::URL64, 300);
@@ -215,7 +216,7 @@ fn discord_or_vault(text: Text<'_>, dot: usize, hits: &mut Hits) {
     }
 }
 
-/// Hexadecimal digits, then where the account lives or two shorter groups.
+/// Finds hexadecimal digits, then the region of the account or two shorter groups.
 fn dashed(text: Text<'_>, dash: usize, hits: &mut Hits) {
     let start = text.run_back(dash, Class::HEX, 33);
     if dash - start != 32 || !text.is_edge(start) || is_flat(text.cut(start, dash)) {
@@ -250,7 +251,7 @@ fn newrelic_license(text: Text<'_>, mark: usize, hits: &mut Hits) {
     }
 }
 
-/// Six characters, twenty-nine more, and the mark at the end.
+/// Finds six characters, twenty-nine more, and the mark at the end.
 fn maxmind_key(text: Text<'_>, mark: usize, hits: &mut Hits) {
     let middle = text.run_back(mark, Class::ALNUM, 30);
     let start = text.run_back(middle.saturating_sub(1), Class::ALNUM, 7);
@@ -260,7 +261,7 @@ fn maxmind_key(text: Text<'_>, mark: usize, hits: &mut Hits) {
     }
 }
 
-/// The newer keys of Azure services, which carry their issuer's mark.
+/// Finds the newer keys of Azure services, which contain their issuer's mark.
 fn azure_key(text: Text<'_>, mark: usize, hits: &mut Hits) {
     let start = text.run_back(mark, Class::ALNUM, 90);
     let end = text.run_within(mark, Class::ALNUM, 90);

@@ -1,8 +1,9 @@
-//! Passwords and codes told in plain language, in the tongues of many: "pw is …", "PIN 4821",
-//! "482913 is your login code", "type … into the password field".
+//! Passwords and codes in plain language, in many languages: "pw is …", "PIN 4821", "482913 is your
+//! login code", "type … into the password field".
 //!
-//! A phrase that names the secret is looked for at every start of a word; what joins it to the
-//! value says how much the value has to prove. Settings and programs are left to `assign.rs`.
+//! A phrase that names the secret is looked for at every start of a word; the separator between it
+//! and the value determines the evidence that the value needs. Settings and programs are left to
+//! `assign.rs`.
 
 mod phrase;
 mod proof;
@@ -15,13 +16,13 @@ use super::{
 use phrase::{Phrase, Says};
 use proof::{is_code_number, is_grouped_key, is_passphrase, is_password, is_pin};
 
-/// How far back the words before a phrase are read.
+/// The distance up to which the words before a phrase are read.
 const REACH: usize = 48;
 
-/// No told value is longer.
+/// The length of the longest value.
 const LONGEST: usize = 80;
 
-/// Finds what is told.
+/// Finds secrets in plain language.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     let mut index = 0;
     while index < text.len() {
@@ -30,13 +31,13 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             told(text, phrase, (index, end), hits);
             index = end;
         } else {
-            // No phrase starts within a word.
+            // A phrase does not start within a word.
             index = text.run(index, Class::WORD).max(index + 1);
         }
     }
 }
 
-/// What stands between a phrase and its value.
+/// The separator between a phrase and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Glue {
     /// Nothing but space.
@@ -93,13 +94,14 @@ fn is_pin_digits(given: &str) -> bool {
     given.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Skips what closes a tag around the phrase.
+/// Skips the end of a tag around the phrase.
 fn tag(text: Text<'_>, start: usize, end: usize) -> usize {
     let tagged = text.before(start) == b'<' && text.at(end) == b'>';
     if tagged { end + 1 } else { end }
 }
 
-/// Reads what joins a phrase to its value. Returns the strongest joint and where the value starts.
+/// Reads the separator between a phrase and its value. Returns the strongest one and the start of
+/// the value.
 fn glue(text: Text<'_>, end: usize) -> Option<(Glue, usize)> {
     let mut at = end;
     let mut glue = Glue::Space;
@@ -129,7 +131,8 @@ fn glue(text: Text<'_>, end: usize) -> Option<(Glue, usize)> {
     moved.then_some((glue, at))
 }
 
-/// A noun in between changes nothing: "password field", "OTP code".
+/// Combines a separator with a word; a noun in between changes nothing: "password field", "OTP
+/// code".
 fn glue_of(glue: Glue, verb: &str) -> Glue {
     match glue {
         Glue::Space if phrase::is_noun(verb) => Glue::Space,
@@ -138,7 +141,7 @@ fn glue_of(glue: Glue, verb: &str) -> Glue {
     }
 }
 
-/// Where the value that starts there lies, without its quotes and the stop of the sentence.
+/// The range of the value that starts there, without its quotes and the full stop of the sentence.
 fn value(text: Text<'_>, at: usize) -> Option<(usize, usize)> {
     let quote = text.at(at);
     if matches!(quote, b'"' | b'\'' | b'`') {
@@ -156,7 +159,7 @@ fn value(text: Text<'_>, at: usize) -> Option<(usize, usize)> {
     (!given.is_empty() && length < LONGEST).then_some((at, at + given.len()))
 }
 
-/// Masks the codes that stand there, one after the other.
+/// Masks the codes that start there, one after the other.
 fn codes(text: Text<'_>, from: usize, least: usize, hits: &mut Hits) {
     let mut at = from;
     for _ in 0..12 {
@@ -171,7 +174,7 @@ fn codes(text: Text<'_>, from: usize, least: usize, hits: &mut Hits) {
     }
 }
 
-/// Takes the second half of a code told in two: `771 204`.
+/// Includes the second half of a code in two groups: `771 204`.
 fn grouped(text: Text<'_>, start: usize, end: usize) -> usize {
     let next = text.run_within(end + 1, Class::DIGIT, 5);
     let half = end - start;
@@ -180,7 +183,7 @@ fn grouped(text: Text<'_>, start: usize, end: usize) -> usize {
     if digits && same && text.at(end) == b' ' { next } else { end }
 }
 
-/// "482913 is your login code"
+/// Finds "482913 is your login code".
 fn backwards(text: Text<'_>, (start, end): (usize, usize), hits: &mut Hits) {
     let stop = text.find(end, REACH, b".\n;").unwrap_or_else(|| text.len().min(end + REACH));
     let rest = text.cut(end, stop).to_ascii_lowercase();
@@ -197,7 +200,7 @@ fn backwards(text: Text<'_>, (start, end): (usize, usize), hits: &mut Hits) {
     }
 }
 
-/// "type … into the password field", "… as the password"
+/// Finds "type … into the password field", "… as the password".
 fn typed(text: Text<'_>, start: usize, before: &str, hits: &mut Hits) {
     let tail = ["into the ", "into ", "in the ", "as the ", "as my ", "as "];
     let Some(head) = tail.iter().find_map(|tail| before.strip_suffix(tail)) else { return };
@@ -209,7 +212,7 @@ fn typed(text: Text<'_>, start: usize, before: &str, hits: &mut Hits) {
     let _ = text;
 }
 
-/// "credentials: admin / …", "log in with admin:…"
+/// Finds "credentials: admin / …", "log in with admin:…".
 fn pair(text: Text<'_>, at: usize, hits: &mut Hits) {
     let user = text.run_within(at, Class::NAME, 40);
     let mut from = text.run_within(user, Class::SPACE, 2);
@@ -223,7 +226,7 @@ fn pair(text: Text<'_>, at: usize, hits: &mut Hits) {
     }
 }
 
-/// Several words that open something together.
+/// Masks several words that are a passphrase together.
 fn passphrase(text: Text<'_>, from: usize, quoted: bool, glue: Glue, hits: &mut Hits) {
     let end =
         text.find(from, LONGEST, b"\n\r\"'`").unwrap_or_else(|| text.len().min(from + LONGEST));

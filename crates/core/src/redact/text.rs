@@ -1,6 +1,7 @@
-//! Bytes, classes of bytes and runs of them: the little that every detector stands on.
+//! Bytes, classes of bytes and runs of them: the basis of every detector.
 //!
-//! Reading past either end gives `0`, which belongs to no class, so no detector checks bounds.
+//! Reading past either end gives `0`, which is not in any class, so detectors need not check
+//! bounds.
 
 /// A set of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ impl Class {
     pub(super) const ALNUM: Self = Self(1 | 2 | 4 | 8 | 16);
     pub(super) const WORD: Self = Self(Self::ALNUM.0 | 32);
     pub(super) const UUID: Self = Self(1 | 2 | 8 | 64);
-    /// The alphabet of base64url, which most tokens are cut from.
+    /// The alphabet of base64url, which most tokens use.
     pub(super) const URL64: Self = Self(Self::ALNUM.0 | 32 | 64);
     pub(super) const DOTTED: Self = Self(Self::URL64.0 | 128);
     pub(super) const BASE64: Self = Self(Self::ALNUM.0 | 256 | 512);
@@ -26,7 +27,7 @@ impl Class {
     pub(super) const ANY64: Self = Self(Self::URL64.0 | 256 | 512);
     /// The alphabet of `crypt(3)` hashes.
     pub(super) const CRYPT: Self = Self(Self::ALNUM.0 | 128 | 256);
-    /// What a name is made of: an identifier, a dotted path, a flag.
+    /// The characters of a name: an identifier, a dotted path, a flag.
     pub(super) const NAME: Self = Self(Self::URL64.0 | 128);
     /// Letters and digits, some of them percent-encoded.
     pub(super) const ESCAPED: Self = Self(Self::ALNUM.0 | 4096);
@@ -39,7 +40,7 @@ impl Class {
     pub(super) const SPACE: Self = Self(1024);
     pub(super) const BLANK: Self = Self(1024 | 2048);
 
-    /// Whether the byte is in the set.
+    /// Reports whether the byte is in the set.
     pub(super) fn has(self, byte: u8) -> bool {
         BITS.get(usize::from(byte)).is_some_and(|bits| self.0 & bits != 0)
     }
@@ -83,7 +84,7 @@ const fn bits(byte: u8) -> u16 {
     }
 }
 
-/// The text under scrutiny.
+/// The text that is searched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a str);
 
@@ -98,46 +99,46 @@ impl<'a> Text<'a> {
         self.0.as_bytes().get(index).copied().unwrap_or(0)
     }
 
-    /// The byte before that place, or `0` at the start.
+    /// The byte before that position, or `0` at the start.
     pub(super) fn before(self, index: usize) -> u8 {
         index.checked_sub(1).map_or(0, |index| self.at(index))
     }
 
-    /// The text between two places, or nothing if they do not lie on characters.
+    /// The text between two positions, or an empty one if they are not on character boundaries.
     pub(super) fn cut(self, start: usize, end: usize) -> &'a str {
         self.0.get(start..end).unwrap_or("")
     }
 
-    /// Up to `limit` bytes before that place, from the start of a character on.
+    /// Up to `limit` bytes before that position, from a character boundary on.
     pub(super) fn back(self, end: usize, limit: usize) -> &'a str {
         let from = end.saturating_sub(limit);
         let start = (from..end).take(4).find(|at| self.0.is_char_boundary(*at)).unwrap_or(end);
         self.cut(start, end)
     }
 
-    /// Where the run of such bytes that starts there ends.
+    /// The end of the run of such bytes that starts there.
     pub(super) fn run(self, start: usize, class: Class) -> usize {
         self.run_within(start, class, self.len())
     }
 
-    /// The same, going no further than `limit` bytes.
+    /// The same, reading at most `limit` bytes.
     pub(super) fn run_within(self, start: usize, class: Class, limit: usize) -> usize {
         let bytes = self.0.as_bytes().get(start..).unwrap_or(&[]);
         start + bytes.iter().take(limit).take_while(|byte| class.has(**byte)).count()
     }
 
-    /// Where the run of such bytes that ends there starts, going no further back than `limit`.
+    /// The start of the run of such bytes that ends there, at most `limit` bytes back.
     pub(super) fn run_back(self, end: usize, class: Class, limit: usize) -> usize {
         let bytes = self.0.as_bytes().get(..end).unwrap_or(&[]);
         end - bytes.iter().rev().take(limit).take_while(|byte| class.has(**byte)).count()
     }
 
-    /// Whether the literal stands there.
+    /// Reports whether the literal is at this position.
     pub(super) fn has(self, index: usize, literal: &str) -> bool {
         self.0.as_bytes().get(index..).is_some_and(|rest| rest.starts_with(literal.as_bytes()))
     }
 
-    /// Whether the literal stands there, in any case.
+    /// Reports whether the literal is at this position, in any case.
     pub(super) fn has_any_case(self, index: usize, literal: &str) -> bool {
         self.0
             .as_bytes()
@@ -145,16 +146,16 @@ impl<'a> Text<'a> {
             .is_some_and(|found| found.eq_ignore_ascii_case(literal.as_bytes()))
     }
 
-    /// Where one of these bytes next stands, within `limit` bytes.
+    /// The next position of one of these bytes, within `limit` bytes.
     pub(super) fn find(self, start: usize, limit: usize, wanted: &[u8]) -> Option<usize> {
         let bytes = self.0.as_bytes().get(start..).unwrap_or(&[]);
         let found = bytes.iter().take(limit).position(|byte| wanted.contains(byte))?;
         Some(start + found)
     }
 
-    /// Whether a token may start there: nothing wordlike runs into it.
+    /// Reports whether a token may start there: no word character precedes it.
     ///
-    /// `\n` written as two characters, and `%3D`, do not.
+    /// An escaped `\n` of two characters, and `%3D`, do not count as word characters.
     pub(super) fn is_edge(self, index: usize) -> bool {
         let before = self.before(index);
         if !Class::WORD.has(before) {
@@ -167,25 +168,25 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Whether the words are the same in any case.
+/// Reports whether the word is one of these, in any case.
 pub(super) fn is_any(word: &str, of: &[&str]) -> bool {
     of.iter().any(|candidate| candidate.eq_ignore_ascii_case(word))
 }
 
-/// Whether the needle, given in lower case, occurs in any case.
+/// Reports whether the needle, given in lower case, occurs in any case.
 pub(super) fn contains(text: &str, needle: &str) -> bool {
     text.as_bytes()
         .windows(needle.len().max(1))
         .any(|window| window.eq_ignore_ascii_case(needle.as_bytes()))
 }
 
-/// Whether the text ends so, in any case.
+/// Reports whether the text ends with this, in any case.
 pub(super) fn ends(text: &str, tail: &str) -> bool {
     text.len() >= tail.len()
         && text.get(text.len() - tail.len()..).is_some_and(|end| end.eq_ignore_ascii_case(tail))
 }
 
-/// Whether the text starts so, in any case.
+/// Reports whether the text starts with this, in any case.
 pub(super) fn starts(text: &str, head: &str) -> bool {
     text.get(..head.len()).is_some_and(|start| start.eq_ignore_ascii_case(head))
 }

@@ -1,7 +1,7 @@
-//! Tokens that say whose they are: a known prefix, then a known number of known characters.
+//! Tokens with a known prefix, followed by a known number of known characters.
 //!
-//! A row of [`PROVIDERS`] matches without backtracking: each part takes all it can, and a run
-//! that could go on past its longest length is no match, which keeps hashes and words out.
+//! A row of [`PROVIDERS`] matches without backtracking: each part takes all it can, and a run that
+//! could go on past its longest length does not match, which keeps hashes and words out.
 
 use super::{
     Hits,
@@ -24,21 +24,21 @@ impl Provider {
     }
 }
 
-/// The letters and digits of a secret of ours: 43 for 256 bits, 6 for their checksum.
+/// The letters and digits of one of our own secrets: 43 for 256 bits, 6 for their checksum.
 pub(super) const OWN_LENGTH: usize = 49;
 
-/// What follows the prefix.
+/// A part of the token after the prefix.
 #[derive(Debug)]
 pub(super) enum Part {
-    /// Exactly this.
+    /// Exactly this text.
     Literal(&'static str),
-    /// This many of these.
+    /// Characters of this class, with the fewest and the most.
     Run(Class, usize, usize),
-    /// Nothing new, but what was read so far ends like this.
+    /// No further characters, but the text read so far ends like this.
     Tail(&'static str),
 }
 
-/// How far a run without a longest length is followed.
+/// The most characters of a run without a longest length.
 pub(super) const OPEN: usize = 1024;
 
 /// Finds tokens with a known prefix.
@@ -50,7 +50,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
             index += 1;
             continue;
         }
-        // The letter of a written line break belongs to no token: `\ncsk_…`.
+        // The letter of an escaped line break does not belong to the token: `\ncsk_…`.
         if text.before(index) == b'\\'
             && text.is_edge(index + 1)
             && let Outcome::Found(end, kind) = known(text, index + 1)
@@ -72,7 +72,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
 
 enum Outcome {
     Found(usize, &'static str),
-    /// A known prefix, but not what follows it.
+    /// A known prefix, but with another continuation.
     Near,
     Foreign,
 }
@@ -104,10 +104,10 @@ fn known(text: Text<'_>, start: usize) -> Outcome {
     if near { Outcome::Near } else { Outcome::Foreign }
 }
 
-/// Whether a prefix of a known provider stands there, in any case.
+/// Reports whether a prefix of a known provider is at this position, in any case.
 ///
-/// What follows it is then for the table to tell: a token of another length or alphabet than its
-/// provider hands out was made up or cut.
+/// The table then decides about the rest: a token of another length or alphabet than its provider
+/// uses was made up or cut.
 pub(super) fn is_near(text: Text<'_>, start: usize) -> bool {
     let first = text.at(start);
     [first.to_ascii_lowercase(), first.to_ascii_uppercase()].into_iter().any(|byte| {
@@ -118,16 +118,17 @@ pub(super) fn is_near(text: Text<'_>, start: usize) -> bool {
     })
 }
 
-/// Where a secret of ours ends. Whatever stands behind it, and however plain it looks: the form is
-/// so much our own that nothing else has it, and not one of ours may slip through.
+/// The end of one of our own secrets, whatever follows it. The format is so distinctive that
+/// nothing else has it, and none of ours may be missed; only values of very few characters are left
+/// out.
 fn own(text: Text<'_>, body: usize) -> Option<usize> {
     let end = text.run_within(body, Class::ALNUM, OWN_LENGTH + 1);
     (end - body == OWN_LENGTH && !is_thin(text.cut(body, end))).then_some(end)
 }
 
-/// Goes on to the end of a last part that may be of any length.
+/// Extends the end of a last part that may be of any length.
 ///
-/// Only for what is a token, so that a long run is walked once and not from each of its dashes.
+/// Only for a match, so that a long run is read once and not from each of its dashes.
 fn finish(text: Text<'_>, end: usize, parts: &[Part]) -> usize {
     match parts.last() {
         Some(Part::Run(class, _, OPEN)) => text.run(end, *class),
@@ -161,7 +162,7 @@ const fn index() -> [usize; 128] {
     index
 }
 
-/// Where the parts end, if they all are there.
+/// The end of the parts, if all of them match.
 pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) -> Option<usize> {
     let mut end = body;
     let mut last = None;
@@ -189,11 +190,11 @@ pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) 
             }
         }
     }
-    // Punctuation that a class happens to hold ends sentences and flags as often as tokens.
+    // Punctuation that is in a class ends sentences and flags as often as tokens.
     let ended = last.is_some_and(|class| class.has(b'.')) && text.before(end) == b'.';
     let end = if ended { end - 1 } else { end };
     let goes_on = last.is_none() && Class::ALNUM.has(text.at(end));
-    // A file's name goes on with its ending, a token somebody hid with marks.
+    // A file name continues with its ending, and a masked token with marks.
     let named = text.at(end) == b'.' && Class::LOWER.has(text.at(end + 1));
     let hidden = matches!(text.at(end), b'#' | b'*');
     (!goes_on && !named && !hidden).then_some(end)
@@ -202,7 +203,7 @@ pub(super) fn follow(text: Text<'_>, start: usize, body: usize, parts: &[Part]) 
 fn is_genuine(row: &Provider, whole: &str, body: &str) -> bool {
     let sample =
         contains(body, "example") && (body.len() < 64 || body.matches("EXAMPLE").count() > 3);
-    // Sixteen capitals name an account whatever their order; elsewhere order means made up.
+    // Sixteen capitals are an account name in any order; elsewhere an ordered value is made up.
     let flat = if row.kind == "aws-key" { is_thin(body) } else { is_flat(body) };
     // A prefix of two or three letters also starts words, file names and hashes.
     let sure = row.prefix.len() > 4
@@ -213,7 +214,8 @@ fn is_genuine(row: &Provider, whole: &str, body: &str) -> bool {
     sure && !sample && !flat && !worded && !is_masked(body)
 }
 
-/// Whether words make up the token, as in `xoxb-my-bot-token` or `..._PUT_YOUR_TOKEN_HERE_...`.
+/// Reports whether words make up the token, as in `xoxb-my-bot-token` or
+/// `..._PUT_YOUR_TOKEN_HERE_...`.
 fn is_worded(token: &str) -> bool {
     ["your", "here", "redacted", "changeme", "placeholder"].iter().any(|word| contains(token, word))
         && !is_rich(token)

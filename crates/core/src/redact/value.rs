@@ -1,11 +1,11 @@
-//! The value that a name is given, in whatever the text is written: a shell, a program, YAML,
-//! JSON, XML, a connection string, a query.
+//! The value after a name, in any syntax: a shell, a program, YAML, JSON, XML, a connection string,
+//! a query.
 //!
-//! Only the extent of the value is found here; whether it is a secret is for `assign.rs` to say.
+//! Only the range of the value is found here; `assign.rs` decides whether it is a secret.
 
 use super::text::{Class, Text};
 
-/// What stands between the name and the value.
+/// The separator between the name and the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     /// `=`, `:=`, `=>`
@@ -16,7 +16,7 @@ pub(super) enum Joint {
     Compare,
     /// `,` after a quoted name
     Comma,
-    /// `||`, `??`: what holds if nothing else was given
+    /// `||`, `??`: a default value
     Default,
     /// `(`
     Call,
@@ -26,34 +26,34 @@ pub(super) enum Joint {
     Tag,
 }
 
-/// Where a value lies, and how it is given.
+/// The range of a value, and its syntax.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) quoted: bool,
     pub(super) joint: Joint,
-    /// No space on either side of the joint.
+    /// No space on either side of the separator.
     pub(super) tight: bool,
 }
 
-/// How far a quoted value may reach.
+/// The most bytes of a quoted value.
 const LONGEST: usize = 1024;
 
-/// How far a value without quotes may reach; longer ones are tokens of a form of their own.
+/// The most bytes of a value without quotes; longer ones are tokens with a format of their own.
 const LONGEST_WORD: usize = 300;
 
-/// How much space may lie between the pieces.
+/// The most space between the pieces.
 const GAP: usize = 48;
 
-/// The value given to the name that ends there.
+/// The value after the name that ends there.
 pub(super) fn after(text: Text<'_>, end: usize) -> Option<Value> {
     let closed = close(text, end);
     if let Some(at) = attribute(text, closed) {
         return read(text, at, Joint::Assign, true);
     }
     let mut spaced = text.run_within(closed, Class::SPACE, GAP);
-    // `var name string = "…"`: the type stands before the joint.
+    // `var name string = "…"`: the type precedes the separator.
     if text.has(spaced, "string =") {
         spaced += "string ".len();
     }
@@ -68,7 +68,7 @@ pub(super) fn after(text: Text<'_>, end: usize) -> Option<Value> {
     }
     let tight = spaced == closed && start == after;
     let value = read(text, start, joint, tight)?;
-    // `password: str = "…"`: what looked like the value is its type.
+    // `password: str = "…"`: the supposed value is its type.
     if joint == Joint::Colon && !value.quoted {
         let assign = text.run_within(value.end, Class::SPACE, GAP);
         if text.at(assign) == b'='
@@ -82,7 +82,7 @@ pub(super) fn after(text: Text<'_>, end: usize) -> Option<Value> {
     Some(value)
 }
 
-/// Skips what closes a quoted or bracketed name.
+/// Skips the closing quotes and brackets of a name.
 fn close(text: Text<'_>, end: usize) -> usize {
     let mut at = end;
     for _ in 0..3 {
@@ -95,7 +95,7 @@ fn close(text: Text<'_>, end: usize) -> usize {
     at
 }
 
-/// `key="NAME" value="…"`, and `name: NAME` with `value: …` on the next line.
+/// Finds `key="NAME" value="…"`, and `name: NAME` with `value: …` on the next line.
 fn attribute(text: Text<'_>, closed: usize) -> Option<usize> {
     let mut at = closed;
     while at - closed < GAP
@@ -141,7 +141,7 @@ fn joint(text: Text<'_>, at: usize, quoted_name: bool) -> Option<(Joint, usize)>
     }
 }
 
-/// A value may stand on the next line if it is quoted there.
+/// The start of a value on the next line, which must be quoted there.
 fn next_line(text: Text<'_>, at: usize) -> Option<usize> {
     let start = text.run_within(at, Class::BLANK, GAP);
     matches!(text.at(start), b'"' | b'\'' | b'`').then_some(start)
@@ -156,7 +156,7 @@ pub(super) fn read(text: Text<'_>, at: usize, joint: Joint, tight: bool) -> Opti
     (end > start).then_some(Value { start, end, quoted, joint, tight })
 }
 
-/// Skips what may open a string: a call or a list around it, a prefix, quotes within quotes.
+/// Skips the opening of a string: a call or a list around it, a prefix, quotes within quotes.
 fn open(text: Text<'_>, at: usize) -> usize {
     let mut start = at;
     if matches!(text.at(start), b'(' | b'[') {
@@ -181,7 +181,7 @@ const fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
 
-/// Where the string that opened with this quote closes, on the same line.
+/// The position of the closing quote, on the same line.
 fn closing(text: Text<'_>, start: usize, quote: u8) -> Option<usize> {
     let mut escaped = false;
     for end in start..start.saturating_add(LONGEST).min(text.len()) {
@@ -189,7 +189,7 @@ fn closing(text: Text<'_>, start: usize, quote: u8) -> Option<usize> {
         if byte == quote && !escaped {
             return Some(end);
         }
-        // A string inside a string closes with the escape that opened it.
+        // A string inside a string closes with the same escape that opened it.
         if byte == quote && text.before(start.saturating_sub(1)) == b'\\' {
             return Some(end - 1);
         }
@@ -211,7 +211,7 @@ fn unquoted(text: Text<'_>, start: usize, joint: Joint) -> usize {
             _ => end += 1,
         }
     }
-    // One stop ends a sentence; more of them say that something was left out.
+    // One full stop ends a sentence; more of them mean that something was left out.
     let stop =
         matches!(text.before(end), b',' | b'.' | b':') && !text.cut(start, end).ends_with("..");
     if stop && end > start { end - 1 } else { end }

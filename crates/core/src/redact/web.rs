@@ -1,5 +1,5 @@
-//! Addresses that carry a secret or name what somebody owns: passwords in URLs, webhooks,
-//! buckets, shops, cloud accounts.
+//! Addresses that contain a secret or name a resource: passwords in URLs, webhooks, buckets, shops,
+//! cloud accounts.
 
 use super::{
     Hits,
@@ -7,7 +7,7 @@ use super::{
     text::{Class, Text, ends, is_any, starts},
 };
 
-/// Finds them all.
+/// Finds all of them.
 pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     for (at, byte) in text.0.bytes().enumerate() {
         match byte {
@@ -28,7 +28,7 @@ pub(super) fn find(text: Text<'_>, hits: &mut Hits) {
     }
 }
 
-/// Masks what stands before the end of a host that stores things or sells them.
+/// Masks the name before the domain of a storage service or a shop.
 fn host(text: Text<'_>, dot: usize, hits: &mut Hits) {
     if let Some(suffix) = BUCKET_HOSTS.iter().find(|suffix| text.has(dot, suffix)) {
         bucket(text, dot, dot + suffix.len(), hits);
@@ -39,7 +39,7 @@ fn host(text: Text<'_>, dot: usize, hits: &mut Hits) {
     }
 }
 
-/// `scheme://user:password@host`
+/// Masks the password of `scheme://user:password@host`.
 fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
     let start = colon + 3;
     let stop = text
@@ -53,7 +53,7 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
     }
     match info.split_once(':') {
         Some((user, password)) => {
-            // `user:secret` is as weak as it looks, yet people run with it; these say "fill in".
+            // `user:secret` is weak, but people use it; these mean "fill in".
             let documented = is_any(
                 password,
                 &["password", "pass", "passwd", "pwd", "pw", "bar", "foo", "test"],
@@ -77,7 +77,7 @@ fn user_info(text: Text<'_>, colon: usize, hits: &mut Hits) {
     }
 }
 
-/// `user:password@10.0.0.5`, as tools that sign in to machines take it.
+/// Masks the password of `user:password@10.0.0.5`, as tools that sign in to machines take it.
 fn target(text: Text<'_>, at: usize, hits: &mut Hits) {
     let address = text.cut(at + 1, text.run_within(at + 1, Class::DOTTED, 16));
     let bytes = address.split('.').filter(|part| part.parse::<u8>().is_ok()).count();
@@ -98,7 +98,7 @@ fn target(text: Text<'_>, at: usize, hits: &mut Hits) {
     }
 }
 
-/// `jdbc:oracle:thin:user/password@host`
+/// Masks the password of `jdbc:oracle:thin:user/password@host`.
 fn oracle(text: Text<'_>, start: usize, hits: &mut Hits) {
     let stop =
         text.find(start, 200, b" \t\r\n\"'<>;,").unwrap_or_else(|| text.len().min(start + 200));
@@ -110,7 +110,7 @@ fn oracle(text: Text<'_>, start: usize, hits: &mut Hits) {
     }
 }
 
-/// Addresses that let whoever knows them post: host, then the path before the secret part.
+/// Addresses that allow anybody who knows them to post: host, then the path before the secret part.
 const WEBHOOKS: &[(&str, &str)] = &[
     ("hooks.slack.com", "/services/"),
     ("hooks.slack.com", "/workflows/"),
@@ -157,7 +157,7 @@ fn webhook(text: Text<'_>, host_at: usize, hits: &mut Hits) {
     }
 }
 
-/// The account, or the bucket, that an Amazon resource name names.
+/// Masks the account, or the bucket, in an Amazon resource name.
 fn resource_name(text: Text<'_>, start: usize, hits: &mut Hits) {
     if !text.is_edge(start) {
         return;
@@ -183,7 +183,7 @@ fn resource_name(text: Text<'_>, start: usize, hits: &mut Hits) {
     }
 }
 
-/// The account that owns a container registry.
+/// Masks the account that owns a container registry.
 fn registry(text: Text<'_>, dot: usize, hits: &mut Hits) {
     let start = text.run_back(dot, Class::DIGIT, 13);
     if dot - start == 12 {
@@ -191,7 +191,7 @@ fn registry(text: Text<'_>, dot: usize, hits: &mut Hits) {
     }
 }
 
-/// What the address of a stored object ends in.
+/// The domains of storage services.
 const BUCKET_HOSTS: &[&str] = &[
     ".amazonaws.com",
     ".blob.core.windows.net",
@@ -202,11 +202,11 @@ const BUCKET_HOSTS: &[&str] = &[
     ".aliyuncs.com",
 ];
 
-/// The bucket in `bucket.s3.amazonaws.com` or `s3.amazonaws.com/bucket`.
+/// Masks the bucket in `bucket.s3.amazonaws.com` or `s3.amazonaws.com/bucket`.
 fn bucket(text: Text<'_>, suffix_at: usize, host_end: usize, hits: &mut Hits) {
     let start = text.run_back(suffix_at, Class::DOTTED, 128);
     let host = text.cut(start, suffix_at).trim_end_matches('.');
-    // The bucket of a host that starts with a dot was masked before.
+    // The bucket of a host that starts with a dot has already been masked.
     if text.before(start) == b']' {
         return;
     }
@@ -260,7 +260,7 @@ fn shop(text: Text<'_>, dot: usize, hits: &mut Hits) {
     }
 }
 
-/// The token of a device that reports to a dashboard, which is part of the path.
+/// Masks the token of a device that reports to a dashboard, which is part of the path.
 fn device_token(text: Text<'_>, start: usize, hits: &mut Hits) {
     let end = text.run_within(start, Class::ALNUM, 24);
     let reports =

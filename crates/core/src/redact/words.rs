@@ -1,4 +1,4 @@
-//! Lists of words, written as prose and cut at compile time, and the search in them.
+//! Lists of words, written as one text and split at compile time, and the search in them.
 
 /// Declares a sorted list of single words.
 macro_rules! words {
@@ -12,7 +12,7 @@ macro_rules! words {
     };
 }
 
-/// Declares a list of phrases, a bar between them.
+/// Declares a list of phrases, separated by bars.
 macro_rules! phrases {
     ($(#[$about:meta])* $name:ident = $text:literal) => {
         $(#[$about])*
@@ -22,17 +22,17 @@ macro_rules! phrases {
 
 pub(super) use {phrases, words};
 
-/// Whether a sorted list, in lower case, holds the word in any case.
+/// Reports whether a sorted list, in lower case, contains the word in any case.
 pub(super) fn is_in(word: &str, list: &[&str]) -> bool {
     list.binary_search_by(|known| compare(known, word)).is_ok()
 }
 
-/// How a word in lower case and one in any case are ordered.
+/// Compares a word in lower case with one in any case.
 pub(super) fn compare(known: &str, word: &str) -> std::cmp::Ordering {
     known.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
-/// Whether every word sorts before the next.
+/// Reports whether every word sorts before the next.
 #[expect(
     clippy::indexing_slicing,
     reason = "runs at compile time, where out of bounds is a build error"
@@ -53,7 +53,7 @@ pub(super) const fn is_sorted(list: &[&str]) -> bool {
     true
 }
 
-/// How many words the text holds.
+/// The number of words in the text.
 pub(super) const fn count(text: &str, mark: u8) -> usize {
     let mut rest = text.as_bytes();
     let mut count = 1;

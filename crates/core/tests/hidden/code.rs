@@ -2,7 +2,7 @@
 
 use super::{Verdict, assert_passes, assert_stopped, verdict};
 
-/// A language: how it writes a text, and how it has a shell run one.
+/// A language: its ways to build a text, and to have a shell run one.
 struct Ways {
     language: &'static str,
     /// `{a}` and `{b}` are the halves of the text, `{s}` all of it, `{n}` the numbers of its
@@ -171,7 +171,7 @@ fn no_way_to_build_or_call_a_command_hides_it() {
     assert!(passed.is_empty(), "{} not stopped:\n{}", passed.len(), passed.join("\n"));
 }
 
-/// Tricks that need no text to be built.
+/// Tricks that work without building a text.
 const TRICKS: &[&str] = &[
     "python: import os, functools\nfunctools.partial(os.system)(\"rm -rf ~\")",
     "python: import os, functools\nfunctools.partial(os.system, \"rm -rf ~\")()",

@@ -1,4 +1,4 @@
-//! Languages that have no reader, editors, debuggers and database clients.
+//! Languages without a parser of ours, editors, debuggers and database clients.
 
 use super::{Verdict, assert_passes, assert_stopped};
 

@@ -8,7 +8,7 @@ use super::script;
 /// A name, and the arguments of a tool that runs the command.
 type Call = (&'static str, fn(&str) -> Option<Value>);
 
-/// Every way.
+/// All ways.
 pub(crate) const CALLS: &[Call] = &[
     ("call: command", |text| Some(json!({"command": text}))),
     ("call: bash -c in args", |text| Some(json!({"command": "bash", "args": ["-c", text]}))),
@@ -27,7 +27,7 @@ pub(crate) const CALLS: &[Call] = &[
     }),
 ];
 
-/// The words of a command in which the shell would change nothing.
+/// The words of a command in which the shell would not change anything.
 fn plain(text: &str) -> Option<Vec<String>> {
     (script::form(text) == script::Form::Plain).then(|| script::words(text))?
 }

@@ -68,7 +68,7 @@ pub(crate) const DANGEROUS: &[&str] = &[
     "history -c",
 ];
 
-/// Commands that nobody is asked about.
+/// Commands that are not asked about.
 pub(crate) const ORDINARY: &[&str] = &[
     "ls -la",
     "git status",

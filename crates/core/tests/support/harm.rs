@@ -5,7 +5,7 @@ use proptest::sample::select;
 
 use super::wrap::{Form, Script};
 
-/// A folder of spellings of `/`, seen from `/home/dev/project`.
+/// Spellings of `/`, relative to `/home/dev/project`.
 const ROOTS: &[&str] = &[
     "/",
     "//",
@@ -63,7 +63,7 @@ const FLAGS: &[&str] = &[
     "${x:--rf}",
 ];
 
-/// Every hard-blocked action, one drawn at a time.
+/// A strategy for every hard-blocked action.
 pub(crate) fn harm() -> impl Strategy<Value = Script> {
     prop_oneof![
         4 => remove_root(),
@@ -157,7 +157,7 @@ const FORK_BOMBS: &[&str] = &[
     "f() ( f | f & ); f",
 ];
 
-/// Paths nobody may write.
+/// Paths that must never be written.
 pub(crate) const BLOCKED_PATHS: &[&str] = &[
     "/etc/shadow",
     "/etc/passwd",

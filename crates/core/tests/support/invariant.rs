@@ -1,13 +1,13 @@
-//! What must hold for every judgement of every action; shared by the tests and the fuzz targets.
+//! Properties of every judgement of every action; shared by the tests and the fuzz targets.
 
 use countersign_core::analyze::bounds;
 use countersign_core::{Action, Category, Context, Judgement, Policy, Verdict, judge, rule};
 use shuck_parser::parser::{ParseStatus, Parser};
 
-/// Judges an action by the default policy and checks what must hold whatever it is.
+/// Judges an action by the default policy and checks the properties.
 ///
 /// # Panics
-/// Something does not hold.
+/// A property does not hold.
 pub(crate) fn judged(action: &Action, context: &Context) -> Judgement {
     let policy = Policy::default();
     let judgement = judge(action, &policy, context);
@@ -67,7 +67,7 @@ fn the_judgement_is_well_formed(judgement: &Judgement) {
     assert!(serde_json::to_string(judgement).is_ok(), "must be sayable in JSON");
 }
 
-/// Whether the bash grammar takes this script as it stands.
+/// Reports whether the bash grammar accepts this script.
 pub(crate) fn parses(script: &str) -> bool {
     bounds::fits(script) && Parser::new(script).parse().status == ParseStatus::Clean
 }

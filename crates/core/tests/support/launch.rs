@@ -1,10 +1,10 @@
 //! More ways to run a script: by spellings that bash computes, by files and descriptors, and by
-//! programs that may not be here.
+//! programs that may not be installed.
 
 use super::meaning::{Transformation, any, around, list, prefix, without};
 use super::script::Form;
 
-/// Ways of the shell itself and of programs that are everywhere.
+/// Ways of the shell itself and of programs that are installed everywhere.
 pub(crate) const COMPUTED: &[Transformation] = &[
     // The name of the program, computed.
     around("{word:lead}", Form::Words),
@@ -21,7 +21,7 @@ pub(crate) const COMPUTED: &[Transformation] = &[
     around("{word:hash}", Form::Words),
     around("{word:link}", Form::Words),
     around("{word:alias}", Form::Words),
-    // Shells that are given the text.
+    // Shells with the text as an argument.
     any("bash -c 'bash -c \"$0\"' {q}"),
     any("X={q} bash -c 'eval \"$X\"'"),
     any("export X={q}; bash -c 'eval \"$X\"'"),
@@ -64,7 +64,7 @@ pub(crate) const COMPUTED: &[Transformation] = &[
     any("cat <<'END' > z.sh && bash z.sh\n{}\nEND"),
     any("X=z.sh; printf '%s\\n' {q} > \"$X\"; bash \"$X\""),
     any("export BASH_ENV=./z.sh; printf '%s\\n' {q} > z.sh; bash -c :"),
-    // Programs that are given the words.
+    // Programs with the words as arguments.
     prefix("ionice -c 3 {}"),
     prefix("env -u A {}"),
     prefix("env - PATH=\"$PATH\" HOME=\"$HOME\" {}"),
@@ -75,7 +75,7 @@ pub(crate) const COMPUTED: &[Transformation] = &[
     around("printf '%s\\0' {} | xargs -0 env", Form::Plain),
 ];
 
-/// Ways of programs that may not be here, so that nobody can see what they do.
+/// Ways of programs that may not be installed, so that their effect cannot be observed.
 pub(crate) const LAUNCHED: &[Transformation] = &[
     prefix("busybox {}"),
     prefix("toybox {}"),

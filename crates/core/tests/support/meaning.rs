@@ -1,7 +1,7 @@
-//! Transformations of scripts that keep what they do.
+//! Transformations of scripts that keep their effect.
 //!
 //! In a template, `{}` is the script itself, `{q}` the script quoted as one word, and the others
-//! are what [`fill`] lists. What a template takes says which scripts may stand in it.
+//! are listed in [`fill`]. `takes` says which scripts may be inserted.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use super::script::{self, Form};
 pub(crate) struct Transformation {
     /// The text around the script.
     pub(crate) template: &'static str,
-    /// The strictest form that may stand in it.
+    /// The strictest form that may be inserted.
     takes: Form,
-    /// What the script may not contain.
+    /// Characters that the script may not contain.
     without: &'static str,
 }
 
@@ -42,9 +42,9 @@ pub(crate) const fn without(
     Transformation { without, ..transformation }
 }
 
-/// Ways that keep what a dangerous script does.
+/// Ways that keep the effect of a dangerous script.
 pub(crate) const KEEPING: &[Transformation] = &[
-    // Shells that are given the text.
+    // Shells with the text as an argument.
     any("bash -c {q}"),
     any("sh -c -- {q}"),
     any("bash -lc {q}"),
@@ -75,7 +75,7 @@ pub(crate) const KEEPING: &[Transformation] = &[
     any("bash <(printf '%s\\n' {q})"),
     any("source <(printf '%s\\n' {q})"),
     any("source /dev/stdin <<< {q}"),
-    // Programs that are given the words.
+    // Programs with the words as arguments.
     prefix("env {}"),
     prefix("env A=1 {}"),
     prefix("nohup {}"),
@@ -98,7 +98,7 @@ pub(crate) const KEEPING: &[Transformation] = &[
     without(around("find . -maxdepth 0 -exec {} \\;", Form::Words), "{;"),
     any("printf '%s\\0' {q} | xargs -0 -I{{}} sh -c {{}}"),
     without(any("echo {q} | xargs -I{{}} sh -c {{}}"), "'\"\\\n"),
-    // Words of the shell.
+    // Built-in commands of the shell.
     any("eval {q}"),
     any("X={q}; eval \"$X\""),
     any("X={q}; bash -c \"$X\""),
@@ -196,7 +196,7 @@ pub(crate) const HARMLESS: &[Transformation] = &[
 ];
 
 impl Transformation {
-    /// Whether it finds the program by looking into `/bin` or `/usr/bin`.
+    /// Reports whether it finds the program by looking into `/bin` or `/usr/bin`.
     pub(crate) fn looks_in_system_folders(&self) -> bool {
         const SYSTEM: &[&str] = &[
             "{word:glob}",
@@ -209,17 +209,17 @@ impl Transformation {
         SYSTEM.contains(&self.template)
     }
 
-    /// The script written or run differently; nothing where it may not stand there.
+    /// The script written or run differently; `None` where it may not be inserted.
     pub(crate) fn apply(&self, script: &str) -> Option<String> {
         let script = script.trim();
         let fits = script::form(script) <= self.takes;
         let clean = !script.contains(|letter| self.without.contains(letter));
-        // A NUL cannot be given to any program.
+        // A NUL cannot be passed to any program.
         (fits && clean && !script.contains('\0')).then(|| fill(self.template, script))?
     }
 }
 
-/// Fills every hole in one pass, because the script itself may hold braces.
+/// Replaces all placeholders in one pass, because the script itself may contain braces.
 fn fill(template: &str, script: &str) -> Option<String> {
     if let Some(how) = template.strip_prefix("{word:").and_then(|rest| rest.strip_suffix('}')) {
         return respell(script, how);

@@ -1,4 +1,4 @@
-//! Scripts that call `probe`: the words that bash hands to it, and those that we say it is given.
+//! Scripts that call `probe`: the words that bash passes to it, and the words that we predict.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use countersign_core::Context;
 use countersign_core::analyze::{UNKNOWN, shell};
 use countersign_core::place::Scene;
 
-/// Numbers without an order, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -39,7 +39,7 @@ fn found(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// The words that bash hands to `probe`, for each script.
+/// The words that bash passes to `probe`, for each script.
 fn by_bash(scripts: &[String], tools: &[&str]) -> Vec<Option<Vec<String>>> {
     let folder = std::env::temp_dir().join(format!("countersign-expansion-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -72,7 +72,7 @@ fn by_bash(scripts: &[String], tools: &[&str]) -> Vec<Option<Vec<String>>> {
     feed.join().unwrap().unwrap();
     std::fs::remove_dir_all(folder).unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    // A script that bash refuses says why instead, which does not end in our mark.
+    // For a script that bash refuses the output is an error, which does not end in our mark.
     let words = |case: &str| {
         let words: Vec<_> = case.split('\u{1}').map(str::to_owned).collect();
         (words.len() > 1 && words.last().is_some_and(String::is_empty))
@@ -81,7 +81,7 @@ fn by_bash(scripts: &[String], tools: &[&str]) -> Vec<Option<Vec<String>>> {
     said.split('\u{2}').take(scripts.len()).map(words).collect()
 }
 
-/// What we say `probe` is given: each possibility.
+/// The words that we predict for `probe`: each possibility.
 fn by_us(script: &str) -> Vec<Vec<String>> {
     let context = Context { home: Some("/home/dev".into()), ..Context::default() };
     let analysis = shell::analyze(script, &Scene::new(&context, &[]));
@@ -89,19 +89,18 @@ fn by_us(script: &str) -> Vec<Vec<String>> {
     probes.map(|command| command.words).collect()
 }
 
-/// Whether an empty word stays depends on what stands beside it; no command is told from another
+/// Removes empty words. Whether one is kept depends on its neighbours, and commands do not differ
 /// by that.
 fn without_empty(words: Vec<String>) -> Vec<String> {
     words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-/// How many scripts are compared.
+/// The number of scripts that are compared.
 pub(crate) fn count(usual: usize) -> usize {
     std::env::var("COUNTERSIGN_SCRIPTS").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
-/// Fails where a script is worked out that bash does something else with. Bash finds these tools
-/// and no others.
+/// Fails where our prediction for a script differs from bash. Bash finds these tools and no others.
 pub(crate) fn compare(scripts: &[String], tools: &[&str]) {
     if found("bash").is_none() {
         eprintln!("skipped: no bash here");

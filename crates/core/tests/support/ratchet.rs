@@ -1,9 +1,9 @@
-//! How many failures each transformation may have: a table in a file, which only shrinks.
+//! The failures that each transformation may have: a table in a file, which only shrinks.
 //!
 //! A line is a scope, three counts and the name of a transformation. `BLESS=1` writes lower counts,
-//! and the whole of a scope that has no line yet. `BLESS=higher` writes higher ones too: for new
-//! transformations and rows, and where a command is judged more strictly as it stands, so that the
-//! same verdict on another spelling of it is now a lower one.
+//! and the whole of a scope without a line yet. `BLESS=higher` writes higher ones too: for new
+//! transformations and rows, and where the original command is now judged more strictly, so that
+//! the same verdict on another spelling of it is a lower one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Failures of one transformation.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// Failures that cross the line between going ahead and asking.
+    /// Failures that cross the line between allowing and asking.
     pub(crate) crossed: usize,
     /// Failures that do not.
     pub(crate) moved: usize,
@@ -31,10 +31,10 @@ impl Failures {
 /// Failures by transformation, of one set of rows.
 pub(crate) type Table = BTreeMap<String, Failures>;
 
-/// Compares what failed with what may.
+/// Compares the failures with the allowed ones.
 ///
 /// # Panics
-/// More fails than may, or a line names a transformation that there is not.
+/// There are more failures than allowed, or a line names an unknown transformation.
 pub(crate) fn check(file: &str, scope: &str, found: &Table) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/metamorphic").join(file);
     let mut scopes = read(&std::fs::read_to_string(&path).unwrap_or_default());
@@ -60,7 +60,7 @@ pub(crate) fn check(file: &str, scope: &str, found: &Table) {
     assert!(more.is_empty(), "{scope}: more failures than {file} allows: {more:#?}");
 }
 
-/// The counts that were found, where they are no higher than those that are known, if any are.
+/// The counts that were found, where they are not higher than the known ones, if there are any.
 fn lowered(known: &Table, found: &Table) -> Table {
     let keep = |(name, failures): (&String, &Failures)| {
         let allowed = known.get(name).copied().unwrap_or_default();

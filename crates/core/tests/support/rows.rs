@@ -1,4 +1,4 @@
-//! The shell rows of the corpora that lie beside the workspace.
+//! The shell rows of the corpora beside the workspace.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 pub(crate) struct Row {
     /// The command.
     pub(crate) text: String,
-    /// What its author says about it.
+    /// The verdict that its author expects.
     pub(crate) expected: String,
-    /// Whether nobody may look at it: it is counted, never shown.
+    /// True when it is held out: it is counted, never shown.
     pub(crate) held_out: bool,
     /// A number that decides whether it is in a sample.
     pub(crate) hash: u64,
 }
 
-/// Every shell command of every file, or none where there is no corpus.
+/// Every shell command of every file; empty without a corpus.
 pub(crate) fn rows() -> Vec<Row> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };

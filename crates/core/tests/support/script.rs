@@ -1,12 +1,12 @@
-//! What a script of the corpora is made of, as far as a transformation must know: one command of
-//! plain words, a list, or something that can only be quoted.
+//! The structure of a script of the corpora, as far as a transformation must know it: one command
+//! of plain words, a list, or something that can only be quoted.
 
 use shuck_parser::parser::{ParseStatus, Parser};
 
-/// Where a script may stand, from the freest to the strictest.
+/// The positions in which a script may be inserted, from the freest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Form {
-    /// Words of letters that mean nothing to the shell.
+    /// Words of characters that mean nothing to the shell.
     Plain,
     /// One command of words, perhaps quoted or expanded.
     Words,
@@ -18,7 +18,7 @@ pub(crate) enum Form {
     Loose,
 }
 
-/// Words that the shell reads or runs itself, so that no program can be given them.
+/// Words that the shell reads or runs itself, so that a program cannot be given them.
 const OF_THE_SHELL: &[&str] = &[
     "!",
     ".",
@@ -96,7 +96,7 @@ const OF_THE_SHELL: &[&str] = &[
     "}",
 ];
 
-/// Whether the grammar takes the script as it stands: what is broken has no meaning to keep.
+/// Reports whether the grammar accepts the script: a broken one lacks an effect to keep.
 pub(crate) fn is_sound(text: &str) -> bool {
     Parser::new(text).parse().status == ParseStatus::Clean
 }
@@ -142,12 +142,12 @@ pub(crate) fn words(text: &str) -> Option<Vec<String>> {
     runs.then_some(words)
 }
 
-/// Whether a letter means nothing to the shell, wherever it stands.
+/// Reports whether a character means nothing to the shell, in any position.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_./:@%+-".contains(letter)
 }
 
-/// Copies until the closing quote; nothing where something is run in it.
+/// Copies until the closing quote; `None` where a command is run in it.
 fn quoted(
     chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
     quote: char,
@@ -174,7 +174,7 @@ fn is_loose(text: &str) -> bool {
     comment || heredoc || text.is_empty() || text.ends_with(['&', ';', '\\', '|'])
 }
 
-/// Whether what is left without `>`, `<` and what they take is one command.
+/// Reports whether the rest without `>`, `<` and their operands is one command.
 fn is_redirected(text: &str) -> bool {
     if text.contains(">(") || text.contains("<(") || text.contains("<<<") {
         return false;

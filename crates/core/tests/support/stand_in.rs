@@ -1,5 +1,5 @@
-//! Bash as the judge of whether two scripts do the same, with a program that only writes down the
-//! words it was given.
+//! Bash as the judge of whether two scripts do the same, with a program that only records the words
+//! it was given.
 //!
 //! Scripts run in a sandbox of namespaces and never without it: nothing outside can be written.
 
@@ -35,7 +35,8 @@ const SANDBOX: &[&str] = &[
     "/tmp",
 ];
 
-/// Runs each script of its input in a folder of its own, and prints what it left behind.
+/// Runs each script of its input in a folder of its own, and prints the recorded words and the
+/// files it left behind.
 const DRIVER: &str = r#"
 cat > /usr/local/bin/rec <<'END'
 #!/bin/sh
@@ -59,7 +60,7 @@ while IFS= read -r -d '' script; do
 done
 "#;
 
-/// What each script does; nothing where there is no sandbox.
+/// The outcome of each script; `None` without a sandbox.
 pub(crate) fn outcomes(scripts: &[String]) -> Option<Vec<String>> {
     let mut child = Command::new("bwrap")
         .args(SANDBOX)

@@ -1,28 +1,28 @@
 //! Ways to run a script through something else, as templates.
 //!
 //! `{}` is the script itself, `{q}` the script quoted as one word, `{n}` a number that differs at
-//! every depth. What a template takes and gives says where it may stand, so that every
-//! composition is valid bash.
+//! every depth. `takes` and `gives` say what can be inserted where, so that every composition is
+//! valid bash.
 
 use super::quote;
 
-/// A script, and where it may stand.
+/// A script, and the positions in which it may be inserted.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     /// The text.
     pub(crate) text: String,
-    /// Where it may stand.
+    /// The positions in which it may be inserted.
     pub(crate) form: Form,
 }
 
-/// Where a script may stand.
+/// The positions in which a script may be inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Form {
     /// Words of one command: also after `sudo`.
     Words,
     /// One command, perhaps a compound one: also in a pipeline.
     Command,
-    /// Several: only where a list may stand.
+    /// Several commands: only in the position of a list.
     List,
     /// Ends in a heredoc or `&`: only when quoted.
     Loose,
@@ -33,9 +33,9 @@ pub(crate) enum Form {
 pub(crate) struct Wrapper {
     /// The text around it.
     pub(crate) template: &'static str,
-    /// The loosest form that may stand in it unquoted.
+    /// The loosest form that may be inserted unquoted.
     pub(crate) takes: Form,
-    /// What it makes.
+    /// The form of the result.
     pub(crate) gives: Form,
 }
 
@@ -55,7 +55,7 @@ const fn around(template: &'static str, takes: Form, gives: Form) -> Wrapper {
     Wrapper { template, takes, gives }
 }
 
-/// Programs, shells and syntax that run what they are given, unchanged and in plain sight.
+/// Programs, shells and syntax that run a script unchanged and in plain sight.
 pub(crate) const WRAPPERS: &[Wrapper] = &[
     prefix("sudo {}"),
     prefix("sudo -u root {}"),
@@ -142,7 +142,7 @@ pub(crate) const WRAPPERS: &[Wrapper] = &[
     around("for i in 1 2; do {}; done", Form::List, Form::Command),
     around("for ((i = 0; i < 2; i++)); do {}; done", Form::List, Form::Command),
     around("case x in (y) ;; (*) {};; esac", Form::List, Form::Command),
-    // The grammar loses its way where this stands in `<( )`, and so asks: see docs/bypasses.md.
+    // The grammar does not parse this in `<( )`, and so asks: see docs/bypasses.md.
     around("case x in y) ;; *) {};; esac", Form::List, Form::Loose),
     around("zap{n}() { {}; }; zap{n}", Form::List, Form::List),
     around("function zap{n} { {}; }; zap{n}", Form::List, Form::List),
@@ -169,7 +169,7 @@ pub(crate) const WRAPPERS: &[Wrapper] = &[
     around("sudo sh -s <<-'END{n}'\n{}\nEND{n}", Form::List, Form::Loose),
 ];
 
-/// Ways that hide the script's text from a reader but not from whoever decodes it.
+/// Ways that encode the script's text, and decode it when they run.
 pub(crate) const DECODERS: &[Wrapper] = &[
     quoting_list("echo {base64} | base64 -d | sh"),
     quoting_list("echo {base64} | base64 --decode | bash"),
@@ -180,7 +180,7 @@ pub(crate) const DECODERS: &[Wrapper] = &[
     quoting_list("echo {hex} | xxd -r -p | sh"),
 ];
 
-/// Other languages' ways to hand a script to the shell.
+/// Ways of other languages to pass a script to the shell.
 pub(crate) const INTERPRETERS: &[Wrapper] = &[
     quoting("python3 -c {q:import os; os.system({literal})}"),
     quoting("python -c {q:import subprocess; subprocess.run({literal}, shell=True)}"),
@@ -190,7 +190,8 @@ pub(crate) const INTERPRETERS: &[Wrapper] = &[
     quoting("awk {q:BEGIN { system({literal}) }}"),
 ];
 
-/// The script run through this wrapper. What may not stand there is handed to `bash -c` first.
+/// The script run through this wrapper. A script that may not be inserted is passed to `bash -c`
+/// first.
 pub(crate) fn wrap(script: &Script, wrapper: &Wrapper, depth: usize) -> Script {
     let quoted = format!("bash -c {}", quote::single(&script.text));
     let inner = if script.form <= wrapper.takes { &script.text } else { &quoted };
@@ -208,7 +209,7 @@ pub(crate) fn wrap(script: &Script, wrapper: &Wrapper, depth: usize) -> Script {
     Script { text, form: wrapper.gives }
 }
 
-/// Fills every hole in one pass, because the script itself may hold braces.
+/// Replaces all placeholders in one pass, because the script itself may contain braces.
 fn fill(template: &str, script: &str, depth: usize) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -1,4 +1,5 @@
-//! Accounts of people and bots: invited again, disabled, enabled, made a super admin, removed, erased.
+//! Accounts of people and bots: invited again, disabled, enabled, made a super admin, removed,
+//! erased.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +17,7 @@ use crate::error::Problem;
 use crate::idempotent::Once;
 use crate::route::{Route, post, row};
 
-/// Whether somebody is to see and do everything.
+/// The right to see and do everything, given or taken away.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SuperAdminChange")]

@@ -26,25 +26,26 @@ use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Proposed;
 
-/// What an agent proposes.
+/// A proposal of an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Proposal")]
 pub(super) struct ProposalBody {
     action: Action,
-    /// What is true around it. Profile, mode and origins are the session's, whatever stands here.
+    /// The circumstances of the action. Profile, mode and origins are the session's, whatever is
+    /// given here.
     #[serde(default)]
     context: Context,
     /// The files it runs, by what is in them.
     #[serde(default)]
     scripts: Vec<Script>,
-    /// Which model proposed it.
+    /// The model that proposed it.
     model: Option<String>,
-    /// Why, in the agent's own words.
+    /// The agent's reason, in its own words.
     reasoning: Option<String>,
     /// The session it belongs to, where the address does not say.
     pub(super) session_id: Option<SessionId>,
-    /// For whom an assistant works, when a person is present and has more than one.
+    /// The workspace that an assistant works for, when a person is present and has more than one.
     pub(super) workspace_id: Option<WorkspaceId>,
     /// Says that the asker waits for a person's answer, and how long at most. A question nobody
     /// waits for any more is withdrawn within seconds.
@@ -53,23 +54,23 @@ pub(super) struct ProposalBody {
     /// that sees the same call next goes on with the same yes.
     #[serde(default)]
     relays: bool,
-    /// What the host calls this call, where it has a name for it.
+    /// The host's own identifier of this call, where it has one.
     call_id: Option<String>,
-    /// What the asker calls the run of its agent. Outside of a session the same action in the same
-    /// run is one question: whoever lost the connection finds it again, with its answer.
+    /// The asker's name for the run of its agent. Outside of a session the same action in the same
+    /// run is one question: a caller that lost the connection finds it again, with its answer.
     #[schemars(length(max = 256))]
     run: Option<String>,
 }
 
-/// How a permitted action went.
+/// The outcome of a permitted action.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Report {
     outcome: Outcome,
-    /// What went wrong, if something did: a text, or `name`, `message` and `stack`.
+    /// The error, if there was one: a text, or `name`, `message` and `stack`.
     error: Option<ReportedError>,
     session_id: Option<SessionId>,
-    /// For whom an assistant works, when a person is present and has more than one.
+    /// The workspace that an assistant works for, when a person is present and has more than one.
     workspace_id: Option<WorkspaceId>,
 }
 
@@ -132,7 +133,7 @@ impl ProposalBody {
     }
 }
 
-/// Who proposes: the key, or the assistant of the person who is present.
+/// Returns the caller that proposes: the key, or the assistant of the person who is present.
 pub(super) fn caller_of(
     identity: Identity,
     workspace: Option<&WorkspaceId>,
@@ -228,8 +229,8 @@ async fn answer(
     }
 }
 
-/// Asks the gate about a proposal: the caller as it was then, the outcome, and the decision for
-/// logs, numbers and traces.
+/// Asks the gate about a proposal. Returns the caller as it was at that time, the outcome, and the
+/// decision for logs, metrics and traces.
 pub(super) async fn decided(
     app: &App,
     identity: Identity,
@@ -251,14 +252,14 @@ pub(super) async fn decided(
     Ok((caller, submitted, decision))
 }
 
-/// The question that was put, and the one that came in its place; mostly the same.
+/// The question that was asked first, and the one that replaced it; usually the same.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     first: &'a ApprovalId,
     last: &'a ApprovalId,
 }
 
-/// What a person's answer means for the one who waited for it.
+/// Turns a person's answer into the response for the caller that waited for it.
 async fn settle(
     app: &App,
     caller: &Caller,
@@ -283,7 +284,7 @@ async fn settle(
     }
 }
 
-/// Uses a yes. Where a person has changed the action, it is the changed one that is permitted.
+/// Uses a yes. Where a person has changed the action, the changed one is permitted.
 async fn spent(
     app: &App,
     caller: &Caller,
@@ -304,8 +305,8 @@ fn within(permit: &Permit, proposed: Proposed) -> Within<Json<Proposed>> {
     Within(Json(proposed), permit.session().cloned().into_iter().collect())
 }
 
-/// Waits for an answer, so long, and goes on with the question that came in its place where a
-/// person has changed the action. Gives the question that was waited for last.
+/// Waits for an answer for at most the given time, and goes on with the question that replaced it
+/// where a person has changed the action. Returns the question that was waited for last.
 async fn answered(
     app: &App,
     caller: &Caller,
@@ -324,7 +325,7 @@ async fn answered(
     }
 }
 
-/// Waits for an answer, so long.
+/// Waits for an answer for at most the given time.
 pub(super) async fn settled(
     app: &App,
     caller: &Caller,
@@ -338,7 +339,7 @@ pub(super) async fn settled(
     }
 }
 
-/// How long the caller would wait: `Prefer: wait=30`, as RFC 7240 has it.
+/// The time that the caller is willing to wait: `Prefer: wait=30`, as in RFC 7240.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait(pub(super) Option<Duration>);
 

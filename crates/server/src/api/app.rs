@@ -1,4 +1,4 @@
-//! Apps and their skills: what each does, whether it asks, and what the person has chosen.
+//! Apps and their skills: the kind of access, the declared confirmation, and the person's choice.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct SkillView {
     pub(crate) skill_id: String,
     /// `read`, `write` or `sensitive`.
     pub(crate) access: Access,
-    /// Whether a person is asked, as declared.
+    /// True when a person is asked, as declared.
     pub(crate) confirm_by_default: bool,
     /// Seconds until silence is a refusal, where it has its own.
     pub(crate) timeout: Option<u32>,
@@ -44,7 +44,7 @@ pub(crate) struct SkillView {
 }
 
 impl SkillView {
-    /// What it does, in a word.
+    /// The kind of access as a word.
     pub(crate) const fn word(&self) -> &'static str {
         match self.access {
             Access::Read => "read",
@@ -58,7 +58,7 @@ impl SkillView {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChooseApp {
-    /// Whether a person is asked; `null` for as declared.
+    /// True when a person is asked; `null` for as declared.
     confirm: Option<bool>,
 }
 
@@ -66,7 +66,7 @@ struct ChooseApp {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChooseSkill {
-    /// Whether a person is asked; `null` for as the app's choice says.
+    /// True when a person is asked; `null` for as the app's choice says.
     confirm: Option<bool>,
     #[serde(default)]
     always: bool,
@@ -137,7 +137,7 @@ async fn choose_app(
     list(State(app), Signed(person)).await
 }
 
-/// Chooses whether the skills of an app ask; as declared, if neither is said.
+/// Chooses whether the skills of an app ask; as declared, if `None`.
 pub(crate) async fn choose_for_app(
     app: &App,
     person: &Person,
@@ -169,7 +169,7 @@ async fn choose_skill(
     list(State(app), Signed(person)).await
 }
 
-/// Chooses whether a skill asks; as its app's choice says, if nothing is said.
+/// Chooses whether a skill asks; as its app's choice says, if `None`.
 pub(crate) async fn choose_for_skill(
     app: &App,
     person: &Person,

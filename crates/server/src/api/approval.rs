@@ -23,7 +23,7 @@ use crate::page::{Listed, page};
 use crate::route::{Route, Who, get, post};
 use crate::view::{ApprovalView, Confirmation};
 
-/// Which questions.
+/// The questions to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
@@ -31,7 +31,7 @@ struct Which {
     state: Option<StateName>,
     /// Only those of this session.
     session_id: Option<SessionId>,
-    /// Those of a workspace you look after.
+    /// Only the questions of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody's, for super admins.
     #[serde(default)]
@@ -80,9 +80,9 @@ impl StateName {
 struct Respond {
     /// Yes or no.
     approved: bool,
-    /// What the agent should know.
+    /// A message for the agent.
     feedback: Option<String>,
-    /// How far a yes reaches.
+    /// The scope of a yes.
     #[serde(default)]
     scope: Scope,
     /// The token that came with the question, where it was sent to a device.
@@ -110,16 +110,16 @@ struct RespondAll {
     answers: Vec<RespondOne>,
 }
 
-/// What became of an answer.
+/// The result of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AnswerView {
     pub(crate) approval_id: String,
-    /// Whether the answer counts.
+    /// True when the answer counts.
     pub(crate) accepted: bool,
     /// The state the question is in now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<&'static str>,
-    /// How many have agreed, where more than one must.
+    /// The number of people who have agreed, where more than one must.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) have: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,12 +127,12 @@ pub(crate) struct AnswerView {
     /// The question about the changed action, which must be answered in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) asked_again: Option<String>,
-    /// Why it does not count.
+    /// The reason that it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<Value>,
 }
 
-/// What became of several answers.
+/// The results of several answers.
 #[derive(Debug, Serialize, JsonSchema)]
 struct AnswersView {
     results: Vec<AnswerView>,
@@ -204,7 +204,7 @@ async fn list(
     Ok(Json(Listed::of(found, ApprovalView::from)))
 }
 
-/// What an agent of this machine has asked in one of its sessions.
+/// Lists the questions that an agent of this machine has asked in one of its sessions.
 async fn list_own(
     app: &App,
     caller: &Caller,
@@ -252,7 +252,7 @@ async fn show(
     Ok(response)
 }
 
-/// Waits until a question is settled that a person may see, so long.
+/// Waits for at most the given time until a question that the person may see is settled.
 async fn settled_for(
     app: &App,
     person: &countersign_gate::Person,
@@ -306,7 +306,7 @@ async fn respond_all(
 ) -> Result<Json<AnswersView>, Problem> {
     let replies = body.answers.into_iter().map(|one| {
         let RespondOne { approval_id, approved, feedback, token } = one;
-        // A token that is none at all is a wrong token: it spoils only its own answer.
+        // A malformed token is a wrong token: it spoils only its own answer.
         let token = token.as_deref().map(token_of);
         (Reply { feedback, ..Reply::plain(approval_id, say(approved)) }, token)
     });
@@ -316,7 +316,7 @@ async fn respond_all(
 /// An answer, and the token it came with.
 pub(crate) type WithToken = (Reply, Option<Result<Secret, Problem>>);
 
-/// Answers each by its own token. What is wrong with one is told for that one.
+/// Answers each question with its own token. An error in one answer is reported for that one only.
 pub(crate) async fn answer_all(
     app: &App,
     person: &countersign_gate::Person,
@@ -350,7 +350,7 @@ pub(crate) fn token_of(text: &str) -> Result<Secret, Problem> {
 }
 
 impl AnswerView {
-    /// Why it does not count, for a person.
+    /// The reason that it does not count, for a person.
     pub(crate) fn detail(&self) -> &str {
         let detail = self.problem.as_ref().and_then(|problem| problem.get("detail"));
         detail.and_then(Value::as_str).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The audit chain: read as far as a role allows, taken along, proved whole.
+//! The audit chain: read as far as a role allows, exported, verified.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +20,7 @@ use crate::moment::Moment;
 use crate::page::Listed;
 use crate::route::{Route, Who, get};
 
-/// Which records. Without a user or a workspace: everybody's, for super admins.
+/// The records to list. Without a user or a workspace: everybody's, for super admins.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Which {
@@ -39,11 +39,11 @@ struct Which {
     limit: Option<u16>,
 }
 
-/// Whether the chain is whole.
+/// The result of verifying the chain.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Verified {
     whole: bool,
-    /// What is wrong with it.
+    /// The damage that was found.
     damage: Vec<String>,
     records: u64,
     erased: u64,
@@ -53,7 +53,7 @@ struct Verified {
     /// The number of the last record, and its hash: noted down, they prove a later copy older.
     end: u64,
     end_hash: Hash,
-    /// By which signatures can be checked.
+    /// The public key that signatures are checked with.
     key: String,
 }
 
@@ -105,7 +105,7 @@ async fn export_all(
 }
 
 async fn verify(State(app): State<App>, Signed(person): Signed) -> Result<Json<Verified>, Problem> {
-    // It reads everything there is: not for everybody to ask for as often as they like.
+    // It reads the whole chain, so not everybody may ask for it as often as they like.
     if !person.user().super_admin {
         return Err(Problem::forbidden("not-allowed", "only super admins may verify the chain"));
     }

@@ -1,7 +1,7 @@
-//! Many proposals in one request, for whoever stands between many agents and the gate.
+//! Many proposals in one request, for a program between many agents and the gate.
 //!
-//! Each is judged, counted and recorded by itself, as if it had come alone. What they share is the
-//! connection, the look at who is asking, and the flush to the disk.
+//! Each is judged, counted and recorded by itself, as if it had come alone. They share the
+//! connection, the authentication, and the flush to the disk.
 
 use axum::extract::State;
 use countersign_gate::Submitted;
@@ -19,10 +19,10 @@ use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Proposed;
 
-/// The most that may come at once: each takes up memory until all are decided.
+/// The most proposals in one request: each takes up memory until all are decided.
 const MOST: usize = 256;
 
-/// What agents propose.
+/// Proposals of agents.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Batch {
@@ -31,13 +31,13 @@ struct Batch {
     proposals: Vec<ProposalBody>,
 }
 
-/// What became of each, in the order they came.
+/// The outcome of each proposal, in the order they came.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Outcomes {
     outcomes: Vec<Outcome>,
 }
 
-/// What became of one.
+/// The outcome of one proposal.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Outcome {
@@ -50,7 +50,7 @@ enum Outcome {
 struct Refused {
     /// Always `refused`.
     status: &'static str,
-    /// Why, as it would be told if it had come alone.
+    /// The problem, as it would be told if the proposal had come alone.
     problem: Value,
     /// Seconds after which trying again may help.
     #[serde(skip_serializing_if = "Option::is_none")]

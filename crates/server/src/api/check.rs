@@ -1,4 +1,4 @@
-//! Judging without asking anybody: nothing runs, nothing waits, nothing is kept.
+//! Judging without asking anybody: nothing runs, nothing waits, nothing is stored.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! An agent asks a person something, and is told yes or no.
 //!
-//! The question is an approval like any other, answered in the same places. Its answer is all
-//! there is to do, so a yes is used and reported at once.
+//! The question is an approval like any other, answered in the same places. Nothing has to run
+//! after it, so a yes is used and reported at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,26 +29,26 @@ use crate::idempotent::Within;
 use crate::route::{Route, Who, post};
 use crate::view::Confirmation;
 
-/// Longer than anything a person reads before they answer.
+/// More text than a person reads before they answer.
 const MOST_CHARACTERS: usize = 4_000;
 const MOST_DETAILS: usize = 1_000;
 
-/// What an agent asks a person.
+/// A question of an agent to a person.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Question")]
 struct Question {
-    /// What it is about, in one word of the agent's own, such as `batch_download`.
+    /// The subject, in one word of the agent's own, such as `batch_download`.
     action: Option<String>,
-    /// What the person is to agree to.
+    /// The thing the person is to agree to.
     description: String,
     /// More lines below it.
     #[serde(default)]
     details: Vec<String>,
-    /// How risky the agent thinks it is: more than usual counts, less does not.
+    /// The risk as the agent sees it: more than usual counts, less does not.
     risk_level: Option<RiskLevel>,
     session_id: Option<SessionId>,
-    /// For whom an assistant works, when a person is present and has more than one.
+    /// The workspace that an assistant works for, when a person is present and has more than one.
     workspace_id: Option<WorkspaceId>,
     /// The question to go on waiting for, which must be this very one.
     approval_id: Option<ApprovalId>,
@@ -57,9 +57,9 @@ struct Question {
 /// A person's answer to an agent that asked.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Confirmed {
-    /// Whether a person said yes. Silence is a no.
+    /// True when a person said yes. Silence is a no.
     approved: bool,
-    /// What the person wants the agent to know.
+    /// The person's message to the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<String>,
 }
@@ -69,7 +69,7 @@ struct Confirmed {
 struct Unanswered {
     /// Always `waiting`.
     status: &'static str,
-    /// By which to go on waiting.
+    /// The id to go on waiting with.
     approval_id: String,
     expires_at: String,
     confirmation: Confirmation,
@@ -142,7 +142,7 @@ async fn request_confirmation(
     Ok(response)
 }
 
-/// A no from earlier in this session is an answer; anything else is told as what it is.
+/// A no from earlier in this session is an answer; any other refusal is a problem.
 fn refused(refusal: Refusal) -> Result<Response, Problem> {
     match refusal.why {
         Why::Declined(feedback) => Ok(Confirmed::no(feedback).into_response()),
@@ -176,7 +176,7 @@ impl Asked<'_> {
             Settled::Approved { decision, .. } => {
                 let permit = match app.gate.spend(caller, approval, proposal).await {
                     Ok(permit) => permit,
-                    // A yes that nobody fetched in time.
+                    // A yes that was not fetched in time.
                     Err(SpendError::Settled("expired")) => {
                         return Ok(Confirmed::no(None).into_response());
                     }
@@ -200,7 +200,7 @@ impl Asked<'_> {
     }
 }
 
-/// Telling the answer is all there was to do.
+/// Uses the permit and reports success: telling the answer was the whole action.
 async fn use_up(
     app: &App,
     caller: &Caller,

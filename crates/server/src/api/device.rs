@@ -1,4 +1,4 @@
-//! Devices: a machine asks to be let in, a person at a signed-in one approves it.
+//! Devices: a machine asks to be let in, and a person at a signed-in device approves it.
 
 use axum::Json;
 use axum::extract::State;
@@ -32,12 +32,12 @@ struct Which {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewDeviceRequest")]
 struct Ask {
-    /// What its owner calls it.
+    /// Its owner's name for it.
     #[schemars(length(min = 1, max = 100))]
     name: String,
 }
 
-/// What a device is let in for.
+/// The role that a device is approved for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DeviceApproval")]
@@ -53,10 +53,10 @@ struct DeviceView {
     name: String,
     /// `waiting`, `approved` or `revoked`.
     state: &'static str,
-    /// What it was approved for.
+    /// The role it was approved for.
     role: Option<DeviceRole>,
     created_at: String,
-    /// Whether this is the one you are at.
+    /// True when this is the device you are at.
     this: bool,
 }
 
@@ -71,7 +71,7 @@ struct NewDevice {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SignInLink")]
 pub(super) struct Link {
-    /// What stands behind `/sign-in?link=` on this server.
+    /// The value for `/sign-in?link=` on this server.
     pub(super) link: String,
     /// The whole link, for a browser.
     pub(super) url: String,

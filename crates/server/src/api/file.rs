@@ -1,4 +1,4 @@
-//! Files that agents have handed in: listed, read (in parts, too), packed.
+//! Files that agents have uploaded: listed, read (also in parts), packed as a ZIP archive.
 
 use std::io::{Read, Seek as _, SeekFrom};
 
@@ -22,10 +22,10 @@ use crate::hex::hex;
 use crate::page::Listed;
 use crate::route::{Route, Who, get};
 
-/// How much is read from the disk at once.
+/// The number of bytes that are read from the disk at once.
 const BLOCK: usize = 256 * 1024;
 
-/// Which files.
+/// The files to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
@@ -39,7 +39,7 @@ struct Which {
 pub(super) struct FileView {
     file_id: String,
     session_id: String,
-    /// What it is called: made safe, and with a number if there was one of its name.
+    /// Its name: made safe, and with a number if there was one of its name.
     name: String,
     bytes: u64,
     /// SHA-256 of what is in it, in hexadecimal digits.
@@ -158,17 +158,17 @@ async fn read(
     Ok(response)
 }
 
-/// Whether the file is still the one of which the caller has a part.
+/// Reports whether the file is still the one of which the caller has a part.
 fn still(headers: &HeaderMap, tag: &str) -> bool {
     headers.get(header::IF_RANGE).is_none_or(|wanted| wanted == tag)
 }
 
-/// The part that is asked for: where it begins, and how long it is. Nothing for all of it.
+/// Returns the offset and length of the requested part, or `None` for the whole file.
 fn range(headers: &HeaderMap, total: u64) -> Result<Option<(u64, u64)>, Problem> {
     let Some(text) = headers.get(header::RANGE).and_then(|value| value.to_str().ok()) else {
         return Ok(None);
     };
-    // Several parts at once, or another unit: all of it is a right answer too.
+    // For several parts at once, or another unit, the whole file is a correct answer too.
     let Some(text) = text.strip_prefix("bytes=").filter(|text| !text.contains(',')) else {
         return Ok(None);
     };
@@ -186,7 +186,7 @@ fn range(headers: &HeaderMap, total: u64) -> Result<Option<(u64, u64)>, Problem>
     if from < to { Ok(Some((from, to - from))) } else { Err(none()) }
 }
 
-/// A name for whoever saves it: in ASCII for old programs, and as it is.
+/// Sets the file name for a download: in ASCII for old programs, and in UTF-8.
 fn attach(headers: &mut HeaderMap, name: &str) {
     use std::fmt::Write as _;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_. ()".contains(letter);
@@ -205,7 +205,7 @@ fn attach(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// Reads block by block, on threads that may wait for a disk.
+/// Reads block by block, on threads that may block on a disk.
 fn streamed(source: impl Read + Send + 'static) -> Body {
     let blocks = stream::try_unfold(source, |source| async {
         let read = tokio::task::spawn_blocking(move || {

@@ -13,7 +13,7 @@ use crate::auth::Signed;
 use crate::error::Problem;
 use crate::route::{Route, Who, get, post};
 
-/// Whether everything is halted.
+/// The state of the kill switch.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Halted {
     halted: bool,

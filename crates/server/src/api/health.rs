@@ -1,4 +1,4 @@
-//! Whether the server is well, for those who watch over it.
+//! The health of the server, for monitoring.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::auth::Identity;
 use crate::error::Problem;
 use crate::route::{Route, Who, get};
 
-/// How the server is doing.
+/// The health of the server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     status: &'static str,

@@ -1,4 +1,4 @@
-//! What a person's agents did: looked at, taken along, erased.
+//! The records of a person's agents: listed, exported, erased.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ use crate::moment::Moment;
 use crate::page::Listed;
 use crate::route::{Route, get, row};
 
-/// Which records.
+/// The records to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Which {
@@ -41,7 +41,7 @@ pub(super) struct Which {
     pub(super) limit: Option<u16>,
 }
 
-/// How many records lost their content.
+/// The number of records that lost their content.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Erased {
     erased: u64,
@@ -120,7 +120,7 @@ async fn export_all(
     lines(app, Reader::Person(person), query, "countersign-history.jsonl").await
 }
 
-/// One record per line, read as it is written.
+/// Exports one record per line, read while the response is written.
 pub(super) async fn lines(
     app: App,
     reader: Reader,
@@ -131,7 +131,7 @@ pub(super) async fn lines(
         .await
 }
 
-/// Somebody who reads records.
+/// A person or a key that reads records.
 #[derive(Debug, Clone)]
 pub(crate) enum Reader {
     /// As their role allows.
@@ -158,7 +158,7 @@ impl From<Identity> for Reader {
     }
 }
 
-/// A kind of file that records are written into.
+/// A format of file that records are written into.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) media: &'static str,
@@ -167,7 +167,7 @@ pub(crate) struct Kind {
     pub(crate) write: fn(&[Record]) -> String,
 }
 
-/// Records as a file, read as it is written.
+/// Streams records as a file, read while it is written.
 pub(crate) async fn file(
     app: App,
     reader: Reader,
@@ -176,7 +176,8 @@ pub(crate) async fn file(
 ) -> Result<Response, Problem> {
     let Kind { name, media, head, write } = kind;
     let query = RecordQuery { limit: 1_000, ..query };
-    // The first page before the first byte: what is refused is an error, not a broken file.
+    // The first page is read before the first byte is sent: a refusal is an error, not a broken
+    // file.
     let first = reader.records(&app, &query).await?;
     let pages = stream::try_unfold(Some((first, query)), move |state| {
         let (app, reader) = (app.clone(), reader.clone());

@@ -41,33 +41,33 @@ pub(crate) struct Make {
     pub(crate) name: String,
     /// The bot it is for; yourself, if none is named.
     pub(crate) user_id: Option<UserId>,
-    /// Where it works; your only workspace, or the bot's, if none is named.
+    /// The workspace it works in; your only one, or the bot's, if none is named.
     pub(crate) workspace_id: Option<WorkspaceId>,
-    /// What it may propose: names like `shell.run`, `file.write`, `web.request`, `ui.click`, a
-    /// skill like `email.send`, `tool.github.create_issue`, `login.example.com`, groups like
-    /// `shell.*` and `tool.github.*`, or `*` for everything but
-    /// `sessions.consent`, which lets a program begin sessions for its person, `audit.read` and
-    /// `metrics.read`, which let it read the record of its workspace and the server's numbers.
+    /// The actions it may propose: names like `shell.run`, `file.write`, `web.request`, `ui.click`,
+    /// a skill like `email.send`, `tool.github.create_issue`, `login.example.com`, groups like
+    /// `shell.*` and `tool.github.*`, or `*` for everything but `sessions.consent`, which lets a
+    /// program begin sessions for its person, `audit.read` and `metrics.read`, which let it read
+    /// the record of its workspace and the server's numbers.
     #[schemars(length(min = 1, max = 100))]
     pub(crate) scopes: Vec<String>,
-    /// Who is behind it.
+    /// The kind of client behind it.
     #[serde(default)]
     pub(crate) access: Access,
-    /// On which devices it works.
+    /// The devices on which it works.
     #[serde(default)]
     pub(crate) devices: Devices,
-    /// How fast it may change something.
+    /// The rate at which it may change something.
     pub(crate) writes: Option<Rate>,
     /// Days until it no longer works; for good, if none are named.
     pub(crate) expires_in_days: Option<u32>,
 }
 
-/// How to rotate a key.
+/// The rotation of a key.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "KeyRotation")]
 struct Rotate {
-    /// How long the old one still works.
+    /// The number of seconds for which the old one still works.
     #[serde(default)]
     overlap_seconds: u32,
 }
@@ -171,7 +171,7 @@ async fn create(
     Ok(made(make_key(&app, &person, make).await?))
 }
 
-/// Makes a key, if what is asked for makes sense.
+/// Makes a key, after checking the request.
 pub(crate) async fn make_key(app: &App, person: &Person, make: Make) -> Result<NewSecret, Problem> {
     let Make { name, user_id, workspace_id, scopes, access, devices, writes, expires_in_days } =
         make;

@@ -1,4 +1,4 @@
-//! What machines last proved about themselves.
+//! The proofs that machines last sent about themselves.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,12 +16,12 @@ use crate::error::Problem;
 use crate::page::{Listed, page};
 use crate::route::{Route, Who, get, post};
 
-/// Which machines.
+/// The machines to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "WhichMachines")]
 struct Which {
-    /// Those of a workspace you look after.
+    /// Only the machines of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody's, for super admins.
     #[serde(default)]
@@ -31,7 +31,7 @@ struct Which {
     limit: Option<u16>,
 }
 
-/// What a machine last proved.
+/// The last proof of a machine.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Machine")]
 struct MachineView {
@@ -41,7 +41,7 @@ struct MachineView {
     key_id: Option<String>,
     device_id: Option<String>,
     proved_at: String,
-    /// Whether everything was proved.
+    /// True when everything was proved.
     proved: bool,
     proof: Proof,
 }

@@ -1,4 +1,4 @@
-//! Who is asking, as the server sees it.
+//! The identity of the caller, as the server sees it.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,12 +11,12 @@ use crate::app::App;
 use crate::auth::{Remote, Signed, cookie, csrf_token};
 use crate::route::{Route, get};
 
-/// Who is asking.
+/// The identity of the caller.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Me {
     user: UserView,
     device_id: Option<String>,
-    /// What a browser sends as `X-CSRF-Token` with whatever changes something.
+    /// The token that a browser sends as `X-CSRF-Token` with whatever changes something.
     csrf_token: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What hooks need for when the server cannot be reached, and what they decided then.
+//! The data that hooks need while the server cannot be reached, and the decisions they made then.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use crate::body;
 use crate::error::Problem;
 use crate::route::{Route, Who, get, post};
 
-/// The most decisions of one request.
+/// The most decisions in one request.
 const MOST: usize = 256;
 
 /// Decisions that were made while the server could not be reached.
@@ -28,18 +28,18 @@ struct Deliver {
     /// In their order, at most 256.
     #[schemars(length(max = 256))]
     decisions: Vec<OfflineDecision>,
-    /// For whom an assistant works, when a person is present and has more than one.
+    /// The workspace that an assistant works for, when a person is present and has more than one.
     workspace_id: Option<WorkspaceId>,
 }
 
-/// How far a journal is on record.
+/// The progress of a journal.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Delivered {
     /// The number of the last decision that is on record.
     delivered: u64,
 }
 
-/// When others than the person for whom an agent works must agree.
+/// The rows that say when others than the person for whom an agent works must agree.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuorumRows {
     items: Vec<QuorumRow>,

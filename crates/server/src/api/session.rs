@@ -1,4 +1,4 @@
-//! Sessions: begun by an agent or its person, looked at, completed, stopped.
+//! Sessions: begun by an agent or its person, listed, completed, stopped.
 
 use axum::Json;
 use axum::extract::State;
@@ -29,7 +29,7 @@ use crate::view::{ProgressView, SessionView};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewSession")]
 struct Begin {
-    /// Whether the person wants an agent to work for them.
+    /// True when the person wants an agent to work for them.
     #[serde(default)]
     consent: bool,
     workspace_id: Option<WorkspaceId>,
@@ -38,17 +38,17 @@ struct Begin {
     reuse: bool,
     #[serde(default)]
     plan: Plan,
-    /// What it may sign in with. Kept in memory alone, and gone with the session.
+    /// The credentials it may sign in with. Kept in memory alone, and gone with the session.
     #[serde(default)]
     credentials: Vec<SiteBody>,
 }
 
-/// What a session may sign in with at one site.
+/// The credentials of a session for one site.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SiteCredential")]
 struct SiteBody {
-    /// Where: `https://example.com`.
+    /// The site: `https://example.com`.
     site: String,
     /// Named texts, such as `username` and `password`.
     #[schemars(with = "std::collections::BTreeMap<String, String>")]
@@ -63,12 +63,12 @@ struct ModeChange {
     mode: Mode,
 }
 
-/// Which sessions.
+/// The sessions to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
     state: Option<StateName>,
-    /// Those of a workspace you look after.
+    /// Only the sessions of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody's, for super admins.
     #[serde(default)]
@@ -87,7 +87,7 @@ enum StateName {
     Ended,
 }
 
-/// How many were stopped.
+/// The number of sessions that were stopped.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Stopped {
     stopped: usize,
@@ -176,8 +176,9 @@ fn own_process(peer: Peer, caller: &Caller) -> Option<Process> {
     }
 }
 
-/// The process that an agent names. Over the local socket the system tells us who asks: it may name
-/// one that started it, but cannot say that it is somebody else, whose children could then answer.
+/// Checks the process that an agent names. Over the local socket the system reports the peer: an
+/// agent may name a process that started it, but cannot claim to be another one, whose children
+/// could then answer.
 fn checked(
     peer: Peer,
     named: Process,

@@ -1,4 +1,4 @@
-//! What a person has set, and the answers that are remembered for them.
+//! The settings of a person, and the answers that are remembered for them.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,14 +16,14 @@ use crate::error::Problem;
 use crate::page::Listed;
 use crate::route::{Route, get, row};
 
-/// What to change. What is left out stays as it is.
+/// The settings to change. A setting that is left out stays as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SettingsChange")]
 struct Change {
     /// Everything is confirmed without asking, except what always asks.
     autonomous: Option<bool>,
-    /// How much goes on record.
+    /// The amount that goes on record.
     logging: Option<Logging>,
     /// Programs with a key ask too.
     confirm_programs: Option<bool>,
@@ -37,14 +37,14 @@ struct Change {
 #[derive(Debug, Serialize, JsonSchema)]
 struct RememberedView {
     remembered_id: String,
-    /// How far it reaches: one `session`, one `agent` in one workspace, or `everywhere`.
+    /// The reach: one `session`, one `agent` in one workspace, or `everywhere`.
     reach: &'static str,
     session_id: Option<String>,
     /// The workspace of the agent it is for.
     workspace_id: Option<String>,
     /// The key of the agent it is for, by the first of its line; none for your own assistant.
     key_id: Option<String>,
-    /// What kind of action, or which skill or tool.
+    /// The kind of action, or the skill or tool.
     action: String,
     rules: Vec<String>,
     /// The question that was answered.

@@ -1,4 +1,4 @@
-//! Files are handed in: whole, in one request; or in pieces, each from where the last one ended.
+//! Uploads: a whole file in one request, or in pieces, each from where the last one ended.
 
 use axum::Json;
 use axum::body::Body;
@@ -26,7 +26,7 @@ use crate::error::Problem;
 use crate::page::Listed;
 use crate::route::{Route, Who, get, post, row};
 
-/// How much is gathered before it goes to the disk.
+/// The number of bytes that are buffered before they are written to the disk.
 const BLOCK: usize = 256 * 1024;
 
 /// A file that will come in pieces.
@@ -35,25 +35,25 @@ const BLOCK: usize = 256 * 1024;
 #[schemars(rename = "NewUpload")]
 struct Begin {
     name: String,
-    /// How large it will be; then it must be.
+    /// The size it will have; any other is refused.
     bytes: Option<u64>,
-    /// What it will hash to, in hexadecimal digits; then it must.
+    /// The hash it will have, in hexadecimal digits; any other is refused.
     sha256: Option<String>,
 }
 
-/// How an upload stands.
+/// The state of an upload.
 #[derive(Debug, Serialize, JsonSchema)]
 struct UploadView {
     file_id: String,
     session_id: String,
-    /// What the file is called: made safe, and with a number if there was one of its name.
+    /// The name of the file: made safe, and with a number if there was one of its name.
     name: String,
-    /// How much is kept, which is where to go on.
+    /// The number of bytes that are kept, which is the offset to go on from.
     offset: u64,
     bytes: Option<u64>,
     /// The most that is taken at once.
     chunk_bytes: u64,
-    /// When it goes away, unless it is finished.
+    /// The time at which it goes away, unless it is finished.
     expires_at: String,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Does something that waits for a disk, where that holds nobody up.
+/// Runs work that may block on a disk, on a thread where it blocks nobody else.
 async fn wait<T: Send + 'static>(
     work: impl Future<Output = Result<T, TransferError>> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -118,7 +118,7 @@ async fn wait<T: Send + 'static>(
     Ok(done?)
 }
 
-/// Whoever hands files in: the key, or the assistant of the person whose session it is.
+/// Returns the caller that uploads: the key, or the assistant of the person who owns the session.
 async fn caller(app: &App, identity: Identity, session: &SessionId) -> Result<Caller, Problem> {
     match identity {
         Identity::Caller(caller) => Ok(caller),
@@ -142,7 +142,7 @@ async fn begin(
     Ok((StatusCode::CREATED, Json(upload.into())))
 }
 
-/// A SHA-256 in hexadecimal digits, or in base64url as receipts have it.
+/// Parses a SHA-256 in hexadecimal digits, or in base64url as in receipts.
 fn hash(text: &str) -> Result<Hash, Problem> {
     let wrong = || Problem::bad_request("`sha256` is 64 hexadecimal digits");
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -164,7 +164,7 @@ async fn show(
     Ok(Json(of(&session, app.gate.upload(&caller, &file).await?)?.into()))
 }
 
-/// An upload, if it is one of the session that the address names.
+/// Returns an upload if it belongs to the session that the address names.
 fn of(session: &SessionId, upload: Upload) -> Result<Upload, Problem> {
     if upload.session == *session { Ok(upload) } else { Err(Problem::not_found()) }
 }
@@ -188,7 +188,7 @@ async fn go_on(
     of(&session, app.gate.upload(&caller, &file).await?)?;
     let mut piece = Piece::begin(&app, &caller, &file, offset, length).await?;
     let taken = piece.take_all(&app, body.into_data_stream()).await;
-    // What has arrived is kept, whatever became of the rest.
+    // The bytes that have arrived are kept, even if the rest failed.
     let upload = piece.keep(&app, &caller).await?;
     taken?;
     Ok(Json(upload.into()))
@@ -202,7 +202,7 @@ async fn finish(
     let caller = caller(&app, identity, &session).await?;
     match app.gate.upload(&caller, &file).await {
         Ok(upload) => drop(of(&session, upload)?),
-        // Saying so again changes nothing.
+        // Finishing twice changes nothing.
         Err(TransferError::Complete) => {}
         Err(error) => return Err(error.into()),
     }
@@ -226,7 +226,7 @@ async fn abort(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Several files in one form, each kept as it arrives.
+/// Takes several files from one form, and stores each as it arrives.
 async fn upload(
     State(app): State<App>,
     identity: Identity,
@@ -241,7 +241,7 @@ async fn upload(
         let field = timeout(patience, form.next_field()).await.map_err(|_| too_slow())?;
         let broken = |_| Problem::bad_request("the form is not whole");
         let Some(field) = field.map_err(broken)? else { break };
-        // A field without a file name is no file.
+        // A field without a file name is not a file.
         let Some(name) = field.file_name().map(FileName::of) else { continue };
         views.extend(whole(&app, &caller, &session, name, field).await?);
     }
@@ -264,7 +264,7 @@ async fn whole(
     let taken = pieces(app, caller, upload, field).await;
     let (gate, owner) = (app.gate.clone(), caller.clone());
     if let Err(problem) = taken {
-        // Nobody was told its id: nobody could go on.
+        // Its id was never given out, so nobody could continue it.
         wait(async move { gate.abort_upload(&owner, &file).await }).await?;
         return Err(problem);
     }
@@ -272,7 +272,7 @@ async fn whole(
     Ok(FileView::of(&meta))
 }
 
-/// Takes all of a stream, one piece after another.
+/// Takes the whole stream, one piece after another.
 async fn pieces(
     app: &App,
     caller: &Caller,
@@ -282,7 +282,8 @@ async fn pieces(
     let mut rest = Bytes::new();
     loop {
         let mut piece = Piece::begin(app, caller, &upload.id, upload.offset, None).await?;
-        // Without this a piece that has no room would be kept empty, and the next, for ever.
+        // Without this, a piece without room would be kept empty, and the next one too, in an
+        // endless loop.
         if piece.room == 0 && !rest.is_empty() {
             piece.refuse(&rest)?;
         }
@@ -294,9 +295,9 @@ async fn pieces(
     }
 }
 
-/// One piece of a file, on its way to the disk.
+/// One piece of a file that is being written to the disk.
 struct Piece {
-    /// Not there only while a thread has it.
+    /// `None` only while a thread is using it.
     incoming: Option<Incoming>,
     gathered: BytesMut,
     room: u64,
@@ -328,7 +329,7 @@ impl Piece {
         self.write().await
     }
 
-    /// Takes what fits. Whether there may be more.
+    /// Takes the bytes that fit. Returns true when there may be more.
     async fn take_until_full(
         &mut self,
         app: &App,
@@ -358,7 +359,7 @@ impl Piece {
         if self.gathered.len() >= BLOCK { self.write().await } else { Ok(()) }
     }
 
-    /// Says which limit it is that leaves no room.
+    /// Reports which limit leaves no room.
     fn refuse(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let Some(incoming) = &mut self.incoming else { return Ok(()) };
         Ok(incoming.write(bytes)?)
@@ -384,7 +385,7 @@ impl Piece {
     }
 }
 
-/// The next bytes. A sender that stands still for too long is gone.
+/// Returns the next bytes. A sender that is silent for too long is disconnected.
 async fn next<E>(
     app: &App,
     stream: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),

@@ -1,4 +1,4 @@
-//! How much a person's agents and programs do.
+//! The usage of a person's agents and programs.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use crate::auth::Signed;
 use crate::error::Problem;
 use crate::route::{Route, get};
 
-/// How much a person's agents and programs do.
+/// The usage of a person's agents and programs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Usage {
     /// Questions that wait for you.
@@ -22,7 +22,7 @@ struct Usage {
     keys: Vec<KeyUsage>,
 }
 
-/// How much one key was used.
+/// The usage of one key.
 #[derive(Debug, Serialize, JsonSchema)]
 struct KeyUsage {
     key_id: String,
@@ -59,7 +59,7 @@ async fn show(State(app): State<App>, Signed(person): Signed) -> Result<Json<Usa
     }))
 }
 
-/// How many sessions of a person have not ended.
+/// Counts the sessions of a person that have not ended.
 async fn alive(app: &App, person: &Person) -> Result<usize, Problem> {
     let mut page = Page { after: None, limit: Page::MOST };
     let mut count = 0_usize;

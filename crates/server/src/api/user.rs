@@ -21,11 +21,11 @@ use crate::page::{Listed, page};
 use crate::route::{Route, get, post, row};
 use crate::view::time;
 
-/// Which users.
+/// The users to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// Those of a workspace you look after.
+    /// Only the users of a workspace you look after.
     workspace_id: Option<WorkspaceId>,
     /// Everybody, for super admins.
     #[serde(default)]
@@ -57,7 +57,7 @@ const fn member() -> Membership {
     Membership::Member
 }
 
-/// What somebody is to be in a workspace.
+/// The membership that somebody is to have in a workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MembershipChange")]
@@ -82,9 +82,9 @@ pub(super) struct UserView {
     pub(super) name: String,
     pub(super) kind: UserKind,
     pub(super) super_admin: bool,
-    /// What they are, by workspace.
+    /// Their membership, by workspace.
     pub(super) workspaces: BTreeMap<String, Membership>,
-    /// Where they were invited and have not said yes.
+    /// The workspaces they were invited to and have not joined yet.
     pub(super) invited: BTreeMap<String, Membership>,
     pub(super) created_at: String,
     pub(super) disabled_at: Option<String>,
@@ -95,11 +95,11 @@ pub(super) struct UserView {
 #[derive(Debug, Serialize, JsonSchema)]
 struct NewUser {
     user_id: String,
-    /// What stands behind `/sign-in?link=` on this server; none for a bot.
+    /// The value for `/sign-in?link=` on this server; none for a bot.
     link: Option<String>,
 }
 
-/// What owns sessions.
+/// The owner of sessions.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WorkspaceView {
     workspace_id: String,

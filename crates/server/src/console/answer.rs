@@ -59,7 +59,7 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let say = say(&form)?;
     let reply = Reply {
-        // How far a no reaches is nobody's choice.
+        // The scope of a no cannot be chosen.
         scope: if say == Say::Approve { scope(&form)? } else { Scope::Once },
         feedback: form.get("feedback").map(str::to_owned),
         token: Some(token_of(form.need("token")?)?),
@@ -68,7 +68,7 @@ async fn answer(
     Ok(told(&app.gate.answer(&person, reply).await?))
 }
 
-/// On to where the answer shows.
+/// Redirects to the page that shows the answer.
 fn told(answered: &Answered) -> Response {
     match answered {
         Answered::Settled(state) => done("/", state.as_str()),
@@ -98,9 +98,9 @@ async fn edit(
     }
 }
 
-/// The action with one part of it, or all of it, as a person wrote it.
+/// Returns the action with one field, or all of it, replaced by the text a person wrote.
 fn edited(action: Value, field: Option<&str>, text: &str) -> Result<Action, Problem> {
-    // A browser sends a line's end as two characters, whatever stood there.
+    // A browser sends every line break as two characters.
     let text = text.replace("\r\n", "\n");
     let wanted = match (action, field) {
         (Value::Object(mut action), Some(field)) if action.contains_key(field) => {
@@ -132,7 +132,7 @@ async fn answer_group(
     for answer in form.all("answer") {
         let (id, token) = answer.split_once(' ').unwrap_or((answer, ""));
         let id = ApprovalId::parse(id).map_err(Problem::bad_request)?;
-        // A token that is none at all is a wrong token: it spoils only its own answer.
+        // A malformed token is a wrong token: it spoils only its own answer.
         replies.push((Reply::plain(id, say), Some(token_of(token))));
     }
     if replies.is_empty() {

@@ -1,4 +1,4 @@
-//! What pages are made of besides themselves: the style, the script, pictures, the manifest.
+//! Static files of the pages: the style, the script, pictures, the manifest.
 
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -37,7 +37,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// Every file, by name. All of them are in the binary.
+/// All static files by name, embedded in the binary.
 const FILES: [(&str, &str, &str); 8] = [
     ("console.css", STYLE, include_str!("../../static/console.css")),
     ("reference.css", STYLE, include_str!("../../static/reference.css")),
@@ -50,7 +50,7 @@ const FILES: [(&str, &str, &str); 8] = [
 ];
 
 fn of(media: &'static str, text: impl Into<axum::body::Body>) -> Response {
-    // They change with the binary only, and a browser asks again when it comes back.
+    // They change only with the binary, and a browser asks again when it comes back.
     let age = (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     ([(header::CONTENT_TYPE, HeaderValue::from_static(media)), age], text.into()).into_response()
 }
@@ -92,7 +92,7 @@ async fn icon(Path(name): Path<String>) -> Result<Response, Problem> {
     Ok(of(SVG, picture(number)))
 }
 
-/// The mark, and in a corner of it how many questions wait.
+/// Draws the logo, with the number of waiting questions in a corner.
 fn picture(waiting: u8) -> String {
     let badge = match waiting {
         0 => String::new(),

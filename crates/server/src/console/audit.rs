@@ -1,4 +1,4 @@
-//! The audit chain: its last records, whether it is whole, a copy of it.
+//! The audit chain: its last records, a check of it, a copy of it.
 
 use askama::Template;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::console::{Frame, show};
 use crate::error::Problem;
 use crate::route::{Route, form, page};
 
-/// The last records.
+/// The number of records on the page.
 const MOST: usize = 50;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct Audit {
     frame: Frame,
     records: Vec<RecordView>,
-    /// By which signatures can be checked.
+    /// The public key that signatures are checked with.
     key: String,
     checked: Option<Checked>,
 }
@@ -46,7 +46,7 @@ impl Audit {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 struct Checked {
     records: u64,
     erased: u64,

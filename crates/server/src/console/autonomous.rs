@@ -24,7 +24,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[template(path = "autonomous.html")]
 struct Autonomous {
     frame: Frame,
-    /// What asks all the same.
+    /// The actions that ask all the same.
     always: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A question as a card: the whole truth about it, in the order a person needs it.
+//! A question as a card: everything about it, in the order a person needs it.
 
 use std::collections::HashMap;
 
@@ -17,36 +17,36 @@ use crate::console::piece::{How, Mark, Piece, differences, pieces, plain};
 use crate::console::when::{ago, left};
 use crate::error::Problem;
 
-/// More than this of one card is not put between others; it has a page to itself.
+/// A longer card is shortened in a list of cards, and is shown in full on its own page.
 const MOST_BYTES: usize = 8_000;
-/// So much of it is shown there in between.
+/// The number of bytes of it that are shown in a list.
 const FIRST_BYTES: usize = 2_000;
-/// More marks than this mark nothing any more.
+/// With more highlights than this, none is useful any more.
 const MOST_MARKS: usize = 200;
 
-/// A question, as it is shown.
+/// A question as it is displayed.
 pub(crate) struct CardView {
     pub(crate) id: String,
     pub(crate) state: &'static str,
     pub(crate) risk: &'static str,
     pub(crate) action: Vec<Piece>,
     pub(crate) title: Vec<Piece>,
-    /// Whether the title says nothing that what runs does not say.
+    /// True when the title says nothing that the action itself does not say.
     pub(crate) title_repeats: bool,
-    /// Everything the action says, the part that runs first.
+    /// All fields of the action, the part that runs first.
     pub(crate) fields: Vec<Field>,
-    /// Whether some of it is left out here.
+    /// True when some of it is left out here.
     pub(crate) cut: bool,
     pub(crate) cwd: Option<Vec<Piece>>,
     pub(crate) scripts: Vec<(Vec<Piece>, String)>,
     pub(crate) why: Vec<Piece>,
     pub(crate) findings: Vec<FindingView>,
     pub(crate) effects: Vec<EffectView>,
-    /// How many more effects there are.
+    /// The number of further effects.
     pub(crate) more_effects: usize,
-    /// What could not be followed.
+    /// The parts that could not be analysed.
     pub(crate) opaque: Vec<Vec<Piece>>,
-    /// Why the agent wants it, in its own words.
+    /// The agent's reason, in its own words.
     pub(crate) reasoning: Option<Vec<Piece>>,
     pub(crate) asker: String,
     pub(crate) asked: String,
@@ -55,14 +55,14 @@ pub(crate) struct CardView {
     pub(crate) left: String,
     pub(crate) session: Option<String>,
     pub(crate) may_remember: bool,
-    /// Who else has a say, and how many have said it.
+    /// The others who have a say, and the number who have answered.
     pub(crate) circle: Vec<String>,
     pub(crate) feedback: Option<Vec<Piece>>,
-    /// What it can be answered with, while it can be.
+    /// The token to answer it with, while it can be answered.
     pub(crate) token: Option<String>,
     pub(crate) edit: Option<Edit>,
     pub(crate) before: Vec<Before>,
-    /// Changes with whatever a page that shows it already must show anew.
+    /// A revision that changes whenever an open page must show the card again.
     pub(crate) rev: String,
 }
 
@@ -83,21 +83,21 @@ pub(crate) struct FindingView {
     pub(crate) instead: Option<String>,
 }
 
-/// What would be touched in one way.
+/// The targets of one kind of effect.
 pub(crate) struct EffectView {
     pub(crate) what: String,
-    /// Each thing, and whether it is only possible.
+    /// Each target, and whether it is only possible.
     pub(crate) things: Vec<(Vec<Piece>, bool)>,
 }
 
-/// What can be changed about an action.
+/// The part of an action that can be changed.
 pub(crate) struct Edit {
-    /// Which part; all of it, as JSON, if none.
+    /// The name of the field; empty for the whole action as JSON.
     pub(crate) field: &'static str,
     pub(crate) text: String,
 }
 
-/// What the same agent asked before.
+/// An earlier question of the same agent.
 pub(crate) struct Before {
     pub(crate) id: String,
     pub(crate) title: Vec<Piece>,
@@ -105,7 +105,7 @@ pub(crate) struct Before {
     pub(crate) ago: String,
 }
 
-/// Who is who, for the cards of one page.
+/// The names and earlier questions that the cards of one page need.
 pub(crate) struct Names {
     keys: HashMap<KeyId, String>,
     before: HashMap<SessionId, Vec<Card>>,
@@ -114,7 +114,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// What is needed to show these cards to a person.
+    /// Loads the data needed to show these cards to a person.
     pub(crate) async fn of(
         app: &App,
         person: &Person,
@@ -135,7 +135,7 @@ impl Names {
         Ok(Self { keys, before, t, now: app.gate.shown(app.gate.now()) })
     }
 
-    /// Which agent asks.
+    /// The name of the agent that asks.
     pub(crate) fn asker(&self, card: &Card) -> String {
         let name = card.key.as_ref().map(|key| {
             self.keys.get(key).cloned().unwrap_or_else(|| self.t.about("card.other-key", key))
@@ -158,7 +158,7 @@ impl Names {
         earlier.take(5).map(view).collect()
     }
 
-    /// A card among others: what is too long is cut, and says so.
+    /// A card among others: long fields are cut, and the card says so.
     pub(crate) fn brief(&self, card: Card) -> CardView {
         let mut fields = fields(self.t, &card);
         let size: usize = fields.iter().map(|field| field.text.len()).sum();
@@ -173,13 +173,13 @@ impl Names {
         CardView { cut: true, edit: None, ..self.view(card, fields) }
     }
 
-    /// A card on its own: everything.
+    /// A card on its own, in full.
     pub(crate) fn whole(&self, card: Card) -> CardView {
         let fields = fields(self.t, &card);
         self.view(card, fields)
     }
 
-    /// What would be touched in one way.
+    /// The targets of one kind of effect.
     fn effect(&self, kind: EffectKind, all: &Effects) -> Option<EffectView> {
         let of_kind = all.effects.iter().filter(|effect| effect.effect == kind);
         let shown =
@@ -193,11 +193,11 @@ impl Names {
         for field in &mut fields {
             field.pieces = pieces(&field.text, &field.marks);
         }
-        // The whole of it, also where the field is cut: what was found beyond must be quoted.
+        // The whole text, also where the field is cut: a finding beyond the cut must be quoted.
         let text = main_text(&card);
         let findings = card.findings.iter().take(MOST_MARKS).map(|finding| FindingView {
             rule: finding.rule.clone(),
-            // One finding is the reason, which stands above it.
+            // The reason of a single finding is already shown above it.
             reason: if finding.reason == card.reason { Vec::new() } else { plain(&finding.reason) },
             found: finding.span.and_then(|[start, end]| {
                 let part = text.get(start as usize..end as usize)?;
@@ -252,7 +252,7 @@ fn circle(t: Text, card: &Card) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// A long find, its middle left out: the whole stands above it.
+/// Cuts a long finding at its end: the whole text is shown above it.
 fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     if text.len() <= MOST {
@@ -262,7 +262,7 @@ fn shortened(text: &str) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// The part of an action that its findings point into.
+/// The field of an action that its findings point into.
 fn main_field(kind: &str) -> &'static str {
     match kind {
         "shell" => "command",
@@ -314,7 +314,7 @@ fn fields(t: Text, card: &Card) -> Vec<Field> {
     fields
 }
 
-/// Parts that come after the others, in this order: what a tool says of itself comes last.
+/// Fields that come after the others, in this order: a tool's claims about itself come last.
 const ORDER: [&str; 6] = ["method", "server", "params", "arguments", "content", "annotations"];
 
 fn text_of(value: &Value) -> String {
@@ -324,8 +324,9 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// What can be changed: the part that runs, or all of it. What is masked cannot be: it would be
-/// sent as it is shown. Neither can what is invisible: nobody would see what they agree to.
+/// Returns the part that can be changed: the field that runs, or all of it. An action with masked
+/// text cannot be changed, because the mask itself would be sent. Neither can one with invisible
+/// characters, because nobody would see what they agree to.
 fn edit(card: &Card) -> Option<Edit> {
     let action = card.action_json.as_object()?;
     if card.action_json.to_string().contains("[redacted:") || has_ghosts(&card.action_json) {
@@ -352,7 +353,7 @@ fn has_ghosts(value: &Value) -> bool {
     }
 }
 
-/// Marks, in cards of one kind, what is not the same in all of them.
+/// Highlights, in cards of one kind, the text that differs between them.
 pub(crate) fn mark_differences(cards: &mut [CardView]) {
     let Some(most) = cards.iter().map(|card| card.fields.len()).min() else { return };
     for n in 0..most {

@@ -1,4 +1,4 @@
-//! For developers: keys, devices, how much is used, what programs may do unasked.
+//! For developers: keys, devices, usage, and the actions of programs that need no confirmation.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::error::Problem;
 use crate::route::{Route, form, page};
 use crate::sign_in::sign_in_url;
 
-/// This page.
+/// The path of this page.
 const BACK: &str = "/developer";
 
-/// How long a key still works after another has taken its place.
+/// The time for which a key still works after another has replaced it.
 const OVERLAP: Duration = Duration::from_hours(24);
 
 pub(super) fn routes() -> Vec<Route> {
@@ -71,11 +71,11 @@ struct Developer {
     settings: Settings,
     chart: Vec<Column>,
     machines: Vec<MachineView>,
-    /// Whether the organisation keeps the record.
+    /// True when the organisation keeps the record.
     kept: bool,
 }
 
-/// What a machine last proved.
+/// The last proof of a machine.
 struct MachineView {
     id: String,
     name: String,
@@ -133,7 +133,7 @@ struct RememberedView {
     until: String,
 }
 
-/// One key in the chart, in the units of its picture.
+/// One key in the chart, in the units of the drawing.
 struct Column {
     name: String,
     y: usize,
@@ -215,7 +215,7 @@ async fn look(State(app): State<App>, frame: Frame) -> Result<Html<String>, Prob
     let keys: Vec<_> = keys.map(|(key, usage)| KeyView::of(&frame, &app, key, &usage)).collect();
     let devices = app.gate.devices(person).await?.into_iter();
     let mut devices: Vec<_> = devices.map(|device| DeviceView::of(&frame, &app, device)).collect();
-    // Those that wait need somebody; those that were put out need nobody.
+    // Waiting devices first, because somebody has to act; revoked ones last.
     devices.sort_by_key(|device| (device.state == "revoked", device.state != "waiting"));
     let remembered = app.gate.remembered_answers(person).await?.into_iter();
     let remembered = remembered.map(|answer| RememberedView {
@@ -250,12 +250,12 @@ async fn machines(app: &App, frame: &Frame) -> Result<Vec<MachineView>, Problem>
             }
         }
     }
-    // What is wrong comes first, then what was not heard of for longest.
+    // Failed proofs first, then the machines that have been silent for longest.
     found.sort_by_key(|machine| (machine.proof.is_whole(), machine.proved_at));
     Ok(found.into_iter().map(|machine| MachineView::of(frame, app, machine)).collect())
 }
 
-/// What is shown this once.
+/// A secret that is shown only once.
 #[derive(Template)]
 #[template(path = "secret.html")]
 pub(super) struct Shown {

@@ -1,4 +1,4 @@
-//! Stopping everything, after one more look; and letting it go on.
+//! Stopping everything, after a confirmation; and resuming.
 
 use askama::Template;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! History: what a person's agents did, to search, to take along, to erase.
+//! History: the records of a person's agents, to search, export or erase.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::route::{Route, form, page};
 
 /// Records on one page.
 const MOST: usize = 50;
-/// So many are read to find those with a word in them.
+/// The number of records that are read to find those with a word in them.
 const MOST_SEARCHED: usize = 5_000;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// What is looked for. Fields of a form that are left empty are none.
+/// The filter of the search. An empty field of the form does not filter.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "HistorySearch")]
@@ -86,11 +86,11 @@ struct History {
     which: Which,
     events: Vec<(&'static str, String)>,
     records: Vec<RecordView>,
-    /// Where the next page is, if there is one.
+    /// The address of the next page, if there is one.
     next: Option<String>,
-    /// How many were looked through for a word, where that was not all.
+    /// The number of records that were searched for a word, if that was not all of them.
     searched: Option<usize>,
-    /// Whether the organisation keeps the record.
+    /// True when the organisation keeps the record.
     kept: bool,
 }
 
@@ -165,8 +165,8 @@ fn rows(records: &[Record]) -> String {
     })
 }
 
-/// A cell of a table. What a spreadsheet would compute is kept from being computed: an agent may
-/// have written it.
+/// Writes a cell of a CSV table. Text that a spreadsheet would evaluate as a formula is escaped: an
+/// agent may have written it.
 fn cell(text: &str) -> String {
     let computed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if computed { "'" } else { "" };

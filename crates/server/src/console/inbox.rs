@@ -14,7 +14,7 @@ use crate::console::{Frame, show};
 use crate::error::Problem;
 use crate::route::{Route, page};
 
-/// Nobody looks at more at once.
+/// More cards than anybody looks at on one page.
 const MOST_CARDS: usize = 50;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -29,9 +29,9 @@ pub(super) fn routes() -> Vec<Route> {
 struct Inbox {
     frame: Frame,
     sessions: Vec<SessionCards>,
-    /// How many wait beyond those shown.
+    /// The number of waiting questions beyond the ones shown.
     more: usize,
-    /// The ids of questions that were changed in the database.
+    /// The ids of questions that were tampered with in the database.
     damaged: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ struct Group {
 }
 
 impl Group {
-    /// Whether all of them can be answered at once: each has been shown in full.
+    /// Reports whether all of them can be answered at once: each has been shown in full.
     fn together(&self) -> bool {
         self.cards.len() > 1 && self.cards.iter().all(|card| !card.cut && card.token.is_some())
     }
@@ -73,7 +73,7 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
                     mark_differences(&mut cards);
                 }
                 let size = cards.len();
-                // What differs from the others depends on who the others are.
+                // The highlighted differences depend on the other cards of the group.
                 for card in &mut cards {
                     card.rev = format!("{}-{size}", card.rev);
                 }
@@ -86,18 +86,18 @@ async fn inbox(State(app): State<App>, frame: Frame) -> Result<Html<String>, Pro
     show(&Inbox { frame, sessions, more, damaged: waiting.damaged })
 }
 
-/// What a session is called: what its agent is to do.
+/// The title of a session: the task of its agent.
 async fn title(app: &App, frame: &Frame, session: Option<&SessionId>) -> Vec<Piece> {
     let Some(id) = session else { return plain(&frame.t.say("inbox.no-session")) };
     let task = match app.gate.session(&frame.person, id).await {
         Ok(session) => session.plan.task,
-        // Whoever is asked to agree need not see the session itself.
+        // A person who is asked to agree may lack the right to see the session itself.
         Err(_) => None,
     };
     task.map_or_else(|| plain(&frame.t.about("inbox.session", id)), |task| plain(&task))
 }
 
-/// Parts a list by something, in the order in which its values first came.
+/// Groups a list by a key, in the order in which the keys first occur.
 fn by<K: PartialEq>(cards: Vec<Card>, key: impl Fn(&Card) -> K) -> Vec<(K, Vec<Card>)> {
     let mut parts: Vec<(K, Vec<Card>)> = Vec::new();
     for card in cards {

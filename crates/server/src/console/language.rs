@@ -1,7 +1,7 @@
-//! The words of the pages, in the language of whoever reads them.
+//! The texts of the pages, in the language of the reader.
 //!
-//! A message file has one `name = text` per line. `{n}` stands for a value; `{n?one|many}` chooses
-//! by whether it is one. English is what the others are checked against: the tests refuse a file
+//! A message file has one `name = text` per line. `{n}` is replaced by a value; `{n?one|many}`
+//! chooses by whether it is one. The others are checked against English: the tests refuse a file
 //! that lacks a message or a value, so nobody is ever shown a name instead of a text.
 
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ impl Text {
     /// In English.
     pub(crate) const ENGLISH: Self = Self(0);
 
-    /// In the language somebody has chosen, or that their browser prefers.
+    /// The language that somebody has chosen, or that their browser prefers.
     pub(crate) fn wanted(headers: &HeaderMap) -> Self {
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -69,7 +69,7 @@ impl Text {
         LANGUAGES.get(self.0).map_or("en", |language| language.0)
     }
 
-    /// All there are: code, name, whether it is this one.
+    /// All languages: code, name, and whether it is the current one.
     pub(crate) fn all(self) -> Vec<(&'static str, &'static str, bool)> {
         let rows = LANGUAGES.iter().enumerate();
         rows.map(|(n, (code, name, _))| (*code, *name, n == self.0)).collect()
@@ -88,7 +88,7 @@ impl Text {
         }
     }
 
-    /// What a word of the gate is called, such as a state; the word itself, if it has no name.
+    /// The translation of a word of the gate, such as a state; the word itself, if there is none.
     pub(crate) fn word(self, family: &str, word: &str) -> String {
         self.find(&format!("{family}.{word}")).unwrap_or(word).to_owned()
     }
@@ -199,7 +199,7 @@ mod tests {
         let missing: Vec<_> =
             said.iter().filter(|name| !known.contains_key(name.as_str())).collect();
         assert!(missing.is_empty(), "not in en.txt: {missing:?}");
-        // Those chosen by a value are said as `family.` and the value.
+        // Messages chosen by a value are looked up as `family.` and the value.
         let by_value = ["done", "effect", "event", "field", "risk", "role", "state", "verdict"];
         let is_said = |name: &str| {
             let family = name.split('.').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! People and bots, for those who look after them: added, invited again, given another role, let
-//! out and in, removed, erased; their devices and keys.
+//! People and bots, for the admins who look after them: added, invited again, given another role,
+//! disabled and enabled, removed, erased; their devices and keys.
 
 use askama::Template;
 use axum::extract::State;
@@ -58,7 +58,7 @@ struct People {
     frame: Frame,
     users: Vec<UserView>,
     workspaces: Vec<(String, String)>,
-    /// Whether there are more than are shown.
+    /// True when there are more than are shown.
     cut: bool,
 }
 
@@ -70,9 +70,9 @@ struct OnePage {
     devices: Vec<DeviceView>,
     keys: Vec<KeyView>,
     workspaces: Vec<(String, String)>,
-    /// Whether it is the person who looks.
+    /// True when it is the person who is looking.
     own: bool,
-    /// Whether a new link can be made.
+    /// True when a new link can be made.
     invite: bool,
 }
 
@@ -83,7 +83,7 @@ struct UserView {
     super_admin: bool,
     /// `active`, `disabled` or `removed`.
     state: &'static str,
-    /// Names of workspaces, and what they are there.
+    /// Names of workspaces, and the user's membership there.
     places: Vec<(String, &'static str)>,
 }
 
@@ -224,7 +224,7 @@ async fn change_role(
         other => Some(parse_membership(other)?),
     };
     app.gate.change_membership(&person, &id, &workspace, membership).await?;
-    // Who was taken out may be nobody's to look at any more.
+    // A user who was removed from the workspace may not be visible to this admin any more.
     let page = if membership.is_some() { format!("/people/{id}") } else { "/people".to_owned() };
     Ok(done(&page, "set"))
 }

@@ -1,31 +1,31 @@
-//! Texts of agents on a page: text, whatever is in them; what cannot be seen is shown by its
-//! number; parts that matter are marked.
+//! Texts of agents on a page: always plain text. Invisible characters are shown by their code
+//! point, and important parts are highlighted.
 
 use countersign_core::visible::is_invisible;
 
-/// A stretch of text that is shown in one way.
+/// A range of text that is shown in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) text: String,
     pub(crate) how: How,
 }
 
-/// How a stretch is shown.
+/// The style of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum How {
     Plain,
-    /// Here it is not like the others of its group.
+    /// It differs from the others of its group.
     Differs,
-    /// This is what a rule found.
+    /// A rule found it.
     Risky,
     /// Both.
     RiskyDiffers,
-    /// A character that cannot be seen, by its number.
+    /// An invisible character, shown by its code point.
     Ghost,
 }
 
 impl How {
-    /// One way of showing and another.
+    /// Combines two styles.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Risky, Self::Differs) | (Self::Differs, Self::Risky) => Self::RiskyDiffers,
@@ -34,10 +34,11 @@ impl How {
     }
 }
 
-/// A stretch of a text, in bytes, and how it is shown.
+/// A range of a text in bytes, and its style.
 pub(crate) type Mark = (usize, usize, How);
 
-/// Cuts a text at its marks and shows what is invisible. Where marks overlap, both hold.
+/// Splits a text at its marks and makes invisible characters visible. Where marks overlap, both
+/// styles apply.
 pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
     let mut cuts: Vec<usize> = marks.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
     cuts.extend([0, text.len()]);
@@ -45,7 +46,7 @@ pub(crate) fn pieces(text: &str, marks: &[Mark]) -> Vec<Piece> {
     cuts.dedup();
     let mut pieces = Vec::new();
     for (start, end) in cuts.iter().zip(cuts.iter().skip(1)) {
-        // A mark that does not fit the text is none.
+        // If a mark does not fit the text, the whole text is shown without marks.
         let Some(part) = text.get(*start..*end) else { return ghosts(text, How::Plain) };
         let over = marks.iter().filter(|(from, to, _)| from <= start && end <= to);
         let how = over.map(|(_, _, how)| *how).fold(How::Plain, How::and);
@@ -75,7 +76,7 @@ pub(crate) fn plain(text: &str) -> Vec<Piece> {
     pieces(text, &[])
 }
 
-/// The words of each text that are not the same in all of them.
+/// Marks the words of each text that are not the same in all of them.
 pub(crate) fn differences(texts: &[&str]) -> Vec<Vec<Mark>> {
     let words: Vec<Vec<(usize, &str)>> = texts.iter().map(|text| words(text)).collect();
     let Some(first) = words.first() else { return Vec::new() };
@@ -98,7 +99,7 @@ pub(crate) fn differences(texts: &[&str]) -> Vec<Vec<Mark>> {
     words.iter().map(mark).collect()
 }
 
-/// Words and what is between them, each with its place.
+/// Words and the text between them, each with its offset.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut start = 0;

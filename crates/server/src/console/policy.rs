@@ -1,4 +1,4 @@
-//! The policy in force, layer by layer, and what it says about an action one thinks of.
+//! The policy in force, layer by layer, and its judgement of an action to try out.
 
 use askama::Template;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::console::{Frame, show};
 use crate::error::Problem;
 use crate::route::{Route, form, page};
 
-/// The kinds of action that are one text, by the part that text is; and all others as JSON.
+/// The kinds of action that consist of one text, and the field that holds it; all others are JSON.
 const KINDS: [(&str, &str); 9] = [
     ("shell", "command"),
     ("navigate", "url"),
@@ -44,7 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct Policy {
     frame: Frame,
     layers: Vec<Outline>,
-    /// Kind and text of what was tried last.
+    /// The kind and text of the last attempt.
     kind: String,
     input: String,
     tried: Option<Tried>,

@@ -7,7 +7,7 @@ use crate::console::Text;
 use crate::console::piece::{Piece, plain};
 use crate::console::when::moment;
 
-/// A record, as it is shown.
+/// A record as it is displayed.
 pub(crate) struct RecordView {
     pub(crate) number: u64,
     pub(crate) at: String,
@@ -15,16 +15,16 @@ pub(crate) struct RecordView {
     pub(crate) event: String,
     pub(crate) word: String,
     pub(crate) session: Option<String>,
-    /// What happened, on one line; nothing, if that was erased.
+    /// A summary on one line; `None` if the content was erased.
     pub(crate) line: Option<Vec<Piece>>,
-    /// All that is on record.
+    /// The whole payload.
     pub(crate) payload: Vec<Piece>,
 }
 
-/// What says most of a record, in this order.
+/// The most informative fields of a record, in this order.
 const TELLING: [&str; 8] =
     ["description", "action", "state", "reason", "status", "violation", "what", "message"];
-/// A line is not longer.
+/// The length at which a line is cut.
 const MOST_CHARACTERS: usize = 160;
 
 impl RecordView {
@@ -48,12 +48,12 @@ impl RecordView {
     }
 }
 
-/// Every kind of event, by its word and its name.
+/// Every kind of event: its identifier and its translated name.
 pub(crate) fn events(t: Text) -> Vec<(&'static str, String)> {
     Event::ALL.iter().map(|one| (one.as_str(), t.word("event", one.as_str()))).collect()
 }
 
-/// The telling parts of a record, on one line.
+/// Summarises a record on one line, by its most informative fields.
 pub(crate) fn line(payload: &Value) -> String {
     let told = TELLING.iter().filter_map(|name| match payload.get(name)? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -69,7 +69,7 @@ pub(crate) fn line(payload: &Value) -> String {
     format!("{kept}…")
 }
 
-/// What a record says, when nothing in it tells most.
+/// Lists all fields, for a record that has none of the informative ones.
 fn pairs(payload: &Value) -> String {
     let Some(fields) = payload.as_object() else {
         return payload.as_str().unwrap_or("").to_owned();

@@ -1,4 +1,4 @@
-//! Sessions: which run, how far they have come, and an end to each.
+//! Sessions: the running ones, their progress, and a button to end each.
 
 use askama::Template;
 use axum::extract::State;
@@ -18,9 +18,9 @@ use crate::console::{Frame, Text, done, show};
 use crate::error::Problem;
 use crate::route::{Route, form, page};
 
-/// Ended ones beyond these are history.
+/// The number of ended sessions that are shown; older ones are in the history.
 const MOST_ENDED: usize = 20;
-/// The end of the feed.
+/// The number of records that are shown in the feed.
 const MOST_RECORDS: usize = 100;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// A session, as it is shown.
+/// A session as it is displayed.
 struct SessionView {
     id: String,
     title: Vec<Piece>,
@@ -48,7 +48,7 @@ struct SessionView {
     bars: Vec<Bar>,
 }
 
-/// How much of a limit is used up.
+/// The part of a limit that is used up.
 struct Bar {
     label: String,
     used: u64,
@@ -96,7 +96,7 @@ struct Sessions {
     frame: Frame,
     alive: Vec<SessionView>,
     ended: Vec<SessionView>,
-    /// How many are shown of each, where there are more.
+    /// The number that is shown of each, where there are more.
     alive_cut: Option<usize>,
     ended_cut: Option<usize>,
 }
@@ -126,7 +126,7 @@ struct One {
     frame: Frame,
     session: SessionView,
     feed: Vec<RecordView>,
-    /// How many records are shown, where there may be more.
+    /// The number of records that are shown, where there may be more.
     cut: Option<usize>,
 }
 
@@ -138,7 +138,7 @@ async fn one(
     let frame = frame.on("session");
     let session = app.gate.session(&frame.person, &id).await?;
     let progress = app.gate.progress(&frame.person, &id).await?;
-    // Somebody's own records are theirs; others' are seen by whoever looks after the workspace.
+    // People read their own records; an admin of the workspace reads those of others.
     let own = session.user == frame.person.user().id;
     let query = RecordQuery {
         owner: own.then(|| session.user.to_string()),

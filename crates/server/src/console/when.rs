@@ -1,10 +1,10 @@
-//! Moments and stretches of time, in words.
+//! Points in time and durations, in words.
 
 use countersign_gate::clock::Timestamp;
 
 use crate::console::Text;
 
-/// How long ago something was.
+/// The time since an event, in words.
 pub(crate) fn ago(t: Text, at: Timestamp, now: Timestamp) -> String {
     let seconds = now.since(at).as_secs();
     match seconds {
@@ -15,7 +15,7 @@ pub(crate) fn ago(t: Text, at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long is left: `4:59`.
+/// The time that is left: `4:59`.
 pub(crate) fn left(until: Timestamp, now: Timestamp) -> String {
     let seconds = until.since(now).as_secs();
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -26,7 +26,7 @@ pub(crate) fn left(until: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A moment as tables show it: to the second, in UTC.
+/// A timestamp as tables show it: to the second, in UTC.
 pub(crate) fn moment(at: Timestamp) -> String {
     let text = at.to_string();
     match text.split_once('T') {

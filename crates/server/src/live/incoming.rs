@@ -1,4 +1,4 @@
-//! What a device says on its WebSocket. What is wrong is told by the name of the field.
+//! Messages of a device on its WebSocket. Errors name the field that is wrong.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::api::approval::{WithToken, token_of};
 use crate::body::not_understood;
 use crate::error::Problem;
 
-/// What a device may say.
+/// A message of a device.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Response(SkillResponse),
@@ -37,7 +37,7 @@ enum OneOrMany {
     Many(Vec<ApprovalId>),
 }
 
-/// One token for all, one for each in the same order, or one by each id.
+/// One token for all, one for each in the same order, or a map from ids to tokens.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Tokens {
@@ -47,7 +47,7 @@ enum Tokens {
 }
 
 impl Incoming {
-    /// Reads one message.
+    /// Parses one message.
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
         let message: Map<String, Value> =
             serde_json::from_str(text).map_err(|error| not_understood(&error))?;
@@ -121,7 +121,7 @@ impl Fields {
     fn take<T: DeserializeOwned>(&mut self, name: &str, is: &str) -> Result<Option<T>, Problem> {
         match self.fields.remove(name) {
             None | Some(Value::Null) => Ok(None),
-            // What stood there is not repeated: it may be a token.
+            // The value is not repeated in the error: it may be a token.
             Some(value) => {
                 let read = serde_json::from_value(value);
                 read.map(Some).map_err(|_| wrong(&format!("{}{name}", self.within), is))
@@ -135,10 +135,10 @@ impl Fields {
         self.take(name, is)?.ok_or_else(|| wrong(&field, is))
     }
 
-    /// Nothing else may stand there.
+    /// Refuses any other field.
     fn end(self) -> Result<(), Problem> {
         let Some(name) = self.fields.keys().next() else { return Ok(()) };
-        // A name that is none of ours is told only if it could be one.
+        // An unknown name is repeated only if it looks like a field name.
         let plain =
             name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         let field = format!("{}{}", self.within, if plain { name } else { "…" });

@@ -1,4 +1,4 @@
-//! The messages of the WebSocket, in the words of the assistant.
+//! The messages of the WebSocket, in the assistant's vocabulary.
 
 use countersign_gate::gate::Card;
 use countersign_gate::id::{ActionId, UserId};
@@ -32,8 +32,8 @@ pub(super) fn required(card: &Card) -> Value {
     })
 }
 
-/// The app of an action and what kind of action it is: `email.send` is `send_email` of `email`; a
-/// command is `shell` of `shell`.
+/// The app and the type of an action: `email.send` is `send_email` of `email`; a command is `shell`
+/// of `shell`.
 fn names(action: &str) -> (&str, String) {
     match action.split_once('.') {
         Some((app, verb)) => (app, format!("{verb}_{app}")),
@@ -41,7 +41,7 @@ fn names(action: &str) -> (&str, String) {
     }
 }
 
-/// It is settled, and how.
+/// The message that a question is settled, and how.
 pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> Written {
     let feedback = card.state.decision().and_then(|decision| decision.feedback.as_deref());
     let body = json!({
@@ -69,7 +69,7 @@ pub(super) fn settled(card: &Card, state: &'static str, by: Option<&UserId>) -> 
     Written::of(&body, &socket)
 }
 
-/// An action ran, or failed.
+/// The message that an action ran or failed.
 pub(super) fn completed(action: &ActionId, session: Option<&str>, state: &'static str) -> Written {
     let body = json!({"action_id": action, "session_id": session, "state": state});
     let socket = json!({

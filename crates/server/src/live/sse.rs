@@ -1,4 +1,4 @@
-//! Server-sent events: `id`, `event` and `data`, for as long as somebody listens.
+//! Server-sent events: `id`, `event` and `data`, for as long as the client listens.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::{Problem, too_many};
 use crate::live::{Listening, Present, Told, waiting};
 use crate::route::{Route, Who, get};
 
-/// Often enough for whatever stands in between to keep the connection.
+/// The interval of keep-alive comments, short enough that proxies keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> Vec<Route> {
@@ -37,23 +37,23 @@ pub(super) fn routes() -> Vec<Route> {
 struct Stream {
     app: App,
     identity: Identity,
-    /// The key and the machine, when no person listens.
+    /// The key and the machine, when the listener is not a person.
     proof: Option<(Secret, Option<Secret>)>,
     listening: Listening,
-    /// The number of the last event that was told as it happened.
+    /// The number of the last event that was sent as it happened.
     seen: u64,
     ready: VecDeque<Ready>,
     _present: Option<Present>,
 }
 
-/// An event that is about to be told.
+/// An event that is about to be sent.
 enum Ready {
     /// As it happened.
     Now(Arc<Told>),
-    /// A question that still waits. Without a number: whoever breaks off before they have heard
-    /// all of them must be told all of them again.
+    /// A question that still waits. It is sent without a number: a client that disconnects before
+    /// it has received all of them must be sent all of them again.
     Again(Arc<Told>),
-    /// The last of those.
+    /// The last of them.
     AgainLast(Arc<Told>),
 }
 
@@ -69,7 +69,7 @@ async fn events(
         Identity::Caller(caller) => (caller.user().clone(), None),
     };
     let most = app.settings.limits.live_connections;
-    // Listen first, then look: what happens in between is told twice rather than not at all.
+    // Subscribe first, then read: an event in between is sent twice rather than not at all.
     let listening = app.hub.listen(&user, most).ok_or_else(|| {
         let wait = Some(Duration::from_secs(5));
         too_many("too-many-connections", "too many live connections of yours", wait)
@@ -86,7 +86,7 @@ async fn events(
     let mut response = Response::new(body);
     let media = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(header::CONTENT_TYPE, media);
-    // A proxy that collects before it passes on would make live events late ones.
+    // A proxy that buffers the response would delay live events.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
@@ -123,19 +123,19 @@ async fn next(mut stream: Stream) -> Option<(std::io::Result<String>, Stream)> {
     }
 }
 
-/// Whoever listened may do so no longer.
+/// The listener may not listen any longer.
 struct Over;
 
 impl Stream {
-    /// What is told first: what was missed since the last time, or what waits.
+    /// Queues the first events: those missed since the last connection, or the waiting questions.
     async fn begin(&mut self, headers: &HeaderMap) {
         let last = last_seen(&self.app, headers);
         let Some((last, missed)) = last.and_then(|it| Some((it, self.listening.since(it)?))) else {
             return self.tell_waiting(|_| true).await;
         };
         self.seen = last;
-        // Told while they were away to those who were there: who was called too cannot be known
-        // from that, so others' questions come again.
+        // The missed events were addressed to the users connected at that time. They do not say
+        // whether this user was asked too, so questions of others are sent again.
         let user = self.listening.user.clone();
         self.tell_waiting(|told| told.is_others(&user)).await;
         let frames = missed.into_iter().map(Ready::Now);
@@ -151,7 +151,7 @@ impl Stream {
         self.ready.extend(last.map(Ready::AgainLast));
     }
 
-    /// One event, if it is for whoever listens.
+    /// Formats one event, if it is for this listener.
     async fn frame(&mut self, ready: &Ready) -> Result<Option<String>, Over> {
         let (Ready::Now(told) | Ready::Again(told) | Ready::AgainLast(told)) = ready;
         if matches!(ready, Ready::Now(_)) {
@@ -175,7 +175,7 @@ impl Stream {
                 None => return Ok(None),
             },
         };
-        // JSON has no line breaks of its own, so one line is all.
+        // JSON contains no raw line breaks, so one line is enough.
         let (boot, number, name) = (&self.app.boot, told.number, told.name);
         let id = match ready {
             Ready::Now(_) | Ready::AgainLast(_) => format!("id: {boot}-{number}\n"),
@@ -191,7 +191,8 @@ impl Stream {
         Ok(Some(frame))
     }
 
-    /// What was missed because the reader was slow; if that is no longer known, what waits.
+    /// Queues the events missed because the reader was slow; if they are no longer kept, the
+    /// waiting questions.
     async fn catch_up(&mut self) {
         match self.listening.since(self.seen) {
             Some(missed) => self.ready.extend(missed.into_iter().map(Ready::Now)),
@@ -199,7 +200,7 @@ impl Stream {
         }
     }
 
-    /// Whoever was let in at the beginning may have been put out since, or may do less.
+    /// Checks the listener again, who may have been signed out since, or may have fewer rights.
     async fn check(&mut self) -> Result<(), Over> {
         let gate = &self.app.gate;
         self.identity = match (&self.identity, &self.proof) {
@@ -216,9 +217,10 @@ impl Stream {
     }
 }
 
-/// Whether an event puts this device out.
+/// Reports whether an event signs this device out.
 pub(super) fn signs_out(told: &Told, device: Option<&str>) -> bool {
-    // Without a name it is all of them; who came without a device is put out by nothing less.
+    // An event without a device signs all of them out; a person without a device is signed out only
+    // by such an event.
     let says = |device: &str| told.written().person.contains(device);
     told.name == "signed_out" && (says("null") || device.is_some_and(says))
 }

@@ -25,10 +25,10 @@ use crate::live::sse::signs_out;
 use crate::live::{Listening, Present, RESYNC, Told, waiting};
 use crate::route::{Route, Who, get};
 
-/// Nobody needs more to answer a hundred questions.
+/// The size of the largest message, which is enough to answer a hundred questions.
 const MOST_BYTES: usize = 64 * 1024;
 const PING: Duration = Duration::from_secs(20);
-/// A device that does not take what it is sent for so long is gone.
+/// The time after which a device that does not accept a message is disconnected.
 const SEND_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Vec<Route> {
@@ -42,13 +42,13 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// How a device listens.
+/// The options of a device's connection.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Listening")]
 struct How {
-    /// Whether it is told, as it comes, of every question that waits: unless said otherwise. A page
-    /// that has just shown them need not be.
+    /// True, unless said otherwise, when it is told at the beginning of every question that waits.
+    /// A page that has just shown them need not be.
     #[serde(default = "yes")]
     waiting: bool,
 }
@@ -98,16 +98,16 @@ async fn open(
 
 struct Device {
     app: App,
-    /// Who opened it, looked up again before anything is answered and whenever rights change.
+    /// The person who opened it, looked up again before every answer and whenever rights change.
     person: Person,
     how: How,
     listening: Listening,
-    /// The number of the last event it was told.
+    /// The number of the last event it was sent.
     seen: u64,
     _present: Present,
 }
 
-/// Why a connection ends.
+/// The reason that a connection ends.
 enum End {
     Gone,
     SignedOut,
@@ -157,7 +157,7 @@ impl Device {
         }
     }
 
-    /// Every question that waits, as it is told to a device that comes (back).
+    /// Sends every question that waits to a device that connects or reconnects.
     async fn tell_waiting(&mut self, socket: &mut WebSocket) -> Result<(), End> {
         self.check_signed_in().await?;
         if !self.how.waiting {
@@ -169,7 +169,8 @@ impl Device {
         Ok(())
     }
 
-    /// What it missed because it was slow; if that is no longer known, what waits.
+    /// Sends the events missed because the device was slow; if they are no longer kept, the waiting
+    /// questions.
     async fn catch_up(&mut self, socket: &mut WebSocket) -> Result<(), End> {
         let Some(missed) = self.listening.since(self.seen) else {
             self.check_signed_in().await?;
@@ -203,7 +204,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whoever was let in at the beginning may have been put out since, or may do less.
+    /// Checks the person again, who may have been signed out since, or may have fewer rights.
     async fn check_signed_in(&mut self) -> Result<(), End> {
         let signed_in = self.app.gate.still_signed_in(&self.person).await;
         self.person = signed_in.map_err(|_| End::SignedOut)?;
@@ -233,7 +234,7 @@ impl Device {
         send(socket, text).await
     }
 
-    /// Answers one question or many, each by its own token.
+    /// Answers one question or many, each with its own token.
     async fn answer(&self, response: SkillResponse) -> Result<Value, Problem> {
         let replies = response.replies()?;
         let views = answer_all(&self.app, &self.person, replies).await?;

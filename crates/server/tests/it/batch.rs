@@ -8,7 +8,7 @@ fn together(proposals: &[Value]) -> Ask {
     post("/api/actions/batch").json(&json!({"proposals": proposals}))
 }
 
-/// What became of each, as `permitted`, `waiting` or the kind of problem.
+/// The outcome of each, as `permitted`, `waiting` or the kind of problem.
 fn words(answer: &Value) -> Vec<String> {
     let outcomes = answer["outcomes"].as_array().expect("a list of outcomes");
     let word = |outcome: &Value| {
@@ -45,7 +45,7 @@ async fn each_has_an_outcome_and_a_record_of_its_own() {
         words(&answer),
         ["permitted", "waiting", "blocked", "no-session", "workspace", "permitted"]
     );
-    // Whoever names another workspace has proposed nothing.
+    // A request that names another workspace has proposed nothing.
     assert_eq!(planned(&world).await, before + 5);
     let [first, last] = [0, 5].map(|at| answer["outcomes"][at]["action_id"].as_str().unwrap());
     assert_ne!(first, last);

@@ -1,4 +1,4 @@
-//! Nobody waits for another caller's large action.
+//! A caller never waits for another caller's large action.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, Make, RISKY, SAFE, Setup, World, get, post, propose, shell};
 
-/// Takes jobs and runs none until it is let go: every slot is occupied.
+/// An executor that takes jobs and runs none until it is released: every slot is occupied.
 #[derive(Default)]
 struct Stuck {
     jobs: Mutex<VecDeque<Job>>,
@@ -38,7 +38,7 @@ impl Stuck {
         self.jobs.lock().unwrap().len()
     }
 
-    /// Runs what was started and what starts after it.
+    /// Runs the jobs that were started, and those that start later.
     fn let_go(&self) -> usize {
         let mut run = 0;
         while let Some(job) = self.next() {

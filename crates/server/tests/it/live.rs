@@ -1,4 +1,4 @@
-//! What is told as it happens, to whom, and in which words.
+//! Live events: their recipients and their wording.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -70,7 +70,7 @@ async fn say(socket: &mut Socket, message: &Value) {
     socket.send(Message::text(message.to_string())).await.unwrap();
 }
 
-/// Everything a device was told until now: a question of ours marks the end.
+/// Everything a device was told until now: our ping marks the end.
 async fn so_far(socket: &mut Socket) -> Vec<Value> {
     say(socket, &json!({"type": "ping"})).await;
     let mut all = Vec::new();
@@ -83,7 +83,7 @@ async fn so_far(socket: &mut Socket) -> Vec<Value> {
     }
 }
 
-/// Reads until a device is closed, and gives the code.
+/// Reads until a device is disconnected, and returns the close code.
 pub(crate) async fn until_closed(socket: &mut Socket) -> Option<u16> {
     let closed = async {
         while let Some(Ok(message)) = socket.next().await {
@@ -541,7 +541,7 @@ async fn silence_is_told_as_an_expiry() {
     let expired = heard_of(&mut device, "app_skill_confirmation_expired").await;
     assert_eq!(expired["app_skill_id"], id);
     assert_eq!(expired["status"], "expired");
-    // What has expired is not told again.
+    // An expired question is not sent again.
     let mut back = socket(&world, &world.member.device).await;
     assert_eq!(so_far(&mut back).await, Vec::<Value>::new());
     let history = get("/api/approvals?state=expired").with(&world.member.device);
@@ -581,7 +581,7 @@ async fn who_is_called_to_answer_for_another_is_told_also_when_they_were_away() 
     }
 }
 
-/// Lets something happen while the server gets to do nothing at all: it runs on this thread.
+/// Runs something while the server cannot run at all: it shares this thread.
 fn while_it_sleeps<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     std::thread::spawn(move || runtime.block_on(work)).join().unwrap()

@@ -1,4 +1,4 @@
-//! The local socket: who is taken for a person there, and what an agent's process can and cannot do.
+//! The local socket: who is taken for a person there, and the limits of an agent's process.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -52,7 +52,7 @@ async fn a_hook_works_from_within_its_agent() {
     let report = post(format!("/api/actions/{}/report", permit["action_id"].as_str().unwrap()));
     let report = report.json(&json!({"outcome": "done", "session_id": session}));
     assert_eq!(world.ask_locally(report).await.status, 204);
-    // What it asks it may take back, and wait for.
+    // It may withdraw its own question, and wait for it.
     let other = within(shell("git push --force origin other"), &session);
     let asked = world.ask_locally(post("/api/actions").json(&other)).await.is(202);
     let id = asked["approval_id"].as_str().unwrap();
@@ -185,7 +185,7 @@ async fn the_socket_alone_looks_and_says_no_once_its_owner_has_a_device() {
     begun.is_problem(403, "not-for-agents");
     // With the secret of a device it is a device, also over the socket.
     world.ask_locally(respond(&two, true).with(&world.owner.device)).await.is(200);
-    // Without any device the socket is all there is.
+    // Without any device, the socket alone is enough.
     let third = ask_one("git push --force origin third").await;
     let device = world.owner.person.device().unwrap().clone();
     world.gate.revoke_device(&world.owner.person, &device).await.unwrap();
@@ -213,7 +213,7 @@ read line"#;
 async fn a_process_that_an_agent_leaves_behind_is_no_person() {
     for ends_first in [false, true] {
         let world = World::new(Setup { knows_processes: true, ..Setup::default() }).await;
-        // Nobody has a device, so that nothing but its descent speaks against it.
+        // Without any device, only its descent speaks against it.
         let device = world.owner.person.device().unwrap().clone();
         world.gate.revoke_device(&world.owner.person, &device).await.unwrap();
         let relay = Relay::new(&world, "POST", "/api/devices/invite");
@@ -268,7 +268,7 @@ impl Relay {
         agent.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().unwrap()
     }
 
-    /// Who has taken the process over, once somebody has.
+    /// The process that has become its parent, once there is one.
     async fn adopted(&self) -> Option<u32> {
         let pid: u32 = self.read("pid").await.parse().unwrap();
         for _ in 0..500 {
@@ -301,7 +301,7 @@ impl Relay {
     }
 }
 
-/// What the other process does; nothing, unless it is one.
+/// The code of the other process; does nothing in an ordinary test run.
 #[test]
 fn relay() {
     use std::io::Read as _;
@@ -327,7 +327,7 @@ fn relay() {
     say("answer", &answer);
 }
 
-/// Waits until whatever starts now began later than this process, as the system counts.
+/// Waits until a process that starts now is younger than this one, by the system's clock.
 fn until_younger(process: Process) {
     for _ in 0..1_000 {
         let mut child = Command::new("true").spawn().unwrap();

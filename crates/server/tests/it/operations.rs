@@ -1,4 +1,4 @@
-//! Needs of those who run a server: keys that only look, numbers, moments.
+//! Features for operators: read-only keys, metrics, timestamps.
 
 use countersign_gate::approval::Say;
 use countersign_gate::id::{KeyId, UserId};
@@ -35,12 +35,12 @@ async fn a_key_that_reads_the_record_reads_that_of_its_workspace_and_nothing_els
     assert_eq!((exported.status, exported.text().lines().count()), (200, items.len()));
     let other = format!("/api/audit?workspace_id={}", world.elsewhere);
     world.ask(get(other).with(&key)).await.is(403);
-    // It opens nothing else: not even `*` reads the record, and this key proposes nothing.
+    // It allows nothing else: not even `*` reads the record, and this key proposes nothing.
     world.ask(get("/api/audit").with(&world.program.secret)).await.is(403);
     world.ask(get("/api/metrics").with(&key)).await.is_problem(403, "scope");
     world.ask(get("/api/audit/verify").with(&key)).await.is_problem(403, "people-only");
     world.ask(propose(SAFE).with(&key)).await.is_problem(403, "scope");
-    // Who no longer looks after the workspace no longer reads its record.
+    // A former admin of the workspace no longer reads its record.
     let lower = world.gate.change_membership(
         &world.owner.person,
         &world.admin.person.user().id,

@@ -1,4 +1,4 @@
-//! The console's pages and forms: who gets them, and what a form needs to be believed.
+//! The console's pages and forms: who may open them, and what a form needs to be accepted.
 
 use futures_util::FutureExt as _;
 
@@ -12,14 +12,14 @@ fn form(path: impl Into<String>, fields: &str) -> Ask {
     Ask { body: fields.into(), ..post(path).header("content-type", FORM) }
 }
 
-/// A question of the member's agent, and what it is answered with.
+/// A question of the member's agent, and the token that answers it.
 async fn question(world: &World) -> (String, String) {
     let id = world.question(RISKY).await;
     let token = world.token(&id).await;
     (id, token)
 }
 
-/// How each page and form is asked about something of the member's.
+/// The request for each page and form, about something that belongs to the member.
 #[expect(clippy::too_many_lines, reason = "one line per route")]
 pub(crate) fn recipes() -> Vec<(&'static str, Recipe)> {
     vec![
@@ -163,7 +163,7 @@ fn in_browser(world: &World, ask: Ask) -> Ask {
     ask.header("cookie", format!("countersign={}", world.member.device))
 }
 
-/// What stands behind the first such beginning in a page.
+/// The text between the first `before` and the next `after` of a page.
 fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
     let rest = page.split_once(before).unwrap_or_else(|| panic!("no {before} in {page}")).1;
     rest.split_once(after).unwrap().0

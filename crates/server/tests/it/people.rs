@@ -1,5 +1,5 @@
-//! People and bots over the wire, the record that the organisation keeps, and what every route has
-//! in common: its parameters and the shape of its lists.
+//! People and bots over HTTP, the record that the organisation keeps, and the common properties of
+//! all routes: their parameters and the shape of their lists.
 
 use axum::http::Method;
 use countersign_gate::Config;
@@ -46,7 +46,7 @@ async fn where_the_organisation_keeps_the_record_nobody_erases_or_shortens_their
     assert!(!own.autonomous && own.retention_days.is_none(), "all of a change or nothing");
     let page = world.ask(get("/history").with(&world.member.device)).await.text();
     assert!(!page.contains("/history/delete"), "nothing is offered that is refused");
-    // Where nothing is said, their history is theirs.
+    // By default, their history belongs to them.
     let world = World::new(Setup::default()).await;
     let erase = || ask(Method::DELETE, "/api/history").with(&world.member.device);
     assert!(world.ask(erase()).await.is(200)["erased"].as_u64().unwrap() > 0);
@@ -152,7 +152,7 @@ async fn a_bot_has_keys_and_no_way_to_sign_in() {
     world.ask(say(admin)).await.is(200);
 }
 
-/// Somebody who may ask for what a route does.
+/// A request of somebody who has the right to use a route.
 fn with_a_right(world: &World, who: Who, ask: Ask) -> Ask {
     match who {
         Who::Anybody => ask,

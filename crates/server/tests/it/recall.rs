@@ -1,5 +1,5 @@
-//! What a decision is made on may be recalled from memory. What has changed holds all the same for
-//! the very next decision, whoever changed it: this server, or another process on the same file.
+//! A decision may be made on cached data. A change still applies to the very next decision, whether
+//! this server made it or another process on the same file.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::world::{Make, RISKY, SAFE, Setup, World, post, propose, shell};
 
-/// Who makes the change.
+/// The process that makes the change.
 #[derive(Debug, Clone, Copy)]
 enum By {
     Itself,
@@ -23,7 +23,7 @@ async fn on_disk() -> World {
     World::new(Setup { on_disk: true, ..Setup::default() }).await
 }
 
-/// The gate through which something is changed. Nothing is in mind that it did to begin with.
+/// The gate through which something is changed. It begins with an empty cache.
 async fn gate(world: &World, by: By) -> Arc<Gate> {
     match by {
         By::Itself => Arc::clone(&world.gate),
@@ -31,7 +31,7 @@ async fn gate(world: &World, by: By) -> Arc<Gate> {
     }
 }
 
-/// Asks twice, so that everything about the caller is in mind.
+/// Asks twice, so that everything about the caller is cached.
 async fn warm(world: &World, key: &str) {
     for _ in 0..2 {
         world.ask(propose(SAFE).with(key)).await.is(200);

@@ -1,8 +1,8 @@
-//! What happens on every road once a right was taken away: a key, a machine, a person, a
+//! Every path through the server after a right was taken away: a key, a machine, a person, a
 //! membership, a role, a session, a device, or everything by the kill switch.
 //!
-//! Each road is entered before and finished after. `rights.txt` is the table that people review;
-//! `BLESS=1` writes it anew. A cell that lets something happen all the same must be in [`GOES_ON`].
+//! Each path is entered before and finished after. `rights.txt` is the table that people review;
+//! `BLESS=1` rewrites it. A cell that still lets something happen must be in [`GOES_ON`].
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const NOTES: &str = "\
 #
 ";
 
-/// Everything that can be taken away.
+/// The rights that can be taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Right {
     Key,
@@ -58,7 +58,7 @@ const RIGHTS: [(Right, &str); 8] = [
     (Right::Device, "device signed out"),
 ];
 
-/// Every road on which something is permitted, answered or told.
+/// The paths on which something is permitted, answered or told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Road {
     Propose,
@@ -92,7 +92,7 @@ const ROADS: [(Road, &str); 13] = [
     (Road::StreamOfPerson, "event stream of the admin"),
 ];
 
-/// Where something may happen all the same, and why that is right.
+/// The cells in which something may still happen, and the reason that it is right.
 const GOES_ON: [(&[Right], &[Road], &str); 4] = [
     (
         &[Right::Role, Right::Device],
@@ -127,7 +127,7 @@ fn goes_on(right: Right, road: Road) -> bool {
     GOES_ON.iter().any(|(rights, roads, _)| rights.contains(&right) && roads.contains(&road))
 }
 
-/// Whether a cell says that something was let through.
+/// Reports whether a cell says that something was let through.
 fn lets_through(cell: &str) -> bool {
     ["200", "201", "202", "204", "hears"].iter().any(|word| cell.starts_with(word))
 }
@@ -140,7 +140,7 @@ struct Stage {
     session: String,
 }
 
-/// A road that was entered.
+/// A path that was entered.
 enum Entered {
     Nothing,
     Approval(String),
@@ -380,7 +380,7 @@ impl Stage {
         }
     }
 
-    /// What a stream tells next. The kill switch is thrown, which everybody hears who still listens.
+    /// The next event of a stream, after the kill switch was used, which is sent to every listener.
     async fn next_event(&self, mut events: Events) -> String {
         self.world.gate.halt(&self.world.owner.person).await.unwrap();
         match events.next().await {

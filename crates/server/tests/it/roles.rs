@@ -1,7 +1,7 @@
-//! Who gets what: every route, asked by everybody about things that are the member's.
+//! Access by role: every route, requested by everybody about things that belong to the member.
 //!
-//! `roles.txt` is the table that people review; `BLESS=1` writes it anew. Whatever a stranger or
-//! an agent gets in it that is neither 401, 403 nor 404 is explained in its first lines.
+//! `roles.txt` is the table that people review; `BLESS=1` rewrites it. Any cell of a stranger or an
+//! agent that is neither 401, 403 nor 404 is explained in its first lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -68,13 +68,13 @@ pub(crate) const EVERYBODY: [&str; 16] = [
     "nowhere", "other", "revoked", "out", "nobody", "socket", "within",
 ];
 
-/// Those who must learn nothing about the member's things.
+/// The callers who must learn nothing about the member's things.
 const OUTSIDERS: [&str; 8] =
     ["stranger", "unbound", "nowhere", "other", "revoked", "out", "nobody", "within"];
 
 pub(crate) type Recipe = for<'a> fn(&'a World) -> BoxFuture<'a, Ask>;
 
-/// How each route is asked about something of the member's that is made for this one time.
+/// The request for each route, about something of the member's that is made for this one time.
 #[expect(clippy::too_many_lines, reason = "one line per route")]
 pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
     fn plain(method: Method, path: &'static str) -> BoxFuture<'static, Ask> {
@@ -380,7 +380,7 @@ pub(crate) fn recipes() -> BTreeMap<&'static str, Recipe> {
     rows.into_iter().chain(crate::pages::recipes()).collect()
 }
 
-/// What a machine says about itself.
+/// The proof of a machine about itself.
 fn proof() -> serde_json::Value {
     json!({"machine": "secret-plan-laptop", "version": "0.1.0", "clock_skew_ms": 0, "hosts": []})
 }
@@ -409,7 +409,7 @@ async fn approved(world: &World) -> String {
     id
 }
 
-/// The path of a file that the member's agent has begun to hand in.
+/// The path of a file that the member's agent has begun to upload.
 async fn upload(world: &World) -> String {
     let path = format!("/api/sessions/{}/uploads", world.session().await);
     let begin = post(path.clone()).json(&json!({"name": "secret-plan.txt"}));
@@ -421,7 +421,7 @@ async fn upload(world: &World) -> String {
     path
 }
 
-/// A file that the member's agent has handed in, and its session.
+/// A file that the member's agent has uploaded, and its session.
 async fn file(world: &World) -> (String, String) {
     let finish = post(format!("{}/finish", upload(world).await));
     let file = world.ask(finish.with(&world.agent.secret)).await.is(200);
@@ -431,7 +431,7 @@ async fn file(world: &World) -> (String, String) {
 
 /// An answer of the member's that is remembered.
 pub(crate) async fn remembered(world: &World) -> String {
-    // What was agreed to for good is not asked again.
+    // An answer that is remembered for good is not asked again.
     let known = world.gate.remembered_answers(&world.member.person).await.unwrap().len();
     let asked = world.question(&format!("npm publish --tag t{known}")).await;
     let id = ApprovalId::parse(&asked).unwrap();
@@ -510,7 +510,7 @@ async fn cell(recipe: Recipe, who: &str) -> Answer {
         "socket" | "within" => world.ask_locally(asked).await,
         _ => world.ask(asked).await,
     };
-    // A link is given to whoever may use it.
+    // A sign-in link is returned to its holder.
     if OUTSIDERS.contains(&who) && !made.path.ends_with("sign-in") {
         let (said, sent) = (answer.text(), String::from_utf8_lossy(&made.body).into_owned());
         // The owner belongs to the member's workspace, so their agent knows its name.
@@ -577,8 +577,8 @@ async fn a_stranger_cannot_tell_what_is_not_theirs_from_what_is_not_there() {
             continue;
         }
         if route.id == "report" {
-            // What was allowed without asking is not kept, so a report about anything unknown is
-            // taken down; nobody can guess the 80 random bits of an id that is known.
+            // An action that was allowed without asking is not stored, so a report about any
+            // unknown one is recorded; nobody can guess the 80 random bits of a known id.
             continue;
         }
         for who in ["stranger", "other", "nobody"] {
@@ -598,7 +598,7 @@ async fn a_stranger_cannot_tell_what_is_not_theirs_from_what_is_not_there() {
     assert!(compared > 40, "{compared}");
 }
 
-/// What must hold of every route there is and will be.
+/// This must hold for every present and future route.
 #[tokio::test]
 async fn no_route_for_people_opens_to_a_descendant_of_an_agent() {
     let world = World::within_an_agent().await;

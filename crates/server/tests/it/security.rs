@@ -1,4 +1,4 @@
-//! What somebody tries who should not get in, or should not get that far.
+//! Attacks: attempts to get in, or to do more than is allowed.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ async fn is_halted(world: &World) -> bool {
     world.gate.is_halted().await.unwrap()
 }
 
-// --- another site's page ---
+// --- requests from other sites ---
 
 #[tokio::test]
 async fn another_site_s_page_changes_nothing_with_somebody_s_cookie() {
@@ -97,7 +97,7 @@ async fn another_site_s_form_signs_nobody_in_and_uses_no_link_up() {
     world.ask(form(&link).header("origin", format!("http://{}", world.address))).await.is(303);
 }
 
-// --- what works once ---
+// --- single use ---
 
 #[tokio::test]
 async fn a_token_works_once_in_time_and_for_its_own_question() {
@@ -123,7 +123,7 @@ async fn a_token_works_once_in_time_and_for_its_own_question() {
 async fn a_sign_in_link_works_once_and_in_time() {
     let world = world().await;
     let first = link(&world).await;
-    // Looking at the page uses nothing up.
+    // Opening the page does not use the link up.
     world.ask(get(format!("/sign-in?link={first}"))).await.is(200);
     world.ask(form(&first)).await.is(303);
     world.ask(form(&first)).await.is(410);
@@ -187,11 +187,11 @@ async fn over_tls_the_cookie_is_for_this_server_alone_and_never_sent_in_the_clea
     let pair = set.split(';').next().unwrap().to_owned();
     let me = get("/api/me").header("cookie", pair.clone());
     send(encrypted(&world).await, world.address, me).await.is(200);
-    // Under the name that any page on this machine could set it is nothing.
+    // Under the name that any page on this machine could set, the cookie is ignored.
     let plain = pair.replace("__Host-", "");
     let me = get("/api/me").header("cookie", plain);
     send(encrypted(&world).await, world.address, me).await.is(401);
-    // Who speaks plainly to it is not answered.
+    // A client without TLS gets no answer.
     let said = world.raw(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert!(!said.contains("HTTP/1.1 2"), "{said}");
 }
@@ -212,7 +212,7 @@ async fn behind_a_proxy_that_ends_tls_the_cookie_is_as_over_tls() {
     world.ask(host(get("/api/me")).header("cookie", pair.clone())).await.is(200);
     let plain = pair.replace("__Host-", "");
     world.ask(host(get("/api/me")).header("cookie", plain)).await.is(401);
-    // Under `localhost` every other program of the machine would be bound, too.
+    // With `localhost`, every other program of the machine would be affected too.
     let local = world.ask(get("/api/health").header("host", "localhost")).await;
     assert_eq!(local.header("strict-transport-security"), "");
     // A link is whole: it leads to where people reach the server.
@@ -300,7 +300,7 @@ fn status_of(said: &str) -> u16 {
     said.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
 }
 
-// --- too much, too slowly ---
+// --- limits of size and time ---
 
 fn tight() -> Setup {
     let limits = Limits {
@@ -359,7 +359,7 @@ async fn a_length_that_lies_ends_in_a_refusal() {
     stream.shutdown().await.unwrap();
     let said = rest(&mut stream).await;
     assert!(said.is_empty() || (400..500).contains(&status_of(&said)), "{said}");
-    // Less is announced than comes: the rest is no request.
+    // Less is announced than comes: the rest is not a request.
     let announced = format!("Content-Length: {}\r\n", body.len());
     let said = world.raw(format!("{}{body}rest\r\n\r\n", head(&world, &announced)));
     let said = said.await;
@@ -386,7 +386,7 @@ async fn who_dawdles_is_not_waited_for() {
     );
     assert_eq!(status_of(&world.raw(announced.as_bytes()).await), 408);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    // Bytes that keep dripping in buy no more time.
+    // Slowly sent bytes do not extend the time limit.
     let mut stream = world.connect().await;
     stream.write_all(head(&world, "Content-Length: 1000\r\n").as_bytes()).await.unwrap();
     let dripping = Instant::now();
@@ -612,7 +612,7 @@ async fn looking_never_changes_anything() {
     let mut asks = Vec::new();
     let paths: HashSet<_> = routes().iter().map(|route| route.path).collect();
     for route in routes() {
-        // What a write is about, looked at instead.
+        // Writes too: their paths are requested below with methods that only read.
         let made = recipes[route.id](&world).await;
         if route.method == Method::GET || !paths.contains(made.path.as_str()) {
             asks.push(made);
@@ -628,7 +628,7 @@ async fn looking_never_changes_anything() {
             for method in [Method::GET, Method::HEAD] {
                 let mut asked = Ask { method: method.clone(), ..made.clone() };
                 asked.headers.extend(identity.clone());
-                // A body, other methods' names and a key make it no more than a look.
+                // A body, other methods' names and a key do not turn it into a write.
                 for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
                     asked = asked.header(name, "POST");
                 }
@@ -643,7 +643,7 @@ async fn looking_never_changes_anything() {
     assert!(changed.is_empty() && before.len() == after.len(), "{changed:#?}");
 }
 
-// --- those who are put out ---
+// --- disabled users and revoked devices ---
 
 #[tokio::test]
 async fn who_is_disabled_is_no_longer_signed_in_and_their_keys_do_not_work() {
@@ -667,7 +667,7 @@ async fn strangers_who_make_up_methods_leave_no_trace_in_the_numbers() {
     assert!(!text.contains("method=\"M1"), "{text}");
 }
 
-// --- what is said about secrets ---
+// --- secrets in logs and answers ---
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
@@ -683,8 +683,8 @@ impl std::io::Write for Log {
     }
 }
 
-/// One world in which secrets go everywhere they should and should not. Gives them, and whatever
-/// was answered that should hold none.
+/// One world in which secrets go everywhere they should and should not. Returns them, and the
+/// answers that must not contain any.
 async fn scenario() -> (Vec<String>, Vec<Answer>) {
     let world = World::new(tight()).await;
     let password = ["hunter", "2-not", "-real"].concat();
@@ -756,7 +756,7 @@ async fn no_secret_is_logged_or_told_back() {
     }
 }
 
-// --- what lasts ---
+// --- long-lived connections ---
 
 #[tokio::test]
 async fn the_stream_of_a_device_or_key_that_was_revoked_ends() {

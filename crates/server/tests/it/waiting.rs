@@ -1,4 +1,4 @@
-//! Waiting for an answer in one request, and how everything ends when the server does.
+//! Waiting for an answer in one request, and the end of every connection when the server stops.
 
 use std::time::{Duration, Instant};
 

@@ -36,14 +36,14 @@ use tokio::time::timeout;
 
 /// 2026-01-01.
 const BEGIN: Timestamp = Timestamp(1_767_225_600_000);
-/// Longer than anything may take.
+/// A timeout that is longer than anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What asks, and what never does.
+/// A command that asks, and one that never does.
 pub(crate) const RISKY: &str = "git push --force origin main";
 pub(crate) const SAFE: &str = "ls -la";
 
-/// How a world is made.
+/// The setup of a world.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) on_disk: bool,
@@ -52,9 +52,9 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) names: Vec<String>,
     pub(crate) url: Option<String>,
-    /// Whether the gate knows the processes of this machine, or none.
+    /// True when the gate sees the processes of this machine; false for none.
     pub(crate) knows_processes: bool,
-    /// Where large actions are judged, if not on threads of the gate.
+    /// The executor of large actions, if not the threads of the gate.
     pub(crate) executor: Option<Arc<dyn Executor>>,
 }
 
@@ -169,19 +169,19 @@ impl World {
         }
     }
 
-    /// Ends the server; gives when it has ended.
+    /// Stops the server, and waits until it has stopped.
     pub(crate) async fn stop(&mut self) {
         timeout(PATIENCE, self.begin_to_stop()).await.unwrap().unwrap();
     }
 
-    /// Tells the server to end, and does not wait.
+    /// Tells the server to stop, without waiting.
     pub(crate) fn begin_to_stop(&mut self) -> JoinHandle<()> {
         let running = &mut self.running;
         let _ = running.stop.take().unwrap().send(());
         running.ended.take().unwrap()
     }
 
-    /// Ends server and gate, and starts both again on what they left.
+    /// Stops server and gate, and starts both again on the same data.
     pub(crate) async fn restart(mut self) -> Self {
         self.stop().await;
         let Self { gate, clock, setup, store, folder, .. } = self;
@@ -210,7 +210,7 @@ impl World {
         self.folder.0.join("local.sock")
     }
 
-    /// The database, opened by somebody who is not the gate.
+    /// The database, opened without the gate.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.folder.0.join("gate.db")).unwrap()
     }
@@ -219,19 +219,20 @@ impl World {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Asks over a connection of its own.
+    /// Sends a request over a new connection.
     pub(crate) async fn ask(&self, ask: Ask) -> Answer {
         timeout(PATIENCE, send(self.connect().await, self.address, ask)).await.unwrap()
     }
 
-    /// A world that takes this process for something that an agent has started.
+    /// A world that takes this process for one that an agent has started.
     pub(crate) async fn within_an_agent() -> Self {
         let world = Self::new(Setup { knows_processes: true, ..Setup::default() }).await;
         world.register(World::agents_process());
         world
     }
 
-    /// The process that [`World::within_an_agent`] takes for the agent: whoever runs the tests.
+    /// The process that [`World::within_an_agent`] takes for the agent: the one that runs the
+    /// tests.
     pub(crate) fn agents_process() -> Process {
         let parent = std::os::unix::process::parent_id();
         let agent = if parent > 1 { parent } else { std::process::id() };
@@ -250,13 +251,13 @@ impl World {
         timeout(PATIENCE, send(stream, self.address, ask)).await.unwrap()
     }
 
-    /// Asks, and reads the answer as it comes.
+    /// Sends a request, and returns the answer while it is still being read.
     pub(crate) async fn open(&self, ask: Ask) -> hyper::Response<Incoming> {
         let opened = begin(self.connect().await, self.address, ask);
         timeout(PATIENCE, opened).await.unwrap()
     }
 
-    /// Sends bytes as they are, and gives all that comes back until the server closes.
+    /// Sends raw bytes, and returns everything that comes back until the server closes.
     pub(crate) async fn raw(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         // The server may close before it has read everything.
@@ -304,7 +305,7 @@ impl World {
         self.question_of(&self.agent.secret, command).await
     }
 
-    /// The token by which a question is answered.
+    /// The token that answers a question.
     pub(crate) async fn token(&self, approval: &str) -> String {
         let id = ApprovalId::parse(approval).unwrap();
         let card = self.gate.card(&self.member.person, &id).await.unwrap();
@@ -335,7 +336,7 @@ impl Drop for Running {
     }
 }
 
-/// How a key is made.
+/// The properties of a new key.
 pub(crate) struct Make {
     pub(crate) scope: &'static str,
     pub(crate) access: Access,
@@ -476,7 +477,7 @@ impl Ask {
     }
 }
 
-/// What came back.
+/// A response, read completely.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -519,7 +520,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (parts, body) = begin(stream, address, ask).await.into_parts();
-    // A stream of events has no end: what is asked about it is its head.
+    // A stream of events is endless: the tests look only at its head.
     let lasting =
         parts.headers.get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
     let body = if lasting { Bytes::new() } else { body.collect().await.unwrap().to_bytes() };
@@ -545,7 +546,7 @@ where
     sender.send_request(request).await.unwrap()
 }
 
-/// All that comes until the server closes.
+/// Everything that comes until the server closes.
 pub(crate) async fn rest(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     // A reset is an end too.

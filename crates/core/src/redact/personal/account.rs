@@ -1,5 +1,5 @@
-//! Bank accounts: the IBAN by its country's length and its check digits, others by what is said
-//! about them.
+//! Bank accounts: the IBAN by its country's length and its check digits, others by the words near
+//! them.
 
 use super::{
     super::{
@@ -51,7 +51,7 @@ fn iban(text: Text<'_>, start: usize, hits: &mut Hits) {
     }
 }
 
-/// A plain number, if the words before it say that it is an account.
+/// Masks a plain number, if the words before it say that it is an account.
 fn told(text: Text<'_>, start: usize, hits: &mut Hits) {
     let end = text.run_within(start, Class::DIGIT, 18);
     let fits = (8..=17).contains(&(end - start)) && !Class::WORD.has(text.at(end));

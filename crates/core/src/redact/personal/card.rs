@@ -13,7 +13,7 @@ words! {
     WORDS = "amex card carte credit debit kreditkarte mastercard tarjeta visa"
 }
 
-/// How the digits of a card are grouped when they are.
+/// The ways in which the digits of a card are grouped.
 const GROUPS: &[&[usize]] = &[
     &[4, 4, 4, 4, 3],
     &[4, 4, 4, 4, 2],
@@ -47,7 +47,7 @@ pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hi
     }
 }
 
-/// Whether the groups go on in a table of numbers.
+/// Reports whether the groups go on in a table of numbers.
 fn is_column(text: Text<'_>, start: usize, end: usize) -> bool {
     let spaced = text.cut(start, end).contains(' ');
     let before = start.checked_sub(2).is_some_and(|second| Class::ALNUM.has(text.at(second)))
@@ -60,13 +60,13 @@ fn is_column(text: Text<'_>, start: usize, end: usize) -> bool {
     spaced && (after || counted)
 }
 
-/// Whether the digits follow a decimal point or continue a longer number.
+/// Reports whether the digits follow a decimal point or continue a longer number.
 fn is_fraction(text: Text<'_>, start: usize) -> bool {
     matches!(text.before(start), b'.' | b'-' | b'/')
         && start.checked_sub(2).is_some_and(|second| text.at(second).is_ascii_digit())
 }
 
-/// Where digits in these groups end, the same mark between all.
+/// The end of digits in these groups, with the same separator between all.
 fn grouped(text: Text<'_>, start: usize, groups: &[usize]) -> Option<usize> {
     let mut at = start;
     let mut mark = 0;
@@ -88,7 +88,7 @@ fn grouped(text: Text<'_>, start: usize, groups: &[usize]) -> Option<usize> {
     Some(at)
 }
 
-/// Whether an issuer hands out numbers that start so and are so long.
+/// Reports whether an issuer uses numbers with this prefix and length.
 fn is_issued(digits: &[u8]) -> bool {
     let length = digits.len();
     let first = check::number(digits, 0, 1);

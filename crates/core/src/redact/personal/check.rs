@@ -10,7 +10,7 @@ pub(super) fn digits(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + Clo
     bytes.iter().map(|byte| value(*byte))
 }
 
-/// The digits from one place to another, as one number; nothing if they are not there.
+/// The digits in a range, as one number; zero if they are not there.
 pub(super) fn number(bytes: &[u8], from: usize, to: usize) -> u64 {
     bytes
         .get(from..to)
@@ -37,7 +37,7 @@ pub(super) fn luhn(bytes: &[u8]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// The remainder by 97 of a number written in digits and letters, as ISO 7064 reads them.
+/// The remainder by 97 of a number written in digits and letters, as in ISO 7064.
 pub(super) fn mod97(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(0, |rest, byte| {
         let value = value(byte);
@@ -45,7 +45,7 @@ pub(super) fn mod97(bytes: impl Iterator<Item = u8>) -> u32 {
     })
 }
 
-/// ISO 7064 mod 11,10: the check digit that the digits before the last one call for.
+/// Checks ISO 7064 mod 11,10: the last digit is the check digit of those before it.
 pub(super) fn iso11_10(bytes: &[u8]) -> bool {
     let Some((last, head)) = bytes.split_last() else { return false };
     let product = digits(head).fold(10, |product, digit| {
@@ -64,7 +64,7 @@ pub(super) fn verhoeff(bytes: &[u8]) -> bool {
     rest == 0
 }
 
-/// One step of the permutation that Verhoeff's scheme applies by place.
+/// One step of the permutation that Verhoeff's scheme applies by position.
 const fn permute(digit: u32) -> u32 {
     match digit {
         0 => 1,
@@ -90,12 +90,12 @@ const fn dihedral(left: u32, right: u32) -> u32 {
     }
 }
 
-/// Whether year, month and day, two digits each, could be a date.
+/// Reports whether month and day could be a date.
 pub(super) const fn is_date(month: u64, day: u64) -> bool {
     month >= 1 && month <= 12 && day >= 1 && day <= 31
 }
 
-/// Whether all digits are the same.
+/// Reports whether all digits are the same.
 pub(super) fn is_uniform(bytes: &[u8]) -> bool {
     bytes.windows(2).all(|pair| pair.first() == pair.last())
 }

@@ -1,4 +1,4 @@
-//! How to reach a person: e-mail addresses and telephone numbers.
+//! Contact data: e-mail addresses and telephone numbers.
 
 use super::{
     super::{
@@ -10,12 +10,12 @@ use super::{
 };
 
 words! {
-    /// Domains set aside for documentation and machines.
+    /// Domains reserved for documentation and machines.
     NOBODYS = "example internal invalid local localdomain localhost test"
 }
 
 words! {
-    /// What files are called, where an address would end in a top-level domain.
+    /// File name endings that could be mistaken for a top-level domain.
     FILES = "\
     css gif gz html jpeg jpg js json jsx lock md png py service socket svg tgz timer toml \
     ts tsx txt webp xml yaml yml zip"
@@ -69,7 +69,7 @@ fn is_domain(domain: &str) -> bool {
     named && labels && !is_in(top, FILES)
 }
 
-/// Whether nobody in particular reads what is sent there.
+/// Reports whether mail to this address reaches no particular person.
 fn is_machine(local: &str, domain: &str) -> bool {
     let mut labels = domain.rsplit('.');
     let top = labels.next().unwrap_or("");
@@ -95,7 +95,7 @@ fn is_machine(local: &str, domain: &str) -> bool {
         || is_any(domain, &["users.noreply.github.com", "email.com"])
 }
 
-/// Whether the place lies in the authority of a URL, where `@` follows a user.
+/// Reports whether the position is in the authority of a URL, where `@` follows a user.
 fn is_in_address(text: Text<'_>, start: usize) -> bool {
     let bytes = text.0.as_bytes().get(start.saturating_sub(96)..start).unwrap_or(&[]);
     let mut after = 0;
@@ -113,7 +113,8 @@ fn is_in_address(text: Text<'_>, start: usize) -> bool {
     false
 }
 
-/// `+` and a country code: the form of E.164, with the marks people put between.
+/// Masks a number with `+` and a country code: the form of E.164, with the marks people put
+/// between.
 fn international(text: Text<'_>, plus: usize, hits: &mut Hits) {
     if Class::WORD.has(text.before(plus)) || matches!(text.before(plus), b'+' | b'-' | b'/' | b'=')
     {
@@ -128,11 +129,11 @@ fn international(text: Text<'_>, plus: usize, hits: &mut Hits) {
 }
 
 phrases! {
-    /// Words that lead a telephone number.
+    /// Words that introduce a telephone number.
     PHONE = "phone|telephone|cellphone|tel:|tel.|tel |mobile|cell|fax|telefon|whatsapp|call me|handynummer|text me"
 }
 
-/// A number as it is dialled within a country, where the words before it say so.
+/// Masks a number as it is dialled within a country, where the words before it say so.
 fn national(text: Text<'_>, start: usize, hits: &mut Hits) {
     let (end, digits, _) = dial(text, start);
     let address = text.cut(start, end).matches('.').count() == 3;
@@ -144,7 +145,7 @@ fn national(text: Text<'_>, start: usize, hits: &mut Hits) {
     }
 }
 
-/// Whether the word occurs, not as the end of a longer one.
+/// Reports whether the word occurs, not as the end of a longer one.
 fn leads(near: &str, word: &str) -> bool {
     near.as_bytes().windows(word.len()).enumerate().any(|(at, window)| {
         let before = at.checked_sub(1).and_then(|at| near.as_bytes().get(at));
@@ -173,7 +174,7 @@ fn dial(text: Text<'_>, start: usize) -> (usize, usize, usize) {
     (end, digits, marks)
 }
 
-/// Whether digits run on into this place from the left.
+/// Reports whether this position is within a number that begins further left.
 fn is_inside(text: Text<'_>, index: usize) -> bool {
     let before = text.before(index);
     Class::WORD.has(before)

@@ -61,7 +61,7 @@ phrases! {
     BIRTH = "date of birth|birth date|birthdate|birthday|dob|born on|geburtsdatum|생년월일"
 }
 
-/// Every form. The first that is believed gives the kind, so the stronger come first.
+/// Every form. The first that is believed determines the kind, so the stronger come first.
 pub(super) const SCHEMES: &[Scheme] = &[
     row("us-ssn", "999-99-9999", Sure, ssn, SSN),
     row("us-ssn", "999 99 9999", Sure, ssn, SSN),

@@ -1,4 +1,4 @@
-//! National identifiers: one row per form, with what it takes to believe it.
+//! National identifiers: one row per form, with the evidence needed to believe it.
 
 use super::{
     super::{
@@ -20,24 +20,24 @@ pub(super) struct Scheme {
     pub(super) trust: Trust,
     /// Takes the letters, in capitals, and the digits.
     pub(super) check: fn(&[u8]) -> bool,
-    /// Words that say what the number is.
+    /// Words that name the number.
     pub(super) words: &'static [&'static str],
 }
 
-/// What it takes to believe a form whose check holds.
+/// The evidence needed to believe a form whose check holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Nothing more.
     Sure,
-    /// It stands alone, or a word says what it is.
+    /// It is alone, or a word names it.
     Alone,
-    /// A word says what it is.
+    /// A word names it.
     Told,
 }
 
 /// Masks the identifier that starts there.
 pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hits) {
-    // No shape is shorter than this.
+    // Every shape is at least this long.
     let long = (0..8).all(|step| {
         let byte = text.at(start + step);
         Class::NAME.has(byte) || matches!(byte, b' ' | b'/' | b':' | b'+' | b'(')
@@ -55,7 +55,7 @@ pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hi
             continue;
         }
         let believed = match scheme.trust {
-            // In small letters it may as well be part of a digest.
+            // In small letters it may also be part of a digest.
             Trust::Sure => {
                 read.capital
                     || setting == Setting::Alone
@@ -73,7 +73,7 @@ pub(super) fn find(text: Text<'_>, start: usize, setting: Setting, hits: &mut Hi
     }
 }
 
-/// Whether the shape could start with that byte.
+/// Reports whether the shape could start with that byte.
 fn starts(shape: &str, byte: u8) -> bool {
     match shape.as_bytes().first() {
         Some(b'9') => byte.is_ascii_digit(),
@@ -83,7 +83,7 @@ fn starts(shape: &str, byte: u8) -> bool {
     }
 }
 
-/// Whether digits before this place belong to the same number.
+/// Reports whether digits before this position belong to the same number.
 fn is_continued(text: Text<'_>, start: usize) -> bool {
     let digit_before = start.checked_sub(2).is_some_and(|second| text.at(second).is_ascii_digit());
     digit_before && matches!(text.before(start), b'-' | b'.' | b'/' | b':' | b',' | b'+')
@@ -92,11 +92,11 @@ fn is_continued(text: Text<'_>, start: usize) -> bool {
 struct Read {
     end: usize,
     compact: Vec<u8>,
-    /// No letter is a small one.
+    /// True when it is without small letters.
     capital: bool,
 }
 
-/// Reads what has that shape, if nothing before or after belongs to it.
+/// Reads a value of that shape, if nothing before or after belongs to it.
 fn read(text: Text<'_>, start: usize, shape: &str) -> Option<Read> {
     let mut compact = Vec::with_capacity(shape.len());
     let mut at = start;
@@ -132,7 +132,7 @@ fn read(text: Text<'_>, start: usize, shape: &str) -> Option<Read> {
     (!goes_on(text, start, at, mark)).then_some(Read { end: at, compact, capital })
 }
 
-/// Whether the number goes on beyond what was read.
+/// Reports whether the number goes on beyond the part that was read.
 fn goes_on(text: Text<'_>, start: usize, end: usize, mark: u8) -> bool {
     let next = text.at(end);
     let after = text.at(end + 1);

@@ -1,4 +1,4 @@
-//! What each country checks in the identifiers it hands out.
+//! The checks of each country's identifiers.
 //!
 //! Every function takes letters in capitals and digits, without marks, of the right length.
 
@@ -9,7 +9,8 @@ pub(super) fn anything(id: &[u8]) -> bool {
     !is_uniform(id)
 }
 
-/// Not a number somebody counted up or down to fill a field.
+/// Reports whether it is not a number that somebody made up to fill a field: counting up or down,
+/// or one repeated digit.
 pub(super) fn unordered(id: &[u8]) -> bool {
     let digits: Vec<u8> = id.iter().copied().filter(u8::is_ascii_digit).take(9).collect();
     let up = digits.windows(2).all(|pair| matches!(pair, [left, right] if *right == *left + 1));
@@ -17,7 +18,7 @@ pub(super) fn unordered(id: &[u8]) -> bool {
     !up && !down && !is_uniform(&digits)
 }
 
-/// The same, and what a passport's number starts and ends with.
+/// Checks the same, and that the first and last digit of a passport's number are not zero.
 pub(super) fn indian_passport(id: &[u8]) -> bool {
     unordered(id) && at(id, 1) != 0 && at(id, 7) != 0
 }
@@ -38,7 +39,7 @@ fn head(id: &[u8], length: usize) -> &[u8] {
     id.get(..length).unwrap_or(&[])
 }
 
-/// Numbers printed in advertisements and forms, which were withdrawn.
+/// Numbers that were printed in advertisements and forms, and withdrawn.
 const WITHDRAWN: &[u64] = &[78_051_120, 219_099_999, 457_555_462, 123_456_789, 987_654_321];
 
 pub(super) fn ssn(id: &[u8]) -> bool {
@@ -52,7 +53,7 @@ pub(super) fn ssn(id: &[u8]) -> bool {
         && !is_uniform(id)
 }
 
-/// Digits without marks are believed only if the area existed when areas meant something.
+/// Digits without separators are believed only if the area existed while areas were assigned.
 pub(super) fn old_ssn(id: &[u8]) -> bool {
     ssn(id) && number(id, 0, 3) <= 772
 }
@@ -92,7 +93,7 @@ pub(super) fn nino(id: &[u8]) -> bool {
 
 pub(super) fn nhs(id: &[u8]) -> bool {
     let check = 11 - weighted(head(id, 9), &[10, 9, 8, 7, 6, 5, 4, 3, 2]) % 11;
-    // Ten digits that start so are seconds since 1970 far more often than a patient.
+    // Ten digits with this beginning are seconds since 1970 far more often than a patient's number.
     let time = matches!(number(id, 0, 2), 15..=19);
     check % 11 == at(id, 9) && check != 10 && !is_uniform(id) && !time
 }
@@ -141,13 +142,14 @@ pub(super) fn nie(id: &[u8]) -> bool {
     control(first * 10_000_000 + number(id, 1, 8)) == id.last().copied()
 }
 
-/// The letter that Spain puts after a number.
+/// The letter that Spain appends to a number.
 fn control(number: u64) -> Option<u8> {
     let place = usize::try_from(number % 23).ok()?;
     b"TRWAGMYFPDXBNJZSQVHLCKE".get(place).copied()
 }
 
-/// Month and day are constrained enough; the last letter is not held against a misprint.
+/// Checks month and day, which are constrained enough; the last letter is not checked, because of
+/// misprints.
 pub(super) fn fiscal_code(id: &[u8]) -> bool {
     let day = number(id, 9, 11);
     b"ABCDEHLMPRST".contains(&letter(id, 8)) && (matches!(day, 1..=31 | 41..=71))
@@ -331,8 +333,8 @@ pub(super) fn nric(id: &[u8]) -> bool {
     expected == id.get(8) || (series == b'M' && table.get(rest as usize) == id.get(8))
 }
 
-/// Born on a date, and of a sex and century in use. Foreigners' numbers must also check, because
-/// the form alone is shared with serial numbers.
+/// Checks the date of birth, and a digit for sex and century that is in use. Foreigners' numbers
+/// must also pass the checksum, because the form alone is shared with serial numbers.
 pub(super) fn rrn(id: &[u8]) -> bool {
     let sum = weighted(head(id, 12), &[2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5]) % 11;
     let native = matches!(at(id, 6), 1..=4);
@@ -340,7 +342,7 @@ pub(super) fn rrn(id: &[u8]) -> bool {
     is_date(number(id, 2, 4), number(id, 4, 6)) && (native || foreign)
 }
 
-/// Thirteen digits that start so are milliseconds since 1970.
+/// Excludes thirteen digits that are probably milliseconds since 1970.
 pub(super) fn plain_rrn(id: &[u8]) -> bool {
     rrn(id) && !matches!(number(id, 0, 2), 15..=17)
 }
@@ -462,7 +464,7 @@ mod tests {
 
     #[test]
     fn published_samples_pass_their_check() {
-        // Numbers that the authorities themselves print to explain the check.
+        // Numbers that the authorities themselves publish to explain the check.
         assert!(abn(b"51824753556"));
         assert!(belgian(b"85073003328"));
         assert!(hetu(b"131052-308T"));

@@ -1,4 +1,4 @@
-//! Wallets: addresses by their checksum, private keys, the words that restore one.
+//! Wallets: addresses by their checksum, private keys, recovery phrases.
 
 use sha2::{Digest, Sha256};
 
@@ -32,7 +32,7 @@ pub(super) fn find(text: Text<'_>, setting: Setting, hits: &mut Hits) {
     }
 }
 
-/// Whether the words that restore a wallet are named there.
+/// Reports whether a recovery phrase is named there.
 fn is_phrase(text: Text<'_>, start: usize, end: usize) -> bool {
     let word = text.cut(start, end);
     let before = text.back(start, 10);
@@ -79,7 +79,7 @@ fn is_ether(word: &str) -> bool {
     word.starts_with("0x") && word.bytes().skip(2).all(|byte| Class::ANY_HEX.has(byte))
 }
 
-/// Whether the word decodes to that many bytes, the last four of them its checksum.
+/// Reports whether the word decodes to that many bytes, the last four of them its checksum.
 fn is_base58check(word: &str, length: usize) -> bool {
     let mut bytes = vec![0_u8; length];
     for letter in word.bytes() {
@@ -100,7 +100,7 @@ fn is_base58check(word: &str, length: usize) -> bool {
     Sha256::digest(Sha256::digest(payload)).starts_with(sum)
 }
 
-/// Whether the word is a native segwit address of Bitcoin or Litecoin, checksum included.
+/// Reports whether the word is a native segwit address of Bitcoin or Litecoin, checksum included.
 fn is_bech32(word: &str) -> bool {
     let upper = word.bytes().any(|byte| byte.is_ascii_uppercase());
     if upper && word.bytes().any(|byte| byte.is_ascii_lowercase()) {
@@ -133,7 +133,7 @@ fn polymod(values: &[u32]) -> u32 {
     })
 }
 
-/// Twelve or more short words in a row after the name of a phrase.
+/// Masks twelve or more short words in a row after the name of a phrase.
 fn words(text: Text<'_>, from: usize, hits: &mut Hits) {
     let mut start = from;
     while start - from < 24 && !Class::LOWER.has(text.at(start)) {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::redact::scan;
 
-    /// The address of nobody: twenty bytes of the caller's, and their checksum.
+    /// An address that belongs to nobody: twenty bytes of the same value, and their checksum.
     fn address(version: u8, fill: u8) -> String {
         let mut bytes = vec![version];
         bytes.extend([fill; 20]);

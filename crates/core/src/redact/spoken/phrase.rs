@@ -1,4 +1,4 @@
-//! The words that name a secret, what joins them to it, and whose it may be.
+//! The words that name a secret, the separators before it, and the owner of a code.
 
 use super::Glue;
 use crate::redact::{
@@ -6,16 +6,16 @@ use crate::redact::{
     words::{is_in, phrases, words},
 };
 
-/// What a phrase announces.
+/// The kind of secret that a phrase announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
     Password,
     Passphrase,
     /// A user and a password.
     Login,
-    /// A token: something drawn.
+    /// A token: a random value.
     Drawn,
-    /// A key, which many things are that open nothing.
+    /// Any kind of key, many of which are harmless.
     AnyKey,
     /// A key to type in.
     Key,
@@ -26,7 +26,7 @@ pub(super) enum Says {
     Card,
     /// A code of some kind.
     Code,
-    /// That the number before it is a code.
+    /// The number before the phrase is a code.
     Yours,
 }
 
@@ -77,7 +77,7 @@ phrases!(CODES = "code|codes|código|код");
 
 phrases!(YOURS = "is your");
 
-/// Every list, and what its phrases announce.
+/// Every list, and the kind that its phrases announce.
 const LISTS: [(&[&str], Says); 11] = [
     (PASSWORDS, Says::Password),
     (PASSPHRASES, Says::Passphrase),
@@ -92,7 +92,7 @@ const LISTS: [(&[&str], Says); 11] = [
     (YOURS, Says::Yours),
 ];
 
-/// For each byte, in both cases, a bit for every list that has a phrase starting with it.
+/// For each byte, in both cases, a bit for every list with a phrase that starts with it.
 static STARTS: [u16; 256] = starts();
 
 #[expect(
@@ -115,7 +115,7 @@ const fn starts() -> [u16; 256] {
     starts
 }
 
-/// The phrase that stands there, the longest if there are more.
+/// The phrase at this position, the longest if there are several.
 pub(super) fn at(text: Text<'_>, index: usize) -> Option<Phrase> {
     let first = text.at(index);
     let lists = STARTS.get(usize::from(first)).copied().unwrap_or(0);
@@ -141,17 +141,17 @@ pub(super) fn at(text: Text<'_>, index: usize) -> Option<Phrase> {
     found
 }
 
-/// Whether the words stand there, and no letter runs on from them.
+/// Reports whether the words are at this position, as whole words.
 fn stands(text: Text<'_>, index: usize, words: &str) -> bool {
     text.has_any_case(index, words)
         && !(words.is_ascii() && Class::WORD.has(text.at(index + words.len())))
 }
 
-/// Marks that give a value.
+/// Marks before a value.
 pub(super) const MARKS: &[&str] =
     &[":", "=", "->", "=>", "\u{2013}", "\u{2014}", "\u{2192}", "\u{ff1a}", "- "];
 
-/// Words that give one, and nouns that may stand before those.
+/// Words before a value, and nouns that may precede those.
 pub(super) const VERBS: &[&str] = &[
     "is now ",
     "is ",
@@ -196,7 +196,7 @@ pub(super) const VERBS: &[&str] = &[
     "again ",
 ];
 
-/// Whether the word between is a noun, which gives nothing.
+/// Reports whether the word between is a noun, which does not introduce a value.
 pub(super) fn is_noun(verb: &str) -> bool {
     is_any(
         verb.trim(),
@@ -204,19 +204,19 @@ pub(super) fn is_noun(verb: &str) -> bool {
     )
 }
 
-/// Whose code it is.
+/// The owner of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// One of something that is opened with it.
+    /// Something that the code gives access to.
     Secret,
-    /// Nobody's in particular.
+    /// Unknown.
     Open,
-    /// One of something else: an error, a place, a discount.
+    /// Something else: an error, a place, a discount.
     Other,
 }
 
 words! {
-    /// What stands before `code` where it opens something.
+    /// Words before `code` that make it a secret.
     OPENED = "\
     2fa access activation alarm auth authentication authenticator authorization backup \
     confirmation door emergency entry garage gate invite keypad lock login mfa otp pairing passcode \
@@ -224,13 +224,13 @@ words! {
 }
 
 words! {
-    /// What stands before `code` where it may be any.
+    /// Words before `code` that leave its kind open.
     PLAIN = "\
     a and el enter following is le my new one-time our received sent six-digit that the this \
     type use using with your"
 }
 
-/// Whose the code is, by the word before it.
+/// The owner of the code, by the word before it.
 pub(super) fn owner(before: &str) -> Owner {
     let head = before.trim_end_matches([' ', '"', '\'', '_', '{', '?', '&', '-']);
     let line = head.rsplit(['\n', '.', '?', '&']).next().unwrap_or("");
@@ -244,12 +244,12 @@ pub(super) fn owner(before: &str) -> Owner {
 }
 
 words! {
-    /// What stands before `pin` where it is a number of a person.
+    /// Words before `pin` that make it a person's number.
     HOLDERS = "\
     account atm bank card current debit enter her his my new old phone sim the their voicemail with your"
 }
 
-/// Whether `pin` means a number to type and not one of a board, or to pin.
+/// Reports whether `pin` means a number to type, rather than one of a board, or to pin.
 pub(super) fn is_pin(
     text: Text<'_>,
     (start, end): (usize, usize),

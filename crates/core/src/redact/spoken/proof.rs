@@ -1,4 +1,4 @@
-//! Whether a told value may be what it is called.
+//! Plausibility of a value in plain language.
 
 use crate::redact::{
     fake::{is_blank, is_chosen, is_placeholder},
@@ -7,7 +7,8 @@ use crate::redact::{
     words::{is_in, words},
 };
 
-/// Whether somebody chose the value as a password; by itself it has to prove more than after a verb.
+/// Reports whether somebody chose the value as a password; without a verb before it, it needs more
+/// evidence.
 pub(super) fn is_password(given: &str, alone: bool) -> bool {
     let core = given.trim_end_matches(['!', '?', '*']);
     let digit = core.bytes().any(|byte| byte.is_ascii_digit());
@@ -23,7 +24,7 @@ pub(super) fn is_password(given: &str, alone: bool) -> bool {
         && !is_naming(core)
 }
 
-/// Whether the value is words chained by dashes, as generators of passwords chain them.
+/// Reports whether the value is words joined by dashes, as password generators do.
 fn is_chain(core: &str) -> bool {
     let words: Vec<&str> = core.split('-').collect();
     words.len() >= 3
@@ -33,7 +34,7 @@ fn is_chain(core: &str) -> bool {
             .all(|word| word.len() >= 4 && word.bytes().all(|byte| Class::LOWER.has(byte)))
 }
 
-/// Whether the value is a piece of a program, a path or an address.
+/// Reports whether the value is a piece of a program, a path or an address.
 fn is_code(given: &str) -> bool {
     given.contains(['(', ')', '{', '}', '[', ']', '<', '>', ';', '|', '\\'])
         || given.contains("://")
@@ -45,7 +46,7 @@ fn is_code(given: &str) -> bool {
         || is_version(given)
 }
 
-/// `a.b2`, `1Password.app`: parts of a name with a stop between.
+/// Matches `a.b2`, `1Password.app`: parts of a name with a dot between.
 fn is_member(given: &str) -> bool {
     given.split_once('.').is_some_and(|(head, tail)| {
         !head.is_empty()
@@ -59,12 +60,13 @@ fn is_version(given: &str) -> bool {
     rest.contains('.') && rest.split('.').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether the value is four to eight digits that do not name a year.
+/// Reports whether the value is four to eight digits.
 pub(super) fn is_pin(given: &str) -> bool {
     (4..=8).contains(&given.len()) && given.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the value is a code: digits, in one or two groups, or groups with digits in them.
+/// Reports whether the value is a code: digits, in one or two groups, or groups with digits in
+/// them.
 pub(super) fn is_code_number(given: &str, least: usize) -> bool {
     let bare = given.trim_end_matches('#');
     let bare = match bare.split_once('-') {
@@ -90,7 +92,7 @@ pub(super) fn is_code_number(given: &str, least: usize) -> bool {
         && !is_blank(bare)
 }
 
-/// Whether the value is groups of capitals and digits, as on the box of a program.
+/// Reports whether the value is groups of capitals and digits, like a product key.
 pub(super) fn is_grouped_key(given: &str) -> bool {
     let groups: Vec<&str> = given.split('-').collect();
     groups.len() >= 3
@@ -102,13 +104,13 @@ pub(super) fn is_grouped_key(given: &str) -> bool {
 }
 
 words! {
-    /// Words of sentences about passphrases, which none is made of.
+    /// Words of sentences about passphrases, which do not occur in passphrases.
     TALK = "\
     a an and any are as at be by can cannot do enter for from has have if in is it may must no not of \
     on or please required see should that the this to used was when will with you your"
 }
 
-/// Whether the words open something together: four or more of them, or three in quotes.
+/// Reports whether the words are a passphrase: four or more of them, or three in quotes.
 pub(super) fn is_passphrase(given: &str, quoted: bool) -> bool {
     let words: Vec<&str> = given.trim().split(' ').collect();
     (if quoted { 3 } else { 4 }..=24).contains(&words.len())
