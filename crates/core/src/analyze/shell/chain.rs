@@ -1,4 +1,4 @@
-//! `a && b`, `a || b`, `a | b`: flattened, so that a long chain needs no deep stack.
+//! `a && b`, `a || b`, `a | b`: flattened, so that a long chain does not need a deep stack.
 
 use shuck_ast::{BinaryCommand, BinaryOp, Command, Stmt};
 
@@ -60,7 +60,7 @@ impl Walker<'_> {
     }
 }
 
-/// The links of a left-leaning chain, first to last, each with the operator before it.
+/// Returns the links of a left-leaning chain, first to last, each with the operator before it.
 fn flatten(
     binary: &BinaryCommand,
     belongs: impl Fn(BinaryOp) -> bool,
