@@ -54,7 +54,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Recognizes options such as `--yes-always` and `--trust-all-tools` by their form, for every
+    /// Recognises options such as `--yes-always` and `--trust-all-tools` by their form, for every
     /// agent.
     fn unasked_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let is_agent =
@@ -104,7 +104,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Recognizes any mode except those that ask or only plan: `--permission-mode dontAsk`.
+    /// Recognises any mode except those that ask or only plan: `--permission-mode dontAsk`.
     fn mode_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const ASKS: &[&str] =
             &["default", "plan", "ask", "manual", "on-request", "untrusted", "prompt", "read-only"];
@@ -121,7 +121,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Recognizes variables whose names switch something off: `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`.
+    /// Recognises variables whose names switch something off: `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`.
     fn variables_by_form(&mut self, name: &str, span: Option<Span>) {
         let found = self.environment.iter().find_map(|(variable, value)| {
             let value = value.as_ref().map_or("", |value| value.text.as_str());

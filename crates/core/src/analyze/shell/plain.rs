@@ -1,4 +1,4 @@
-//! Source text in languages without a reader here: recognizes text that only computes and prints.
+//! Source text in languages without a reader here: recognises text that only computes and prints.
 //!
 //! Every name in it must be one that prints, computes or reports a version, or a variable that it
 //! has set itself. Any other name may do anything.

@@ -1,6 +1,6 @@
 //! Statements in query languages without a reader here: graphs, documents, triples, series.
 //!
-//! A statement is recognized by its keywords in capitals, or at its beginning in any case, so that
+//! A statement is recognised by its keywords in capitals, or at its beginning in any case, so that
 //! a sentence about one is not recorded.
 
 use super::Walker;
