@@ -1,11 +1,12 @@
-//! Verbs that make credentials, take people's data out of a system or put an older state back, with
-//! the thing they are about.
+//! Verbs that create credentials, export personal data or restore an older state, with their
+//! objects.
 
 use super::form;
 use crate::analyze::shell::arguments::Arguments;
 use crate::words::{self, has};
 
-/// The word that does so, if there is one: `tokens create`, `auth:export`, `restore-backup`.
+/// Returns the word that does so, if there is one: `tokens create`, `auth:export`,
+/// `restore-backup`.
 pub(super) fn grants(args: &Arguments<'_>) -> Option<String> {
     const RUNS: &[&str] = &["run", "exec", "test", "x", "dlx", "build", "compile", "start"];
     let operands: Vec<&str> =
