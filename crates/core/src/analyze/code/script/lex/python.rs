@@ -53,7 +53,7 @@ pub(super) fn lex(scan: &mut Scan<'_>) {
     }
 }
 
-/// At the start of a line: how far it is indented.
+/// At the start of a line: reads its indentation.
 fn indentation(scan: &mut Scan<'_>) {
     let space = scan.skip_while(|byte| matches!(byte, b' ' | b'\t' | 0x0c));
     let indent = space.bytes().fold(0_u32, |column, byte| {
@@ -83,7 +83,7 @@ fn word(scan: &mut Scan<'_>) {
     scan.push(Kind::Name(name), start);
 }
 
-/// Python reads styled letters as plain ones: `𝐨𝐬` and `ｏｓ` are `os`.
+/// Normalises styled letters to plain ones as Python does: `𝐨𝐬` and `ｏｓ` are `os`.
 fn plain(name: &str) -> String {
     name.chars()
         .map(|char| match u32::from(char) {
@@ -118,7 +118,7 @@ fn string(scan: &mut Scan<'_>, start: usize, prefix: Prefix) {
                 scan.mark_broken();
                 break;
             }
-            // A short string ends with its line: Python would refuse it.
+            // A short string ends with its line: Python would reject it.
             Some(b'\n') if !long => {
                 scan.mark_broken();
                 break;
@@ -171,7 +171,7 @@ fn braces(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) {
     parts.push(Part::Code(start, end));
 }
 
-/// How much of `x!r:>10` or `x=` is the expression.
+/// Returns the length of the expression in `x!r:>10` or `x=`.
 fn expression(code: &str) -> usize {
     let bytes = code.as_bytes();
     let mut depth = 0_u32;

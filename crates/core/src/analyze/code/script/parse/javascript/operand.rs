@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind `new`: a name or bracket; the members and the call follow by themselves.
+    /// After `new`: parses a name or bracket; the members and the call follow by themselves.
     fn new_operand(&mut self) -> Ref {
         if self.is("(") {
             return self.bracketed(|parser| parser.expression(LOOSE));
@@ -71,7 +71,7 @@ impl Parser<'_> {
         self.emit(StepKind::Map(pairs))
     }
 
-    /// `key: value`, `key`, `[key]: value`, `...rest`, `method() {…}`
+    /// Parses `key: value`, `key`, `[key]: value`, `...rest`, `method() {…}`.
     fn property(&mut self) -> Option<(Ref, Ref)> {
         if self.accept("...") {
             let key = self.emit(StepKind::Nothing);
