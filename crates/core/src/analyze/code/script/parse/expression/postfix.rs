@@ -51,7 +51,7 @@ impl Parser<'_> {
         self.with_block(value, start)
     }
 
-    /// Skips a newline before `.member` in JavaScript and Ruby.
+    /// In Ruby, skips a newline before `.member`.
     fn continue_line(&mut self) {
         if self.language == Language::Ruby
             && matches!(self.kind(), Some(Kind::Line))
