@@ -29,7 +29,7 @@ impl Parser<'_> {
 
     /// Returns the end of the token before the current one.
     pub(super) fn last_end(&self) -> usize {
-        // After a bracket that never closes there is no token.
+        // No token follows a bracket that never closes.
         let at = self.input.at.saturating_sub(1);
         self.input.tokens.get(at).or(self.input.tokens.last()).map_or(0, |token| token.end)
     }
