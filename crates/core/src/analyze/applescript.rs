@@ -2,7 +2,7 @@
 //!
 //! Variables keep their possible texts, `tell` determines the app that receives a command, and text
 //! passed to a shell, to another script or to Cocoa goes to the analyzer for it. A string or a
-//! comment that only mentions something has no effect. Nothing runs.
+//! comment that only mentions something does not count. Nothing runs.
 //!
 //! Bounded in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 

@@ -335,7 +335,7 @@ fn starts_like_a_url(text: &str) -> bool {
     let script = ["javascript", "data", "vbscript", "file"]
         .iter()
         .any(|known| scheme.eq_ignore_ascii_case(known));
-    // A line of prose may start with `Note:`; a URL has no blanks.
+    // A line of prose may start with `Note:`; a URL does not contain blanks.
     sound && (rest.starts_with("//") || script) && !rest.trim_end().contains(' ')
 }
 

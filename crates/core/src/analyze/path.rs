@@ -1,8 +1,8 @@
 //! File actions: one path, one operation.
 //!
-//! Names that leave their folder are detected as written, and after up to [`MOST_ROUNDS`] rounds of
+//! Names that leave their folder are detected as written, and after up to four rounds of
 //! percent-decoding: some layer between us and the disk may decode, and a name that only makes
-//! sense decoded has no other use.
+//! sense decoded serves no other purpose.
 
 use crate::action::Action;
 use crate::analyze::Analysis;

@@ -50,7 +50,7 @@ pub(super) enum Installs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opens {
     Always,
-    /// When it listens on a public address, or does not authenticate anybody.
+    /// Only if it listens on a public address, or does not authenticate anybody.
     Wide,
 }
 

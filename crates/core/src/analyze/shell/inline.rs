@@ -1,5 +1,5 @@
 //! Source text on the command line of programs that are not primarily interpreters, and of programs
-//! whose language has no reader here.
+//! whose language lacks a reader here.
 
 use super::Walker;
 use super::arguments::Arguments;

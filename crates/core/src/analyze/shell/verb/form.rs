@@ -75,7 +75,7 @@ pub(super) fn option_destroys(name: &str) -> bool {
     let Some((first, rest)) = parts.split_first() else { return false };
     let trifling = rest.iter().any(|part| has(words::VERBS_TRIFLES, part));
     match *first {
-        // Only part of a text may be removed or dropped.
+        // The thing that is removed or dropped may be only part of a text.
         "remove" | "drop" | "del" => {
             rest.is_empty() && *first != "drop"
                 || rest.iter().any(|part| has(words::VERBS_OBJECTS, part)) && !trifling
