@@ -55,7 +55,7 @@ pub enum RefusedError {
     /// The URL cannot be parsed, or does not name a machine.
     #[error("`{0}` is no address that can be connected to")]
     Unreadable(String),
-    /// The name has no address, or no name server answered.
+    /// The name does not resolve to an address, or no name server answered.
     #[error("cannot find `{domain}`: {cause}")]
     Unresolved {
         /// The name that was looked up.

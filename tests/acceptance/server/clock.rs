@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::{Client, Server, Setup, missing, until};
 
-/// The library that makes a program see another time.
+/// Returns the library that gives a program another time.
 fn library() -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
     let mut found = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
     found.find(|path| path.is_file())
 }
 
-/// A server whose clock is set by a file. What counts only upwards stays as it is.
+/// Returns a server whose system clock is set by a file. Its monotonic clock is unchanged.
 fn setup() -> Option<Setup> {
     let Some(library) = library() else {
         missing("faketime");
@@ -37,7 +37,7 @@ fn set_clock(server: &Server, to: &str) {
     fs::write(server.setup.home.0.join("clock"), to).expect("a file");
 }
 
-/// What is on record about the system's clock.
+/// Returns the audit records about the system clock.
 fn steps(owner: &Client) -> Vec<Value> {
     let listed = owner.get("/api/audit?event=clock_stepped").expect(200);
     listed["items"].as_array().expect("a list").clone()

@@ -70,7 +70,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Returns the rate from 0 to 1; `None` when there are no rows.
+    /// Returns the rate from 0 to 1; `None` without any rows.
     pub(crate) fn rate(self) -> Option<f64> {
         (self.of > 0).then(|| f64::from(self.stopped) / f64::from(self.of))
     }
