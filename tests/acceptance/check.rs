@@ -17,7 +17,7 @@ pub(crate) fn judged_in(context: &Value, action: &Value) -> Value {
     let line = json!({ "action": action, "context": context }).to_string();
     let mut child = Command::new(binary())
         .args(["check", "--batch"])
-        // The configuration of the person who runs the tests has no influence.
+        // The configuration of the person who runs the tests must not influence them.
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

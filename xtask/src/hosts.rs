@@ -136,7 +136,7 @@ pub(crate) fn run_all(names: &[&str]) -> Result {
 }
 
 impl Row {
-    /// Compares with the host, or with host and version.
+    /// Reports whether this is the name of the host, or of host and version.
     fn is_named(&self, name: &str) -> bool {
         name == self.host || name == self.name()
     }

@@ -56,7 +56,7 @@ impl Invocation {
             && patterns.iter().zip(self.operands()).all(|(pattern, word)| matches(pattern, word))
     }
 
-    /// The words that are neither options nor their values.
+    /// Returns the words that are neither options nor their values.
     pub fn operands(&self) -> impl Iterator<Item = &str> {
         self.operands.iter().filter_map(|at| self.words.get(*at)).map(String::as_str)
     }
@@ -69,7 +69,7 @@ impl Invocation {
         wanted.split('|').any(|wanted| self.has_one(wanted))
     }
 
-    /// Like [`Self::has`] for a single alternative, without `|`.
+    /// Reports whether a single alternative, without `|`, is present: see [`Self::has`].
     pub(crate) fn has_one(&self, wanted: &str) -> bool {
         if wanted.starts_with("--") && wanted.contains('*') {
             return self.words.iter().any(|word| matches_one(wanted, word));
@@ -115,7 +115,7 @@ impl Invocation {
     }
 }
 
-/// Finds `-f` in `-f` and `-rf`, and `-exec` only as a whole word.
+/// Reports whether a word has an option: `-f` in `-f` and `-rf`, `-exec` only as a whole word.
 fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     if word == wanted {
         return true;
@@ -131,7 +131,8 @@ fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     }
 }
 
-/// Finds `--force` in `--force` and `--force=x`, but not an option that is switched off.
+/// Reports whether a word is a long option: `--force` in `--force` and `--force=x`, but not one
+/// that is switched off.
 fn has_long(word: &str, long: &str) -> bool {
     let Some(rest) = word.strip_prefix("--").and_then(|word| word.strip_prefix(long)) else {
         return false;
@@ -142,7 +143,8 @@ fn has_long(word: &str, long: &str) -> bool {
     }
 }
 
-/// Matches a word against alternatives separated by `|`; `*` means anything, at any position.
+/// Reports whether a word matches one of the alternatives separated by `|`; `*` means anything, at
+/// any position.
 fn matches(pattern: &str, word: &str) -> bool {
     let mut patterns = pattern.as_bytes().split(|byte| *byte == b'|');
     patterns.any(|pattern| matches_bytes(pattern, word.as_bytes()))
@@ -152,8 +154,9 @@ fn matches_one(pattern: &str, word: &str) -> bool {
     matches_bytes(pattern.as_bytes(), word.as_bytes())
 }
 
-/// Compares bytes, not characters: every rule of a program calls this for every word, and setting
-/// up a search for characters costs more than the short words justify.
+/// Reports whether a word matches one alternative. Compares bytes, not characters: every rule of a
+/// program calls this for every word, and setting up a search for characters costs more than the
+/// short words justify.
 fn matches_bytes(pattern: &[u8], word: &[u8]) -> bool {
     let differs = |first: &u8| *first != b'*' && word.first() != Some(first);
     if pattern.first().is_some_and(differs) {

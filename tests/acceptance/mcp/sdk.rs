@@ -1,7 +1,7 @@
 //! Clients and servers of the official SDKs, from `tests/mcp`.
 //!
-//! Each rig works on a copy in a home of its own, with links to the SDKs beside it, so that nothing
-//! is written into the sources.
+//! Each rig works on a copy in a home of its own, with a link to the installed packages, so that
+//! nothing is written into the sources.
 
 use std::fs::{self, File};
 use std::net::TcpStream;

@@ -103,7 +103,7 @@ fn a2_auto_confirm_skips_the_question_never_the_block_and_is_on_record() {
     assert_eq!(refused.problem(403), "not-for-agents");
 }
 
-/// The question of the seed's agent.
+/// Returns the question of the seed's agent.
 fn question() -> Value {
     json!({
         "action": "batch_download",
@@ -218,7 +218,7 @@ fn a4_only_a_person_says_yes_and_never_beforehand() {
     assert_eq!(program.post("/api/confirmations", &body).problem(403), "halted");
 }
 
-/// A text that occurs nowhere but where it was sent.
+/// Returns a text that occurs nowhere but where it was sent.
 fn canary() -> String {
     ["hunter", "two", "canary", "71"].join("-")
 }

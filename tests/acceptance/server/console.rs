@@ -91,7 +91,7 @@ impl Desk {
     }
 }
 
-/// An action of a coding agent that needs an approval.
+/// Returns an action of a coding agent that needs an approval.
 fn push(branch: &str) -> Value {
     json!({"kind": "shell", "command": format!("git push --force origin {branch}")})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Page;
 use super::page::quoted;
 
-/// Returns the position of an element, once it is in view; or the obstacle.
+/// A script that returns the position of an element, once it is in view; or the obstacle.
 const PLACE: &str = "(selector => {
     const element = document.querySelector(selector);
     if (!element) return 'missing';

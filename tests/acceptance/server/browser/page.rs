@@ -210,7 +210,7 @@ impl Page {
                 std::fs::remove_file(&path).expect("a file");
                 return text;
             }
-            // The browser makes progress while it answers.
+            // Evaluating something keeps the browser active.
             self.eval("1");
             std::thread::sleep(Duration::from_millis(15));
         }

@@ -57,7 +57,7 @@ fn every_way_to_miss_the_server_means_what_the_setting_says() {
             let machine = &machine;
             scope.spawn(move || {
                 for (setting, expected) in [("ask", "ask"), ("deny", "deny")] {
-                    // A machine of its own with the cached policy of the first one.
+                    // A machine of its own with the cached quorum of the first one.
                     let config = format!("hook: {{server: \"{url}\", unreachable: {setting}}}\n");
                     let other = Machine::new(&config).impatient("10");
                     let key = machine.setup.environment.first().expect("a key");

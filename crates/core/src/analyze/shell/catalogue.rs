@@ -162,7 +162,7 @@ pub(super) struct Runs {
 /// The language of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Code {
-    /// bash and its kin.
+    /// bash and similar shells.
     Shell,
     Python,
     Javascript,

@@ -112,8 +112,8 @@ impl Walker<'_> {
         })
     }
 
-    /// Follows a file that another program loads: a text of this script is read, other files need a
-    /// confirmation.
+    /// Follows a value that another program loads as code: a text of this script is read. Reports
+    /// whether the value needs a confirmation.
     fn loads_from(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         if let Some(stream) = &value.stream {
             let content = (**stream).clone();

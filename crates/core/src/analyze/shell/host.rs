@@ -306,7 +306,7 @@ fn is_given(option: &str, args: &Arguments<'_>) -> bool {
     }
 }
 
-/// Matches `--yolo` and `--yolo=true`; `-y` also among other letters.
+/// Reports whether a word is a switch: `--yolo`, `--yolo=true`; `-y` also among other letters.
 fn is_switch(word: &str, name: &str) -> bool {
     let (given, value) = word.split_once('=').map_or((word, "true"), |(name, value)| (name, value));
     let letter = name.strip_prefix('-').filter(|letter| letter.len() == 1);

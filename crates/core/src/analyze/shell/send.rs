@@ -312,8 +312,8 @@ fn says_who_asks(header: &str) -> bool {
     SIGN_IN_HEADERS.iter().any(|known| name.starts_with(known)) || name.ends_with("token")
 }
 
-/// Recognises `169.254.169.254`, also as one number, in hexadecimal or octal, and the equivalent
-/// names and IPv6 addresses.
+/// Reports whether a host is `169.254.169.254`, also as one number, in hexadecimal or octal, or one
+/// of the equivalent names and IPv6 addresses.
 fn is_metadata_host(host: &str) -> bool {
     const NUMBERS: [u64; 3] = [0xa9fe_a9fe, 0xa9fe_aa02, 0x6464_64c8];
     const NAMES: &[&str] = &[

@@ -160,7 +160,7 @@ impl Walker<'_> {
         &[]
     }
 
-    /// Follows `env -S 'rm -rf /'`.
+    /// Follows `env -S 'rm -rf /'`; reports whether it was one.
     fn split_string(&mut self, option: &str, rest: &[Arg]) -> bool {
         let line =
             if option == "-S" || option == "--split-string" || is_cluster_ending(option, "-S") {

@@ -34,7 +34,7 @@ impl Scan {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Advances by one item: a quote, a comment, a marker or a byte.
+    /// Advances by one item: a quote, a comment, a marker or a byte. Returns false at the end.
     fn step(&mut self) -> bool {
         match self.rest() {
             [] => return false,

@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         matches!(self.token(), Some(Token::Mark(found)) if *found == mark)
     }
 
-    /// Consumes this mark if it is next.
+    /// Consumes this mark if it is next; reports whether it was.
     pub(super) fn takes(&mut self, mark: &str) -> bool {
         let found = self.is(mark);
         self.at += usize::from(found);

@@ -220,7 +220,7 @@ fn literal(scan: &mut Scan<'_>, byte: u8) -> bool {
     true
 }
 
-/// Reads `%w[…]`, `%x{…}`, `%(…)`.
+/// Reads `%w[…]`, `%x{…}`, `%(…)`; reports whether it was one.
 fn percent(scan: &mut Scan<'_>) -> bool {
     let start = scan.at;
     let (letter, open) = match (scan.peek_at(1), scan.peek_at(2)) {
@@ -243,7 +243,8 @@ fn percent(scan: &mut Scan<'_>) -> bool {
     true
 }
 
-/// Reads `<<~END`, `<<-END`, `<<END`: a token now, its text when the line is over.
+/// Reads `<<~END`, `<<-END`, `<<END`: a token now, its text when the line is over. `None` for
+/// anything else.
 fn here(scan: &mut Scan<'_>) -> Option<Here> {
     let rest = scan.rest().strip_prefix("<<")?;
     let marked = rest.strip_prefix(['~', '-']);

@@ -176,7 +176,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads the longest of these marks that matches here; they are sorted longest first.
+    /// Reads the longest of these marks that matches here, and reports whether one does; they are
+    /// sorted longest first.
     pub(super) fn mark(&mut self, marks: &[&'static str]) -> bool {
         let rest = self.rest().as_bytes();
         let Some(mark) = marks.iter().find(|mark| rest.starts_with(mark.as_bytes())) else {

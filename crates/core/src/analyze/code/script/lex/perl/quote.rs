@@ -126,7 +126,8 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
     parts
 }
 
-/// Reads a variable in a string, with its subscripts; `@{[ … ]}` and `${\ … }` are code.
+/// Reads a variable in a string, with its subscripts; `@{[ … ]}` and `${\ … }` are code. Reports
+/// whether it was one.
 pub(super) fn interpolated(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) -> bool {
     let start = scan.at;
     if matches!(scan.peek_at(1), Some(b'{')) && variable_length(scan.rest()) == 0 {

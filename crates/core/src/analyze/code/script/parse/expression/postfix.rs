@@ -93,7 +93,7 @@ impl Parser<'_> {
         self.emit_at(StepKind::Call(tag, vec![argument]), start, self.last_end())
     }
 
-    /// Skips the type arguments of `get<string>(url)`, if that is what they are.
+    /// Skips the type arguments of `get<string>(url)`; reports whether that is what they are.
     fn skip_type_arguments(&mut self) -> bool {
         const LONGEST: usize = 24;
         let mut depth = 0_u32;
