@@ -33,7 +33,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "dependencies", run: dependencies },
 ];
 
-/// Runs every section, and stops at the first that fails unless told to go on.
+/// Runs every section, and stops at the first that fails unless told to continue.
 ///
 /// # Errors
 /// A section failed; the message names it.

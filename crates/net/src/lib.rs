@@ -38,7 +38,7 @@ pub struct Destination {
 /// The policy and context by which a destination is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// The policy.
+    /// The policy to judge by.
     pub policy: &'a Policy,
     /// The context of the request.
     pub context: &'a Context,

@@ -16,7 +16,7 @@ impl Walker<'_> {
 
     fn and_or(&mut self, src: &str, binary: &BinaryCommand, stdin: &Stream) -> Stream {
         let links = flatten(binary, |op| matches!(op, BinaryOp::And | BinaryOp::Or));
-        // A later `;` may be reached from any link, so every state on the way is possible there.
+        // A later `;` may be reached from any link, so every state in between is possible there.
         let mut possible: Option<SharedState> = None;
         let mut out = Stream::empty();
         for (op, stmt) in links {

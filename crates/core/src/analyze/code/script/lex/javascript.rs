@@ -153,7 +153,7 @@ fn string(scan: &mut Scan<'_>, quote: u8) {
     scan.push_text(vec![Part::Text(text)], Quote::Plain, start);
 }
 
-/// On the opening backtick.
+/// Reads a template from its opening backtick.
 fn template(scan: &mut Scan<'_>) {
     let start = scan.at;
     scan.advance(1);

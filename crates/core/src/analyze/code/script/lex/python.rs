@@ -97,7 +97,7 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// On the opening quote.
+/// Reads a string from its opening quote.
 fn string(scan: &mut Scan<'_>, start: usize, prefix: Prefix) {
     let Some(quote) = scan.take() else { return };
     let mark = String::from(quote);
@@ -156,7 +156,7 @@ fn backslash(scan: &mut Scan<'_>, prefix: Prefix, text: &mut String) {
     }
 }
 
-/// On the `{` of a formatted string.
+/// Reads the code or the escape at the `{` of a formatted string.
 fn braces(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) {
     if scan.peek_at(1) == Some(b'{') {
         text.push('{');

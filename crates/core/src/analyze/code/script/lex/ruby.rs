@@ -266,7 +266,7 @@ fn here(scan: &mut Scan<'_>) -> Option<Here> {
     Some(Here { end: end.to_owned(), raw: quote == Some('\''), token: scan.count() - 1 })
 }
 
-/// At the start of the line where a here-document's text begins.
+/// Reads the text of a here-document from the start of its first line.
 fn here_text(scan: &mut Scan<'_>, here: &Here) {
     let (mut parts, mut text) = (Vec::new(), String::new());
     loop {

@@ -195,7 +195,7 @@ impl Parser<'_> {
         })
     }
 
-    /// On `[`.
+    /// Parses a list or a comprehension from its `[`.
     fn list(&mut self) -> Ref {
         if self.language == Language::Python && self.comprehension_start().is_some() {
             return self.comprehension();

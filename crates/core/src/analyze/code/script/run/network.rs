@@ -7,7 +7,7 @@ use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-/// Local data.
+/// Origins of content that is local data.
 const LOCAL: Marks = Marks::FILE
     .and(Marks::ENVIRONMENT)
     .and(Marks::OUTPUT)

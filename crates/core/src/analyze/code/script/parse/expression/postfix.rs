@@ -143,7 +143,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `[` or `{`.
+    /// Parses a subscript from its `[` or `{`.
     pub(in super::super) fn subscript(&mut self, object: Ref) -> Ref {
         let close = self.partner(self.input.at);
         let slice = self.language == Language::Python && {

@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// On `class`.
+    /// Parses a class from the word `class`.
     pub(super) fn javascript_class(&mut self) -> Ref {
         self.skip();
         let name = match self.kind() {

@@ -9,7 +9,7 @@ use super::MODIFIERS;
 impl Parser<'_> {
     // --- operands
 
-    /// On a word where an operand is expected.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn javascript_word(&mut self) -> Ref {
         if self.is_at(1, "=>") {
             return self.arrow_function();
@@ -54,7 +54,7 @@ impl Parser<'_> {
         self.plain_name()
     }
 
-    /// On `{` where an operand is expected.
+    /// Parses an object from its `{`, where an operand is expected.
     pub(in super::super) fn javascript_object(&mut self) -> Ref {
         let pairs = self.bracketed(|parser| {
             let mut pairs = Vec::new();

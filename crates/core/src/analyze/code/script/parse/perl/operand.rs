@@ -7,7 +7,7 @@ use super::super::{Argument, Kind, Parser, Ref, StepKind, Target};
 use super::{MODIFIERS, OPENERS, OPERATORS, TAKE_BLOCK};
 
 impl Parser<'_> {
-    /// On a word where an operand is expected: parses it.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn perl_word(&mut self) -> Ref {
         let start = self.start();
         let Some(Kind::Name(name)) = self.kind() else { return self.unknown() };
@@ -189,7 +189,7 @@ impl Parser<'_> {
         handle(value)
     }
 
-    /// On `->`.
+    /// Parses a member, subscript or call from its `->`.
     pub(in super::super) fn perl_arrow(&mut self, object: Ref, start: usize) -> Ref {
         self.skip();
         match self.kind() {

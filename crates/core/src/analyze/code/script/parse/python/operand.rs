@@ -5,7 +5,7 @@ use super::super::{Kind, Parser, Ref, StepKind};
 use super::{CLAUSE, TARGET};
 
 impl Parser<'_> {
-    /// On a word where an operand is expected: parses it.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn python_word(&mut self) -> Ref {
         match self.word() {
             "None" => {

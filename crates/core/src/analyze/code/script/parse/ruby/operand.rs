@@ -6,7 +6,7 @@ use super::super::{Argument, Kind, Language, Parser, Ref, StepKind, Target};
 use super::KEYWORDS;
 
 impl Parser<'_> {
-    /// On a word where an operand is expected: parses it.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn ruby_word(&mut self) -> Ref {
         let start = self.start();
         match self.word() {
