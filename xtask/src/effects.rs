@@ -55,7 +55,8 @@ impl Outcome {
 /// Runs a sample of the scripts and compares.
 ///
 /// # Errors
-/// A sandbox is not available, an option is unknown, or, under `--check`, a floor is missed.
+/// A sandbox is not available (skipped under `--check`), an option is unknown, or, under `--check`,
+/// a floor is missed.
 pub(crate) fn run(args: &[&str]) -> Result {
     let options = Options::parse(args)?;
     // First of all, before anything is read: without a sandbox nothing is run.

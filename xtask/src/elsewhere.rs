@@ -56,7 +56,7 @@ const PATIENCE: &str = "600";
 /// A folder name that makes the path of a socket in it longer than the system allows.
 const LONG: &str = "a folder that is named otherwise, and a good deal longer than most are";
 
-/// Runs the tests from a folder whose path is long and has spaces, or from this one.
+/// Runs the tests from a folder whose path is long and has spaces, or from the given one.
 ///
 /// # Errors
 /// A test failed, or the second copy cannot be made.

@@ -121,7 +121,8 @@ fn looks_like_a_file(word: &str) -> bool {
         && inner.chars().any(|letter| letter.is_ascii_alphabetic())
 }
 
-/// Returns the path where a file would be planted; `None` for locations of the system.
+/// Returns the path where a file would be planted; `None` for locations of the system and for names
+/// that are not plain.
 fn place(word: String) -> Option<String> {
     const SYSTEM: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/proc/", "/dev/", "/sys/"];
     let path = match word.strip_prefix("~/") {

@@ -38,7 +38,7 @@ pub(super) fn provide() -> Result {
     install("MCP SDK for TypeScript", "typescript", &locks, typescript)
 }
 
-/// Installs into a folder of its own, in which the lock files are recorded at the end.
+/// Installs into a folder of its own, whose stamp at the end is the digest of the lock files.
 fn install(
     what: &str,
     name: &str,

@@ -30,7 +30,7 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// Returns the word after `end`, which errors also use.
+    /// Returns the name of the block, as errors show it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tell => "tell",

@@ -2,7 +2,7 @@
 //!
 //! The argument's own name decides, then the fields beside it (`language: python`), then the names
 //! of the tool and its server, then the text's first line. Where none of them does, the text is
-//! read in every language, and the findings of all of them count.
+//! read in every language that it looks like, and the findings of all of them count.
 
 use serde_json::Value;
 
@@ -74,8 +74,8 @@ pub(super) fn first_line(text: &str) -> Option<Tongue> {
     line.split(['/', ' ']).rev().find_map(of_word)
 }
 
-/// Returns the findings of all languages in a text of unknown language. That one of them cannot
-/// parse it is not a finding.
+/// Returns the findings of all languages that a text of unknown language looks like. That one of
+/// them cannot parse it is not a finding.
 pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
     const DOUBTS: [FactKind; 4] = [
         FactKind::Unparsed,

@@ -162,8 +162,8 @@ impl<'a> Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// Returns every value of these options for programs whose long options have one dash, so that
-    /// letters are never clustered: `-out x` and `-out=x`.
+    /// Returns every value of these options as a word of its own, or in `--out=x`: for programs
+    /// whose long options have one dash, so that letters are never clustered.
     pub(super) fn whole_values(&self, options: &[&str]) -> Vec<Arg> {
         let pairs = self.words.windows(2).filter_map(|pair| match pair {
             [option, value] if options.contains(&option.text.as_str()) => Some(value.clone()),

@@ -229,8 +229,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Reports whether a part is a variable in the middle of an option that the script has not set,
-    /// and so is most likely empty: `--h${nothing}ard`.
+    /// Reports whether a part is a variable in the middle of an option and is most likely empty,
+    /// because the script has not set it: `--h${nothing}ard`.
     fn is_gap(&self, kind: &WordPart, fields: &Fields) -> bool {
         let name = match kind {
             WordPart::Variable(name) => name.as_str(),

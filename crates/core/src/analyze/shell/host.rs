@@ -104,7 +104,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Recognises any mode except those that ask or only plan: `--permission-mode dontAsk`.
+    /// Records any mode except those that ask, only plan or accept edits, and other MCP servers:
+    /// `--permission-mode dontAsk`.
     fn mode_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const ASKS: &[&str] =
             &["default", "plan", "ask", "manual", "on-request", "untrusted", "prompt", "read-only"];

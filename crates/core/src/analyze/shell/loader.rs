@@ -305,8 +305,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records a folder of code that belongs neither to the system nor to the project:
-    /// `--plugin-dir DIR`, `--module-path=DIR`.
+    /// Records a temporary folder that an option names as a folder of code, unless this script made
+    /// it: `--plugin-dir DIR`, `--module-path=DIR`.
     fn loads_folder(&mut self, previous: &str, word: &Arg) {
         const CODE: &[&str] = &[
             "plugin",

@@ -266,7 +266,7 @@ impl Walker<'_> {
             return;
         }
         for word in args.words() {
-            // Without a scheme, only a numeric address counts; a name needs a scheme.
+            // Without a scheme, only a host with a dot or `::` counts.
             let address = word.text.split_once("://").map(|(_, rest)| rest);
             let host = address.unwrap_or(&word.text);
             let host = host.split(['/', '?', '#']).next().unwrap_or_default();
@@ -312,8 +312,8 @@ fn says_who_asks(header: &str) -> bool {
     SIGN_IN_HEADERS.iter().any(|known| name.starts_with(known)) || name.ends_with("token")
 }
 
-/// Reports whether a host is `169.254.169.254`, also as one number, in hexadecimal or octal, or one
-/// of the equivalent names and IPv6 addresses.
+/// Reports whether a host is a cloud's metadata service: `169.254.169.254` or a similar address,
+/// also as one number, in hexadecimal or octal, by name or in IPv6.
 fn is_metadata_host(host: &str) -> bool {
     const NUMBERS: [u64; 3] = [0xa9fe_a9fe, 0xa9fe_aa02, 0x6464_64c8];
     const NAMES: &[&str] = &[

@@ -128,7 +128,7 @@ fn is_program(url: &Url) -> bool {
     end.is_some_and(|end| PROGRAMS.contains(&end.as_str()))
 }
 
-/// Reports whether the address is a project's release page.
+/// Reports whether the address is a project's release page or a known vendor's site.
 fn is_release(url: &Url) -> bool {
     const FORGES: [&str; 4] = ["codeberg.org", "github.com", "gitlab.com", "sourceforge.net"];
     const VENDORS: [&str; 12] = [

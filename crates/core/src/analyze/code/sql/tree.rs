@@ -17,7 +17,7 @@ pub(super) fn kinds(statement: &Statement, run: &[Lexeme], flavour: Flavour) -> 
     match statement {
         Statement::Query(query) => query_kinds(query, &mut kinds),
         Statement::Case(_) | Statement::If(_) | Statement::While(_) => {
-            // The statements of branches are between keywords other than brackets.
+            // The statements of branches are delimited by keywords, not by brackets.
             kinds.extend(guess::branches(run));
         }
         Statement::StartTransaction { statements, .. } if !statements.is_empty() => {

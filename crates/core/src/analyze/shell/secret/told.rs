@@ -168,7 +168,7 @@ pub(super) fn by_store(name: &str, args: &Arguments<'_>) -> Option<String> {
     let operands: Vec<&str> = args.operands().iter().map(|word| word.text.as_str()).collect();
     let told =
         || format!("{name} {}", operands.iter().take(2).copied().collect::<Vec<_>>().join(" "));
-    // `op run -- env`: the inner command only prints its variables.
+    // `op run -- env`: the inner command only prints the variables it was given.
     let inner = args.words().iter().skip_while(|word| word.text != "--").nth(1);
     if inner.is_some_and(|word| matches!(word.text.as_str(), "env" | "printenv" | "set" | "export"))
     {

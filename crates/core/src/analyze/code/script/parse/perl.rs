@@ -206,7 +206,8 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// Skips `use Module qw(names)`, whose names are known anyway.
+    /// Parses `use constant`, and skips any other `use Module qw(names)`, whose names are known
+    /// anyway.
     fn perl_use(&mut self) {
         let end = self.input.end;
         let stop = self.find(end, |kind| kind.is(";")).unwrap_or(end);

@@ -320,7 +320,7 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// Follows a print, which sends data where the handle is a connection.
+    /// Follows a print: data is shown, or sent where the handle is a connection.
     fn print(&mut self, args: &Args, span: Option<Span>) {
         let handle = args.list.iter().find(|arg| arg.name.as_deref() == Some("handle"));
         if let Some(handle) = handle {

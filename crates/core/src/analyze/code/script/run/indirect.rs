@@ -215,7 +215,7 @@ impl Runner<'_> {
     }
 }
 
-/// Reports whether a call with this effect changes anything.
+/// Reports whether an effect runs or deletes something.
 fn acts(effect: Effect) -> bool {
     matches!(
         effect,

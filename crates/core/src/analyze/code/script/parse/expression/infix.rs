@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `target = value` and `target += value`; returns the value.
+    /// Emits the assignment of `target = value` or `target += value`; returns the value.
     pub(in super::super) fn assigned(
         &mut self,
         left: Ref,
