@@ -122,7 +122,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Recognises variables whose names switch something off: `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`.
+    /// Records variables whose names switch a protection off or move the server:
+    /// `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`.
     fn variables_by_form(&mut self, name: &str, span: Option<Span>) {
         let found = self.environment.iter().find_map(|(variable, value)| {
             let value = value.as_ref().map_or("", |value| value.text.as_str());

@@ -94,7 +94,7 @@ impl Walker<'_> {
     }
 }
 
-/// Returns a call with which an ORM deletes many rows or a whole table.
+/// Returns a call with which an ORM or a client library deletes many rows or a whole table.
 pub(super) fn destroying_call(text: &str) -> Option<&'static str> {
     const MODELS: &[&str] = &[
         ".delete_all",

@@ -64,7 +64,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records git settings that contain a token: `git config --get-regexp extraheader`.
+    /// Records credentials that git shows, searches for secrets in its history, and settings that
+    /// contain a token: `git config --get-regexp extraheader`.
     fn secrets_of_git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const HOLDS: &[&str] = &["extraheader", "token", "passw", "secret", "oauth", "apikey"];
         let verb = args.operand(0).unwrap_or_default();

@@ -102,7 +102,7 @@ fn readings(line: &str) -> Vec<String> {
     }
 }
 
-/// Removes a placeholder at the end of a line: `split <file_name>`.
+/// Replaces a placeholder at the end of a line with its name: `split <file_name>`.
 fn without_placeholder(line: &str) -> (String, bool) {
     let named = line.strip_suffix('>').and_then(|start| start.rsplit_once('<'));
     match named {

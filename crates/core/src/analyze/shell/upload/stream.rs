@@ -138,7 +138,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records data in the name of a user or a machine: `https://$(base64 notes.txt)@example.com`.
+    /// Records data in the name of a user or a machine, and encoded data in a path:
+    /// `https://$(base64 notes.txt)@example.com`.
     pub(super) fn in_host_names(&mut self, args: &Arguments<'_>) {
         for word in args.words().iter().filter(|word| word.taint.has(Tag::Local)) {
             let Some((_, rest)) = word.text.split_once("://") else { continue };

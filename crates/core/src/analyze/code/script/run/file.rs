@@ -296,8 +296,8 @@ impl Runner<'_> {
         parts.iter().fold(first.clone(), |path, part| self.join_paths(&path, part))
     }
 
-    /// Returns the folder of a path. The folder above this source's own is assumed to be the
-    /// workspace.
+    /// Returns the folder of a path. For this source's own location it stops at the workspace,
+    /// because the source may be anywhere in it.
     pub(super) fn folder_of(&self, path: &Value) -> Value {
         let folders: Vec<_> = path
             .choices()
