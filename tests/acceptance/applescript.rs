@@ -1,4 +1,4 @@
-//! A script runs on a Mac.
+//! A script that runs on a Mac.
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -14,7 +14,7 @@ fn script(script: &str) -> Value {
     json!({ "kind": "applescript", "script": script })
 }
 
-/// The binary's own `applescript` command.
+/// Runs the binary's own `applescript` command.
 fn run(args: &[&str], input: &str) -> Output {
     let mut child = Command::new(binary())
         .arg("applescript")
@@ -26,7 +26,7 @@ fn run(args: &[&str], input: &str) -> Output {
         .spawn()
         .expect("the binary starts");
     let mut stdin = child.stdin.take().expect("it has an input");
-    // A command that takes no input may be gone already.
+    // A command without input may have ended already.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -36,7 +36,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("it writes UTF-8")
 }
 
-/// E1: the analysis of a script.
+/// E1: returns the analysis of a script.
 fn analysis(source: &str) -> Value {
     let output = run(&["check", "--json", "-"], source);
     serde_json::from_str(&text(&output)).expect("it writes JSON")
@@ -237,7 +237,7 @@ fn a_shell_command_is_judged_by_what_it_does() {
     assert_eq!(unknown["verdict"], "confirm", "{unknown}");
 }
 
-/// E3, as far as a judgement shows it: who may run something is the gate's.
+/// E3, as far as a judgement shows it: the gate decides who may run something.
 #[test]
 fn nothing_in_the_script_itself_confirms_it() {
     let source = "-- confirmedDangerous: true, skipSafetyCheck: true\ntell application \"Finder\" to empty trash";

@@ -1,4 +1,4 @@
-//! Asks the binary for its judgement, as any program would.
+//! Requests judgements from the binary, as any program would.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::start::binary;
 
-/// The judgement of one action under a profile.
+/// Returns the judgement of one action under a profile.
 pub(crate) fn judged(profile: &str, action: &Value) -> Value {
     judged_in(&json!({ "profile": profile }), action)
 }
 
-/// The judgement of one action in a context.
+/// Returns the judgement of one action in a context.
 pub(crate) fn judged_in(context: &Value, action: &Value) -> Value {
     let line = json!({ "action": action, "context": context }).to_string();
     let mut child = Command::new(binary())
         .args(["check", "--batch"])
-        // No configuration of whoever runs the tests has a say.
+        // The configuration of the person who runs the tests must not influence them.
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -31,12 +31,12 @@ pub(crate) fn judged_in(context: &Value, action: &Value) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Just the verdict.
+/// Returns only the verdict.
 pub(crate) fn verdict(profile: &str, action: &Value) -> String {
     judged(profile, action)["verdict"].as_str().expect("a verdict").to_owned()
 }
 
-/// Just the verdict, in a mode.
+/// Returns only the verdict, in a mode.
 pub(crate) fn verdict_in(profile: &str, mode: &str, action: &Value) -> String {
     let context = json!({ "profile": profile, "mode": mode });
     judged_in(&context, action)["verdict"].as_str().expect("a verdict").to_owned()

@@ -14,7 +14,7 @@ fn field(label: &str) -> Value {
     json!({"kind": "ui", "surface": "browser", "op": "type", "field": {"label": label, "type": "text"}})
 }
 
-/// Categories and risks of what was found.
+/// Returns the categories and risks of the findings.
 fn found(action: &Value) -> Vec<(String, String)> {
     let judgement = judged(PROFILE, action);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -115,7 +115,7 @@ fn c2_what_is_typed_tells_by_its_checksum() {
         json!({"kind": "ui", "surface": "browser", "op": "type",
             "field": {"name": "x1", "type": "text"}, "text": text})
     };
-    // Test numbers that schemes publish; the last digit is a checksum.
+    // Test numbers that card schemes publish; the last digit is a checksum.
     let financial = [("financial_information".to_owned(), "critical".to_owned())];
     assert_eq!(found(&typed("4111 1111 1111 1111")), financial);
     assert_eq!(verdict(PROFILE, &typed("4111 1111 1111 1112")), "allow");

@@ -1,9 +1,9 @@
-//! What each built-in profile promises, row by row, through the binary's own command line and
+//! The promises of each built-in profile, row by row, through the binary's own command line and
 //! through its server.
 //!
-//! One file per profile, and one more under `server/`; `mcp.rs` is what goes through our proxy. A
-//! test's name says the row in plain words; its letter and number stand
-//! in the file so that a reader can find it.
+//! One file per profile, and one more under `server/`; `mcp.rs` tests traffic through our proxy. A
+//! test's name is the row in plain words; its letter and number are in the file so that a reader
+//! can find it.
 
 // As modules marked `test`, so that the lints treat their helpers like tests.
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What goes between MCP clients and servers when our proxy stands between them.
+//! Traffic between MCP clients and servers through our proxy.
 //!
-//! Clients and servers are those of the official SDKs, in both eras of the protocol. Whatever one
-//! says to the other without us, it says through us.
+//! Clients and servers are those of the official SDKs, in both eras of the protocol. Everything
+//! that one sends to the other without us must also arrive through us.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ mod serve;
 
 use sdk::{Era, Rig, Run, Said, Sdk};
 
-/// Everything that a client may want, on one connection.
+/// Returns every step that a client may take, on one connection.
 fn everything() -> Value {
     let deep =
         json!({"a": [1, 2.5, null, {"": "ü \u{1f980}"}], "large": 9_007_199_254_740_991_i64});
@@ -47,9 +47,9 @@ fn everything() -> Value {
     ])
 }
 
-/// Makes a client talk to every server, through us and without us.
+/// Connects a client to every server, with and without the proxy, and compares the answers.
 fn same_answers(client: Sdk, era: Era) {
-    // What they say is compared, so nothing may be said about it.
+    // The answers are compared, so no marks may be added.
     let setup = Setup::new().config("mcp: {mark_tools: false}\n");
     let Some(rig) = Rig::new(setup.home) else { return };
     let ada = json!({"action": "accept", "content": {"name": "Ada"}});
@@ -76,7 +76,7 @@ fn same_answers(client: Sdk, era: Era) {
     }
 }
 
-/// What a connection without us must have given, so that there is something to compare with.
+/// Checks the results of a direct connection, so that there is something to compare with.
 fn looks_right(said: &Said) {
     let steps = everything();
     let gave = |what: &str, name: Option<&str>| {
@@ -152,7 +152,7 @@ const PAIRS: [(Sdk, Era, Sdk); 5] = [
     (Sdk::OldTypeScript, Era::Legacy, Sdk::Python),
 ];
 
-/// Starts all of them at once, each with the steps for its name. Questions go to this data folder.
+/// Starts all clients at once, each with the steps for its name. Questions go to this data folder.
 fn everybody(rig: &Rig, data: &Path, steps: impl Fn(&str) -> Value) -> Vec<(String, Run)> {
     let start = |(client, era, server)| {
         let name = format!("{client:?} {era:?}");
@@ -235,7 +235,7 @@ fn a_call_that_is_taken_back_while_it_waits_never_runs() {
     for (name, run) in runs {
         let said = run.end();
         assert_eq!(said[0].steps[0]["cancelled"], true, "{name}: {said:?}");
-        // The connection has not suffered.
+        // The connection is still intact.
         assert_eq!(said[0].steps[1]["result"]["content"][0]["text"], "version 1", "{name}");
         assert_eq!(rig.log(&name), [""; 0], "{name}");
     }

@@ -1,7 +1,7 @@
-//! The server as anybody meets it: the real binary, over HTTP, WebSocket and SSE.
+//! The server as its users see it: the real binary, over HTTP, WebSocket and SSE.
 //!
-//! Each test has a server of its own, in an empty home, with nothing of whoever runs the tests in
-//! its environment. It is ended with the test.
+//! Each test has a server of its own, in an empty home, without the environment of the person who
+//! runs the tests. It ends with the test.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
@@ -41,10 +41,10 @@ use live::{Events, Socket};
 
 use crate::start::{binary, program};
 
-/// Longer than anything here takes, on a machine that does much else.
+/// A timeout longer than anything here takes, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A folder of its own, gone with the test.
+/// A temporary folder that is deleted with the test.
 pub(crate) struct Home(pub(crate) PathBuf);
 
 impl Home {
@@ -52,7 +52,7 @@ impl Home {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("cs-{process}-{number}"));
-        // A run that was killed may have left one, and another process may get its number.
+        // A run that was killed may have left one, and another process may get its id.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
         Arc::new(Self(folder))
@@ -73,7 +73,7 @@ impl Drop for Home {
     }
 }
 
-/// How a server is started.
+/// The options to start a server with.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) home: Arc<Home>,
@@ -86,7 +86,7 @@ impl Setup {
         Self { home: Home::new(), environment: Vec::new(), words: Vec::new() }
     }
 
-    /// With this configuration.
+    /// Writes a configuration.
     pub(crate) fn config(self, yaml: &str) -> Self {
         let folder = self.home.0.join(".config/countersign");
         fs::create_dir_all(&folder).expect("a folder");
@@ -123,7 +123,7 @@ impl Setup {
         command
     }
 
-    /// Starts it where it must not start, and gives what it said.
+    /// Starts a server that must refuse to start, and returns its output.
     fn refused(&self) -> Output {
         let child = self.serve().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.expect("the binary starts");
@@ -163,7 +163,7 @@ impl Setup {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
@@ -183,7 +183,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// One that judges by a profile.
+    /// Starts a server with a profile.
     pub(crate) fn with(profile: &str) -> Self {
         Setup::new().config(&format!("profile: {profile}\n")).start()
     }
@@ -192,7 +192,7 @@ impl Server {
         Client { address: self.address, secret: None, device: None, maker: None }
     }
 
-    /// Whoever runs it, signed in by the link it printed.
+    /// Returns the owner, signed in by the link that the server printed.
     pub(crate) fn owner(&self) -> Client {
         self.sign_in(self.link.as_deref().expect("a link"), "first")
     }
@@ -203,13 +203,13 @@ impl Server {
         Client { secret: Some(text(&answer["secret"])), ..self.nobody() }
     }
 
-    /// One more device of a person.
+    /// Signs in another device of a person.
     fn device_of(&self, person: &Client) -> Client {
         let link = person.post("/api/devices/invite", &json!({})).expect(201);
         self.sign_in(&text(&link["link"]), "one more")
     }
 
-    /// Somebody else in the owner's workspace.
+    /// Adds another person to the owner's workspace.
     fn person(&self, owner: &Client, membership: &str) -> Client {
         let body = json!({
             "name": "Somebody Else",
@@ -220,7 +220,8 @@ impl Server {
         self.sign_in(&text(&added["link"]), "theirs")
     }
 
-    /// Asks over the socket that only the server's own user can open: the owner, at no device.
+    /// Sends a request over the socket that only the server's own user can open: as the owner,
+    /// without a device.
     fn local(&self, method: &str, path: &str, body: &Value) -> client::Answer {
         local(&self.data().join("server.sock"), method, path, body)
     }
@@ -238,13 +239,13 @@ impl Server {
         kill_process(id.expect("a process"), signal).expect("it is there");
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM, and waits until it has ended.
     fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         wait(&mut self.child).expect("it ends when asked to")
     }
 
-    /// Kills it in the middle of whatever it does, and starts it again on the same folder.
+    /// Kills it at any moment, and starts it again on the same folder.
     fn killed_and_started_again(mut self) -> Self {
         self.signal(Signal::KILL);
         let ended = wait(&mut self.child).expect("it is dead");
@@ -254,7 +255,7 @@ impl Server {
         setup.start()
     }
 
-    /// What `countersign audit verify` says of the folder.
+    /// Returns the result of `countersign audit verify` for the folder.
     fn verified(&self) -> Value {
         let mut command = self.setup.command();
         command.args(["audit", "verify", "--json", "--data"]).arg(self.data());
@@ -263,7 +264,7 @@ impl Server {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// A number of kilobytes that the system keeps about the process.
+    /// Returns a number of kilobytes from the process's status in `/proc`.
     #[cfg(target_os = "linux")]
     fn memory(&self, what: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
@@ -274,7 +275,7 @@ impl Server {
     }
 }
 
-/// How a process ended, if it does in time.
+/// Returns the exit status of a process, if it ends in time.
 fn wait(child: &mut Child) -> Option<ExitStatus> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -286,7 +287,7 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
     None
 }
 
-/// Looks again until something is so.
+/// Polls until a condition holds.
 pub(crate) fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -302,14 +303,14 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }
 
-/// The names of an object's fields, sorted.
+/// Returns the names of an object's fields, sorted.
 fn names(value: &Value) -> Vec<&str> {
     let mut names: Vec<_> = value.as_object().expect("an object").keys().collect();
     names.sort();
     names.into_iter().map(String::as_str).collect()
 }
 
-/// Every file below a folder in which these bytes stand.
+/// Returns every file below a folder that contains these bytes.
 fn files_with(folder: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").map_while(Result::ok) {

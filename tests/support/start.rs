@@ -1,13 +1,14 @@
 //! Starts programs for tests, the same from every folder, for every user and in every environment.
 //!
-//! Paths are asked for when a test runs: it may run in another folder than the one it was built in.
+//! Paths are determined when a test runs: it may run in another folder than the one it was built
+//! in.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// The binary under test.
+/// Returns the binary under test.
 pub(crate) fn binary() -> &'static str {
     static PATH: LazyLock<String> = LazyLock::new(|| {
         let named = std::env::var("CARGO_BIN_EXE_countersign");
@@ -16,20 +17,20 @@ pub(crate) fn binary() -> &'static str {
     &PATH
 }
 
-/// The folder of the package, `crates/cli` of the workspace.
+/// Returns the folder of the package, `crates/cli` of the workspace.
 pub(crate) fn package() -> PathBuf {
     let named = std::env::var_os("CARGO_MANIFEST_DIR");
     named.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
-/// A folder below the one that builds go to, for files of tests.
+/// Returns a folder below the target folder, for files of tests.
 pub(crate) fn scratch() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_TMPDIR");
     named.map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from)
 }
 
-/// A program with an environment of its own: this home, the tests' `PATH` after our binary, a
-/// fixed language and time zone, and nothing else. Its signals do what they usually do.
+/// Returns a program with an environment of its own: this home, the tests' `PATH` after our binary,
+/// a fixed language and time zone, and nothing else. Its signals have their default handlers.
 pub(crate) fn program(path: impl AsRef<OsStr>, home: &Path) -> Command {
     let mut command = with_usual_signals(path.as_ref());
     command.env_clear().env("HOME", home).env("PATH", search_path());
@@ -37,14 +38,14 @@ pub(crate) fn program(path: impl AsRef<OsStr>, home: &Path) -> Command {
     command
 }
 
-/// Where programs are found: our binary first.
+/// Returns `PATH` with our binary first.
 fn search_path() -> String {
     let folder = Path::new(binary()).parent().expect("a folder").display();
     format!("{folder}:{}", std::env::var("PATH").unwrap_or_default())
 }
 
-/// A command that starts a program without the signals that the tests themselves ignore: under
-/// `nohup`, or in the background of a script, every child would ignore them too.
+/// Returns a command that starts a program without the signals that the tests themselves ignore:
+/// under `nohup`, or in the background of a script, every child would ignore them too.
 fn with_usual_signals(program: &OsStr) -> Command {
     if !ignores_signals() {
         return Command::new(program);
@@ -54,7 +55,7 @@ fn with_usual_signals(program: &OsStr) -> Command {
     command
 }
 
-/// Whether the tests ignore a signal and there is a way not to pass that on.
+/// Reports whether the tests ignore a signal and there is a way not to pass that on.
 fn ignores_signals() -> bool {
     static IGNORES: LazyLock<bool> = LazyLock::new(|| {
         // SIGHUP, SIGINT, SIGQUIT and SIGTERM. Rust's own runtime ignores SIGPIPE, and resets it.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::Result;
 use crate::process::cargo;
 
-/// Each crate, with those it may use.
+/// The crates that each crate may use.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("countersign-core", &[]),
     ("countersign-net", &["countersign-core"]),
@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("bench", &["countersign-core", "countersign-gate"]),
 ];
 
-/// What the core may never pull in: it knows no files, clocks, runtimes or networks.
+/// Crates that the core may never depend on: it does not use files, clocks, runtimes or networks.
 const NOT_IN_CORE: &[&str] = &["tokio", "axum", "reqwest", "rusqlite", "redis", "rand", "rustix"];
 
 #[derive(Debug, Deserialize)]
@@ -46,14 +46,14 @@ struct Package {
 #[derive(Debug, Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev`, `build`, or nothing for a normal one.
+    /// The kind of dependency: `dev`, `build`, or `None` for a normal one.
     kind: Option<String>,
 }
 
-/// Compares the manifests with the picture in ARCHITECTURE.md.
+/// Compares the manifests with the diagram in ARCHITECTURE.md.
 ///
 /// # Errors
-/// An arrow that is not in the picture.
+/// A dependency is not in the diagram.
 pub(crate) fn check() -> Result {
     let output = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
     let metadata: Metadata = serde_json::from_slice(&output.stdout)?;

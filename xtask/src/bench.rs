@@ -1,4 +1,4 @@
-//! Runs `bench/` on a release build, and keeps its tables in `docs/performance.md`.
+//! Runs `bench/` on a release build, and writes its tables to `docs/performance.md`.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -39,7 +39,7 @@ fn build() -> Result {
     ]))
 }
 
-/// Measures what these words mean, for the part of the page that is marked so.
+/// Runs the benchmark with these arguments, for the marked part of the page.
 fn measure(words: &[&str], part: &str) -> Result {
     let release = target().join("release");
     let output = Command::new(release.join("bench"))

@@ -1,7 +1,7 @@
-//! Everything CI checks, in the order that tells soonest.
+//! Everything that CI checks, in the order in which failures show soonest.
 //!
-//! One profile and one target folder, so that nothing is compiled twice. What a machine does not
-//! have (cargo-deny, the corpus) is skipped with a line that says so.
+//! One profile and one target folder, so that nothing is compiled twice. Checks whose tools a
+//! machine lacks (cargo-deny, the corpus) are skipped with a line that says so.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "dependencies", run: dependencies },
 ];
 
-/// Runs every section, and stops at the first that fails unless told to go on.
+/// Runs every section, and stops at the first that fails unless told to continue.
 ///
 /// # Errors
 /// A section failed; the message names it.
@@ -71,9 +71,9 @@ enum OnFailure {
     GoOn,
 }
 
-/// The last lines: what the test runners said, then how it went and how long it took.
+/// Prints the last lines: the summaries of the test runners, then the result and the duration.
 fn close(closing: &[String], failed: &[&str], took: Duration) -> Result {
-    // Repeated here, because hundreds of lines stand between them and the end.
+    // Repeated here, because hundreds of lines separate them from the end.
     println!();
     for line in closing {
         println!("{}", line.trim());
@@ -86,7 +86,7 @@ fn close(closing: &[String], failed: &[&str], took: Duration) -> Result {
     Err(format!("failed: {}", failed.join(", ")).into())
 }
 
-/// The tests alone.
+/// Runs only the tests.
 ///
 /// # Errors
 /// A test failed.
@@ -116,12 +116,13 @@ fn lints() -> Result<Vec<String>> {
     ])))
 }
 
-/// Here a test that cannot do its work fails; elsewhere it says that it is skipped.
+/// Runs all tests. In CI a test that cannot do its work fails; elsewhere it says that it is
+/// skipped.
 fn all_tests() -> Result<Vec<String>> {
     run_keeping(test_command(&[]).env("COUNTERSIGN_CI", "1"), is_closing_line)
 }
 
-/// By nextest where it is installed, else by cargo.
+/// Returns the test command: nextest where it is installed, else cargo.
 fn test_command(args: &[&str]) -> Command {
     let nextest: &[&str] = &["nextest", "run", "--workspace", "--cargo-profile", PROFILE];
     let plain: &[&str] =
@@ -130,12 +131,13 @@ fn test_command(args: &[&str]) -> Command {
     cargo(&[words, args].concat())
 }
 
-/// What a test runner says last.
+/// Reports whether a line is the summary of a test runner.
 fn is_closing_line(line: &str) -> bool {
     line.trim_start().starts_with("Summary [") || line.starts_with("test result:")
 }
 
-/// An ignored test stands for something that does not hold yet. Once it passes, it is stale.
+/// Runs the ignored tests. An ignored test represents something that does not hold yet; once it
+/// passes, it is stale.
 fn ignored_tests() -> Result<Vec<String>> {
     let listed = cargo(&["test", "--workspace", "--profile", PROFILE, "--all-targets", "--quiet"])
         .args(["--no-fail-fast", "--", "--ignored", "--list", "--format", "terse"])
@@ -172,7 +174,7 @@ fn generated_files() -> Result<Vec<String>> {
     quiet(quality::run(&["--check"]))
 }
 
-/// Checked, not linked: libFuzzer itself needs a C++ compiler, which CI does without.
+/// Checks the fuzz targets without linking: libFuzzer itself needs a C++ compiler, which CI lacks.
 fn fuzz_targets() -> Result<Vec<String>> {
     let mut check = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--profile", PROFILE]);
     let target = crate::process::target();
@@ -187,6 +189,6 @@ fn dependencies() -> Result<Vec<String>> {
         println!("skipped: cargo-deny is not installed");
         return Ok(Vec::new());
     }
-    // Advisories need the network beyond the registries; `cargo deny check` looks at them too.
+    // Advisories need network access beyond the registries; `cargo deny check` includes them.
     quiet(run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"])))
 }

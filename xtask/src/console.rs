@@ -1,4 +1,5 @@
-//! The console in a browser, beyond what CI looks at: pictures for the documentation, and times.
+//! The console in a browser, beyond the checks of CI: screenshots for the documentation, and
+//! timings.
 
 use std::fs;
 
@@ -6,18 +7,18 @@ use crate::generated::{How, between, settle};
 use crate::process::{PROFILE, cargo, root, run, target};
 use crate::{Result, setup};
 
-/// Which of the pictures that the tests take are shown in the documentation.
+/// The screenshots of the tests that are shown in the documentation.
 const SHOWN: &[&str] = &["inbox-light-1440", "inbox-dark-360", "audit-light-1440"];
 
-/// A page of documentation should open at once.
+/// The largest size of a screenshot: a page of documentation should load quickly.
 const MOST_BYTES: u64 = 200_000;
 
 const PAGE: &str = "docs/performance.md";
 
-/// Takes pictures of every page, and copies a few to `docs/images`.
+/// Takes screenshots of every page, and copies a few to `docs/images`.
 ///
 /// # Errors
-/// A page cannot be looked at, or a picture is too large.
+/// A page cannot be opened, or a screenshot is too large.
 pub(crate) fn screenshots() -> Result {
     setup::run_all()?;
     let words = ["test", "--package", "countersign", "--test", "acceptance", "--profile", PROFILE];
@@ -35,7 +36,7 @@ pub(crate) fn screenshots() -> Result {
     Ok(())
 }
 
-/// Measures how soon a question is seen and an answer felt, and rewrites the table.
+/// Measures how soon a question is shown and an answer takes effect, and rewrites the table.
 ///
 /// # Errors
 /// The build or the measurement failed.

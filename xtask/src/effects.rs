@@ -1,8 +1,8 @@
-//! What commands really do, compared with what the core says they would do.
+//! The real effects of commands, compared with the core's predictions.
 //!
 //! Commands of the shell corpora and scripts of our own are run for real, dangerous ones too, but
 //! only in a throw-away root (see [`sandbox`]), and every system call that touches something is
-//! written down. No row of a corpus is ever written to the repository, only counts.
+//! recorded. Rows of a corpus are never written to the repository, only counts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -28,24 +28,25 @@ use pick::Script;
 use sandbox::Sandbox;
 
 const PAGE: &str = "docs/effects.md";
-/// Scripts of a run that nobody bounds: about two minutes on two cores.
+/// The number of scripts of a run by default: about two minutes on two cores.
 const SAMPLE: usize = 1_000;
-/// Scripts of a run that only checks: of our own, which need no corpus and few programs.
+/// The number of scripts of a run that only checks: scripts of our own, which do not need a corpus
+/// and use few programs.
 const SAMPLE_CHECKED: usize = 400;
 
-/// What came of one script.
+/// The result of one script.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) script: Script,
-    /// The first program, by the core's reading.
+    /// The first program, as parsed by the core.
     pub(crate) program: String,
-    /// The exit code; nothing when it was killed.
+    /// The exit code; `None` when it was killed.
     pub(crate) code: Option<i32>,
     pub(crate) scores: Scores,
 }
 
 impl Outcome {
-    /// Whether the shell found what it was to run.
+    /// Reports whether the shell found the command.
     pub(crate) fn ran(&self) -> bool {
         !matches!(self.code, Some(126 | 127))
     }
@@ -54,10 +55,11 @@ impl Outcome {
 /// Runs a sample of the scripts and compares.
 ///
 /// # Errors
-/// There is no sandbox, an option is unknown, or, under `--check`, a floor is missed.
+/// A sandbox is not available (skipped under `--check`), an option is unknown, or, under `--check`,
+/// a floor is missed.
 pub(crate) fn run(args: &[&str]) -> Result {
     let options = Options::parse(args)?;
-    // First of all, and before anything is read: without a sandbox nothing is run.
+    // First of all, before anything is read: without a sandbox nothing is run.
     let sandbox = match Sandbox::new("bwrap") {
         Err(error) if options.how == How::Check => {
             println!("effects: skipped, {error}");
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &[&str]) -> Result {
     }
 }
 
-/// Runs every script, two at a time, in their order.
+/// Runs every script, two at a time, and returns the outcomes in order.
 fn run_all(sandbox: &Sandbox, scripts: &[Script]) -> Result<Vec<Outcome>> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -110,13 +112,13 @@ fn run_one(sandbox: &Sandbox, script: &Script) -> Result<Outcome> {
     Ok(Outcome { script: script.clone(), program: said.program, code: run.code, scores })
 }
 
-/// What the task was asked for.
+/// The options of the task.
 struct Options<'a> {
     how: How,
     /// Only files whose name begins like this; `made` for scripts of our own.
     only: Option<&'a str>,
     sample: Option<usize>,
-    /// Print this many misses and as much noise of each class.
+    /// The number of misses and of false predictions of each class to print.
     show: Option<usize>,
 }
 
@@ -147,7 +149,7 @@ impl<'a> Options<'a> {
         self.only.or(usual)
     }
 
-    /// Whether the page is to say what comes of this.
+    /// Reports whether the result is written to the page.
     fn is_whole(&self) -> bool {
         self.only.is_none() && self.show.is_none() && self.sample.is_none_or(|most| most >= SAMPLE)
     }

@@ -1,10 +1,10 @@
-//! The tests that touch paths, homes, users and processes, once more from another folder.
+//! Runs the tests that use paths, homes, users and processes again, from another folder.
 //!
 //! Nothing is compiled again: the test programs that are already built are copied into a second
-//! copy of the workspace and told where they are. There everything is different that a test must
-//! not depend on: the length of the path and spaces in it, the user, the home, the temporary
-//! folder, time zone, language, file mode mask, ignored signals and variables of our own. What
-//! stands beside the workspace is not there.
+//! copy of the workspace and told where they are. There, everything that a test must not depend on
+//! is different: the length of the path and spaces in it, the user, the home, the temporary folder,
+//! time zone, language, umask, ignored signals and variables of our own. Files beside the workspace
+//! are missing there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::Result;
 use crate::process::{PROFILE, cargo, root, run, run_keeping};
 
-/// A test program, and which of its tests are run; all, if none is named.
+/// A test program, and the names of its tests to run; all, if none is named.
 struct Program {
     package: &'static str,
     target: &'static str,
@@ -50,13 +50,13 @@ const PROGRAMS: &[Program] = &[
 const AS_NOBODY: &[&str; 6] =
     &["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
-/// A test program that hangs is ended after so many seconds.
+/// The number of seconds after which a hanging test program is killed.
 const PATIENCE: &str = "600";
 
-/// A name with which the path of a socket in it is longer than a system takes.
+/// A folder name that makes the path of a socket in it longer than the system allows.
 const LONG: &str = "a folder that is named otherwise, and a good deal longer than most are";
 
-/// Runs them from a folder whose path is long and has spaces, or from this one.
+/// Runs the tests from a folder whose path is long and has spaces, or from the given one.
 ///
 /// # Errors
 /// A test failed, or the second copy cannot be made.
@@ -84,9 +84,9 @@ pub(crate) fn run_all(args: &[&str]) -> Result<Vec<String>> {
     if failed.is_empty() { Ok(kept) } else { Err(failed.join("\n").into()) }
 }
 
-/// A second copy of the workspace, gone with this.
+/// A second copy of the workspace, deleted on drop.
 struct SecondCopy {
-    /// The folder that was made for it.
+    /// The folder that was created for it.
     top: PathBuf,
     root: PathBuf,
     built: Vec<Value>,
@@ -94,7 +94,7 @@ struct SecondCopy {
 
 impl Drop for SecondCopy {
     fn drop(&mut self) {
-        // Left behind at worst, in the system's temporary folder.
+        // At worst it is left behind, in the system's temporary folder.
         let _ = fs::remove_dir_all(&self.top);
     }
 }
@@ -108,7 +108,7 @@ impl SecondCopy {
         for folder in ["home", "temporary files", "target/tmp"] {
             let folder = copy.root.join(folder);
             fs::create_dir_all(&folder)?;
-            // For everybody, as the system's temporary folder is.
+            // Writable by everybody, like the system's temporary folder.
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777))?;
         }
         let binary = copy.executable("cli", "countersign", Built::Program)?;
@@ -120,7 +120,7 @@ impl SecondCopy {
         self.root.join("target").join(PROFILE).join("countersign")
     }
 
-    /// Runs the tests of a program, passes on what they print, and keeps their last line.
+    /// Runs the tests of a program, passes on their output, and returns their last line.
     fn run(&self, program: &Program) -> Result<Vec<String>> {
         let Program { package, target, tests } = program;
         println!("{target} of {package}");
@@ -135,7 +135,8 @@ impl SecondCopy {
         Ok(kept)
     }
 
-    /// What starts a test program: another user where that is possible, other everything else.
+    /// Returns the command that starts a test program: as another user where that is possible, in a
+    /// different environment.
     fn surroundings(&self, package: &str) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--signal=KILL", PATIENCE]);
@@ -157,7 +158,7 @@ impl SecondCopy {
         command
     }
 
-    /// Whether we may become an ordinary user, and that user may read the copy.
+    /// Reports whether we can switch to an ordinary user, and that user can read the copy.
     fn is_open_to_nobody(&self) -> bool {
         let [program, words @ ..] = AS_NOBODY;
         let mut test = Command::new(program);
@@ -166,7 +167,7 @@ impl SecondCopy {
         is_root() && ended.is_ok_and(|ended| ended.success())
     }
 
-    /// The file that was built of a target.
+    /// Returns the file that was built from a target.
     fn executable(&self, package: &str, target: &str, what: Built) -> Result<PathBuf> {
         let manifest = root().join("crates").join(package).join("Cargo.toml");
         let found = self.built.iter().find(|artifact| {
@@ -182,14 +183,14 @@ impl SecondCopy {
     }
 }
 
-/// What cargo makes of a target.
+/// The kind of file that cargo builds from a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Built {
     Program,
     Tests,
 }
 
-/// What a test must not go by.
+/// Environment variables that a test must not depend on.
 const OTHERWISE: &[(&str, &str)] = &[
     ("TZ", "Pacific/Kiritimati"),
     ("LC_ALL", "tr_TR.UTF-8"),
@@ -210,7 +211,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
 ];
 
-/// Everything cargo has built of the workspace and its tests; builds what is missing.
+/// Returns everything that cargo has built of the workspace and its tests; builds missing parts.
 fn built() -> Result<Vec<Value>> {
     let words = ["test", "--workspace", "--profile", PROFILE, "--no-run", "--message-format=json"];
     let output = cargo(&words).stderr(Stdio::inherit()).output()?;
@@ -226,13 +227,13 @@ fn is_root() -> bool {
     id.is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
-/// Copies a program, for everybody to run.
+/// Copies a program and makes it executable by everybody.
 fn copy_program(from: &Path, to: &Path) -> Result {
     fs::copy(from, to)?;
     Ok(fs::set_permissions(to, fs::Permissions::from_mode(0o755))?)
 }
 
-/// All files of the workspace that are no product of it.
+/// Copies all files of the workspace that are not build products.
 fn copy_folder(from: &Path, to: &Path) -> Result {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -8,13 +8,13 @@ use countersign_core::rule::rules;
 use crate::Result;
 use crate::process::{cargo, has_subcommand, root, run as run_command};
 
-/// Ten minutes for each target.
+/// The time for each target: ten minutes.
 const SECONDS: u32 = 600;
 
 /// Fuzzes one target or all of them.
 ///
 /// # Errors
-/// No such target, cargo-fuzz cannot be installed, or a target found something.
+/// The target does not exist, cargo-fuzz cannot be installed, or a target found something.
 pub(crate) fn run(args: &[&str]) -> Result {
     let (wanted, seconds) = parse(args)?;
     let targets: Vec<String> = targets()?
@@ -60,7 +60,7 @@ fn fuzz(target: &str, seconds: u32) -> Result {
     seed(target)?;
     let dictionary = root().join(format!("fuzz/dictionaries/{target}.txt"));
     let mut fuzz = cargo(&["fuzz", "run", "--sanitizer", "none", target, "--"]);
-    // INVARIANT: only this command's environment: nothing we ship may use unstable features.
+    // INVARIANT: set only in this command's environment: nothing we ship may use unstable features.
     fuzz.env("RUSTC_BOOTSTRAP", "1");
     fuzz.arg(format!("-max_total_time={seconds}"));
     fuzz.args(["-max_len=4096", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]);
@@ -70,7 +70,7 @@ fn fuzz(target: &str, seconds: u32) -> Result {
     run_command(&mut fuzz)
 }
 
-/// Starts from what the rules already know about.
+/// Seeds the corpus with the examples of the rules.
 fn seed(target: &str) -> Result {
     let folder = root().join("fuzz/corpus").join(target);
     fs::create_dir_all(&folder)?;

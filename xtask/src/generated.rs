@@ -1,4 +1,4 @@
-//! Files that are written from something else: rewritten, or compared in CI.
+//! Generated files: rewritten, or compared in CI.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Result;
 use crate::process::root;
 
-/// What to do with a generated file.
+/// The way to treat a generated file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     /// Write it.
@@ -16,7 +16,7 @@ pub(crate) enum How {
 }
 
 impl How {
-    /// From the words after a task's name.
+    /// Parses the words after a task's name.
     ///
     /// # Errors
     /// Anything but `--check`.
@@ -29,7 +29,7 @@ impl How {
     }
 }
 
-/// Writes or compares one file, named from the workspace.
+/// Writes or compares one file, given relative to the workspace.
 ///
 /// # Errors
 /// It differs under [`How::Check`], or cannot be written.
@@ -57,7 +57,7 @@ fn write(path: &Path, text: &str) -> Result {
     Ok(fs::write(path, text)?)
 }
 
-/// The text with what stands between two markers replaced.
+/// Replaces the text between two markers.
 ///
 /// # Errors
 /// A marker is missing.

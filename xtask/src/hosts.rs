@@ -1,8 +1,8 @@
-//! `docs/hosts-matrix.md`: what real hosts do with our hook.
+//! `docs/hosts-matrix.md`: the behaviour of real hosts with our hook.
 //!
 //! Hosts come from npm, in the versions named here, into `target/hosts/`; each is run by
-//! `countersign doctor --live`. What a run found is kept there too, so that one host can be run
-//! again without the others.
+//! `countersign doctor --live`. The findings of a run are stored there too, so that one host can be
+//! run again without the others.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,9 +19,9 @@ mod page;
 
 /// One host in one version.
 struct Row {
-    /// Its name among our hosts.
+    /// The name in our list of hosts.
     host: &'static str,
-    /// The program it brings.
+    /// The program that it installs.
     program: &'static str,
     package: &'static str,
     version: &'static str,
@@ -38,7 +38,7 @@ static ROWS: [Row; 8] = [
     row("droid", "droid", "droid", "0.215.0"),
 ];
 
-/// Some hosts need a newer Node.js than a machine has.
+/// Node.js, because some hosts need a newer one than a machine has.
 const NODE: Row = row("node", "node", "node", "22.23.3");
 
 const fn row(
@@ -63,12 +63,12 @@ impl Row {
         self.folder().join("node_modules/.bin")
     }
 
-    /// Where what its last run found is kept.
+    /// Returns the file with the findings of its last run.
     fn found(&self) -> PathBuf {
         folder().join(format!("{}.json", self.name()))
     }
 
-    /// Fetches it, unless it is there.
+    /// Downloads it, unless it is already installed.
     fn install(&self) -> Result {
         if self.programs().join(self.program).exists() {
             return Ok(());
@@ -82,7 +82,7 @@ impl Row {
         run(npm.current_dir(self.folder()).stdin(Stdio::null()))
     }
 
-    /// Runs it live, and keeps what was found.
+    /// Runs it live, and stores the findings.
     fn try_out(&self, countersign: &Path) -> Result {
         println!("running {} {}", self.host, self.version);
         let found = match self.install().and_then(|()| self.doctor(countersign)) {
@@ -97,7 +97,7 @@ impl Row {
         let mut doctor = Command::new(countersign);
         doctor.args(["doctor", self.host, "--live", "--json"]).env("PATH", self.path()?);
         let ended = doctor.stdin(Stdio::null()).stderr(Stdio::piped()).output()?;
-        // It fails where a host lets something through: that is what is to be known.
+        // It fails where a host lets something through: that is a finding, not an error.
         serde_json::from_slice(&ended.stdout).map_err(|_| {
             let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
             format!("doctor --live {}: {said}", self.host).into()
@@ -115,10 +115,10 @@ fn folder() -> PathBuf {
     target().join("hosts")
 }
 
-/// Runs every host, or those that are named, and writes the page.
+/// Runs every host, or the named ones, and writes the page.
 ///
 /// # Errors
-/// There is no such host, nothing can be built or installed, or a host has not been run yet.
+/// A host does not exist, nothing can be built or installed, or a host has not been run yet.
 pub(crate) fn run_all(names: &[&str]) -> Result {
     let unknown = names.iter().find(|name| ROWS.iter().all(|row| !row.is_named(name)));
     if let Some(name) = unknown {
@@ -136,13 +136,13 @@ pub(crate) fn run_all(names: &[&str]) -> Result {
 }
 
 impl Row {
-    /// By its host, or by host and version.
+    /// Reports whether this is the name of the host, or of host and version.
     fn is_named(&self, name: &str) -> bool {
         name == self.host || name == self.name()
     }
 }
 
-/// What the last run of every host found.
+/// Returns the findings of the last run of every host.
 fn found() -> Result<Vec<(&'static Row, Value)>> {
     let read = |row: &'static Row| -> Result<(&'static Row, Value)> {
         let text = fs::read_to_string(row.found())

@@ -1,4 +1,4 @@
-//! What CI and developers run: `cargo xtask <task>`.
+//! Tasks for CI and developers: `cargo xtask <task>`.
 //!
 //! Tasks never decide anything about actions; they build, measure, generate and compare.
 
@@ -24,7 +24,7 @@ mod setup;
 mod soak;
 mod transcript;
 
-/// What a task returns: its error is one line for a person.
+/// The result of a task; its error is one line for a person.
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "\

@@ -1,8 +1,8 @@
-//! Changes the code that decides who may say yes, one small thing at a time, and looks whether a
-//! test notices: by cargo-mutants, in a copy of the workspace.
+//! Mutation testing of the code that decides who may approve: cargo-mutants changes one small thing
+//! at a time in a copy of the workspace, and a test must notice.
 //!
-//! The changes that no test can notice are named in `.cargo/mutants.toml` and left out; the reason
-//! for each stands in `docs/mutants.md`.
+//! Mutations that no test can notice are named in `.cargo/mutants.toml` and left out; the reason
+//! for each is in `docs/mutants.md`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,11 +10,11 @@ use std::process::Command;
 use crate::Result;
 use crate::process::{PROFILE, cargo, has_subcommand, run as run_command, target};
 
-/// Files that answer one question together.
+/// Files that belong together.
 struct Module {
     name: &'static str,
     package: &'static str,
-    /// From the folder `src` of the package.
+    /// Paths relative to the folder `src` of the package.
     files: &'static [&'static str],
 }
 
@@ -53,10 +53,10 @@ const MODULES: &[Module] = &[
     Module { name: "audit", package: "gate", files: &["audit.rs", "audit/*.rs"] },
 ];
 
-/// Tries the modules so named, or all of them.
+/// Tests the named modules, or all of them.
 ///
 /// # Errors
-/// There is no such module, cargo-mutants cannot be installed, or no test noticed a change.
+/// A module does not exist, cargo-mutants cannot be installed, or no test noticed a change.
 pub(crate) fn run(args: &[&str]) -> Result {
     let modules = chosen(args)?;
     if !has_subcommand("mutants") {
@@ -91,9 +91,9 @@ impl Module {
             command.args(["--test-tool", "nextest"]);
         }
         command.arg("--output").arg(self.output());
-        // Not the processes that are killed again and again: they look at the store.
+        // Not the tests that kill processes again and again: they test the store.
         command.args(["--", "--lib", "--test", "it"]);
-        // Kept between runs: what comes from the registry is compiled once.
+        // Kept between runs, so that dependencies are compiled once.
         command.env("CARGO_TARGET_DIR", target().join("mutants/target"));
         command
     }

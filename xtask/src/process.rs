@@ -7,28 +7,28 @@ use std::thread;
 
 use crate::Result;
 
-/// The one profile everything is built with, so that nothing is compiled twice.
+/// The only profile that is used, so that nothing is compiled twice.
 pub(crate) const PROFILE: &str = "ci";
 
-/// The workspace.
+/// Returns the root of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// The folder builds go to.
+/// Returns the target folder.
 pub(crate) fn target() -> PathBuf {
-    // A relative one is meant from the workspace, where `cargo` below is started.
+    // A relative path is relative to the workspace, where `cargo` below is started.
     root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// `cargo` with these words, in the workspace.
+/// Returns a `cargo` command with these words, in the workspace.
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(words).current_dir(root());
     command
 }
 
-/// Whether cargo has this subcommand.
+/// Reports whether cargo has this subcommand.
 pub(crate) fn has_subcommand(name: &str) -> bool {
     cargo(&[name, "--version"])
         .stdout(Stdio::null())
@@ -37,7 +37,7 @@ pub(crate) fn has_subcommand(name: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs to the end.
+/// Runs a command to its end.
 ///
 /// # Errors
 /// It cannot be started, or it fails.
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(command)).into()) }
 }
 
-/// Runs to the end, passing everything on, and keeps the lines that `keep` asks for.
+/// Runs a command to its end, passes on all output, and returns the lines that `keep` selects.
 ///
 /// # Errors
 /// It cannot be started, or it fails; the lines kept until then are printed.
@@ -76,7 +76,7 @@ fn pass_on(
     // Bytes, because a program under test may print anything.
     for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
-        // A closed terminal must not stop the run; the exit code still tells.
+        // A closed terminal must not stop the run; the exit code is still reported.
         let _ = writeln!(to, "{line}");
         if keep(&line) {
             kept.push(line);

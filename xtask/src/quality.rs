@@ -1,7 +1,7 @@
-//! How well the core judges real actions that nobody here wrote.
+//! The accuracy of the core on real actions that nobody here wrote.
 //!
-//! The corpus lies beside the workspace and is not part of it: where it is missing, this task says
-//! so and does nothing. No row of it is ever written to the repository, only counts.
+//! The corpus is beside the workspace and is not part of it: where it is missing, this task says so
+//! and does nothing. Rows of it are never written to the repository, only counts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,12 +62,12 @@ fn folder() -> PathBuf {
     root().join("../shared/data")
 }
 
-/// What the task was asked for.
+/// The options of the task.
 struct Options<'a> {
     how: How,
     /// Only files whose name begins like this.
     only: Option<&'a str>,
-    /// Print this many wrong rows of each file.
+    /// The number of wrong rows of each file to print.
     show: Option<usize>,
 }
 

@@ -42,7 +42,7 @@ fn page(rules: &[Rule]) -> String {
     page
 }
 
-/// How many rules each family has.
+/// Writes the number of rules of each family.
 fn contents(rules: &[Rule], page: &mut String) {
     let _ = write!(page, "\n{} rules.\n\n| family | rules |\n|---|---|\n", rules.len());
     let mut families: Vec<(&str, &str)> =
@@ -76,7 +76,7 @@ fn entry(rule: &Rule, page: &mut String) {
     let _ = writeln!(page, "- misses: {}", examples(&rule.misses));
 }
 
-/// `shell`, `git`, `force-push`.
+/// Splits the id of a rule: `shell`, `git`, `force-push`.
 fn parts(rule: &Rule) -> (&str, &str, &str) {
     let (kind, rest) = rule.id.split_once('.').unwrap_or(("", &rule.id));
     let (family, name) = rest.split_once('.').unwrap_or(("", rest));
@@ -88,7 +88,7 @@ fn examples(examples: &[std::borrow::Cow<'static, str>]) -> String {
     spans.join(" · ")
 }
 
-/// A code span, whatever is in it: fenced by more backticks than it holds.
+/// Returns a code span for any text: fenced by more backticks than it contains.
 fn code(text: &str) -> String {
     let text: String = text.chars().map(visible).collect();
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What the tests need besides Rust: a browser, axe-core to look at pages with, faketime to set the
-//! clock of a server, bubblewrap and strace to see what commands do, and the SDKs of MCP.
+//! The tools that the tests need besides Rust: a browser, axe-core to check pages, faketime to set
+//! the clock of a server, bubblewrap and strace to observe commands, and the SDKs of MCP.
 //!
-//! Programs come from Debian's packages, where they are missing and may be installed. axe-core is
-//! somebody else's, so it is no part of the repository: it is fetched into `target/`, and taken
-//! only if it is exactly the file that was looked at when its digest was written down here.
+//! Programs come from Debian's packages, where they are missing and may be installed. axe-core is a
+//! third-party file, so it is not part of the repository: it is downloaded into `target/`, and
+//! accepted only if it is exactly the file whose digest was recorded here after a review.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::process::{run, target};
 
 mod sdk;
 
-/// A program, under any of its names, and the packages it comes in.
+/// A program, under any of its names, and its packages.
 struct Tool {
     names: &'static [&'static str],
     packages: &'static [&'static str],
@@ -26,11 +26,11 @@ const BROWSER: Tool = Tool {
     names: &["chromium", "chromium-browser", "google-chrome"],
     packages: &["chromium", "fonts-dejavu-core"],
 };
-/// Makes a program see another time.
+/// Gives a program another time.
 const FAKETIME: Tool = Tool { names: &["faketime"], packages: &["faketime"] };
-/// Makes the throw-away root that `cargo xtask effects` runs commands in.
+/// Creates the throw-away root that `cargo xtask effects` runs commands in.
 const BUBBLEWRAP: Tool = Tool { names: &["bwrap"], packages: &["bubblewrap"] };
-/// Writes down what they do there.
+/// Records the system calls of these commands.
 const STRACE: Tool = Tool { names: &["strace"], packages: &["strace"] };
 const NPM: Tool = Tool { names: &["npm"], packages: &["npm"] };
 
@@ -39,10 +39,10 @@ const AXE: &str = "4.14.0";
 const AXE_DIGEST: &str = "f564d9c448ec67b6f5dd31fc24f99b576cfc0876e5f34ff6866dd73c41b82603\
                           5d40b2bcd480515e64b11df3003a44aa41e4714ffd1dc0d0f3d863a6df3ce971";
 
-/// Installs and fetches whatever is missing.
+/// Installs and downloads everything that is missing.
 ///
 /// # Errors
-/// Something is missing and cannot be had; the message says what to do.
+/// Something is missing and cannot be installed; the message says what to do.
 pub(crate) fn run_all() -> Result {
     if std::env::var_os("COUNTERSIGN_CHROMIUM").is_none() {
         BROWSER.provide()?;
@@ -68,9 +68,9 @@ impl Tool {
         let missing = || format!("please install {packages}: nobody is allowed to here");
         let prefix = as_root().ok_or_else(missing)?;
         println!("installing {packages}");
-        // A machine that has never looked knows of no packages.
+        // A machine without package lists does not find any packages.
         apt_get(prefix, &["update"])?;
-        // What is there already is somebody else's to upgrade.
+        // Installed packages are not ours to upgrade.
         let words = ["install", "--yes", "--no-install-recommends", "--no-upgrade"];
         apt_get(prefix, &[&words, self.packages].concat())
     }
@@ -81,7 +81,7 @@ fn is_there(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// The words that make a command root's, if that can be done without asking anybody.
+/// Returns the words that run a command as root, if that is possible without a password.
 fn as_root() -> Option<&'static [&'static str]> {
     let id = Command::new("id").arg("-u").output().ok()?;
     if id.stdout.trim_ascii() == b"0" {
@@ -113,14 +113,14 @@ fn axe_core() -> Result {
         .arg(&folder))?;
     let bytes = fs::read(folder.join(&package))?;
     if digest(&bytes) != AXE_DIGEST {
-        // Not kept: the next run would take it for good.
+        // Deleted, or the next run would accept it.
         fs::remove_file(folder.join(&package))?;
         return Err(format!("{package} is not the file whose digest is written down").into());
     }
     run(Command::new("tar").arg("-xzf").arg(&package).current_dir(&folder))
 }
 
-/// SHA-512, in hexadecimal.
+/// Returns the SHA-512 digest in hexadecimal.
 fn digest(bytes: &[u8]) -> String {
     Sha512::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

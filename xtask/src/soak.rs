@@ -1,6 +1,6 @@
-//! What CI tries a little of, for as long as somebody likes to wait: properties, random traces of
-//! the gate against its model, processes that are killed, and a server asked whatever its own
-//! description allows and much that it does not.
+//! Long versions of checks that CI runs briefly: properties, random traces of the gate against its
+//! model, processes that are killed, and a server that gets every request that its own description
+//! allows and many that it does not.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ Parts; all of them, if none is named:
   --seed N         repeats a trace, the moments of the kills or the requests
 ";
 
-/// The options, by name, with what the tests call them and what they stand at.
+/// The options, by name, with the variables of the tests and the default values.
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("--cases", "PROPTEST_CASES", "100000"),
     ("--kilobytes", "LONG_KILOBYTES", "1024"),
@@ -44,7 +44,7 @@ const PARTS: &[(&str, &[&str])] = &[
     (api::NAME, &[]),
 ];
 
-/// Runs the parts that are asked for, with many more tries than CI does.
+/// Runs the selected parts, with many more iterations than CI.
 ///
 /// # Errors
 /// Something does not hold: the smallest counterexample, or the seed and the last steps of the
@@ -77,16 +77,17 @@ fn test(plan: &Plan, name: &str, words: &[&str]) -> Result {
     run_command(&mut command)
 }
 
-/// What is to be run.
+/// The parts to run.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     parts: Vec<(&'static str, &'static [&'static str])>,
-    /// What the tests read, and how many of it.
+    /// The variables that the tests read, and their values.
     numbers: Vec<(&'static str, String)>,
 }
 
 impl Plan {
-    /// The tests of every crate are among the properties; only their cases are many there.
+    /// Returns the variables of a part. The tests of every crate are among the properties; only
+    /// their number of cases is raised there.
     fn numbers_of(&self, part: &str) -> impl Iterator<Item = &(&'static str, String)> {
         let wanted: &[&str] = match part {
             "properties" => &["PROPTEST_CASES", "LONG_KILOBYTES"],
@@ -109,7 +110,7 @@ impl Plan {
     }
 }
 
-/// Nothing when only help is wanted.
+/// Parses the arguments; `None` when only help is wanted.
 fn parse(args: &[&str]) -> Result<Option<Plan>> {
     let mut plan = Plan { parts: Vec::new(), numbers: Vec::new() };
     plan.numbers

@@ -1,10 +1,10 @@
-//! The commands in README.md and the guide, run as they stand and compared with what they say.
+//! The commands in README.md and the guide, run as they are written, with their output compared.
 //!
-//! A block fenced as `console` is one session: lines that begin with `$ ` (and go on with `> `) are
-//! run by one `sh`, what follows each is what it must print, standard error included. The session starts in the
-//! empty folder `project` of an empty home, which the page calls `/home/you`.
-//! `cargo run --release -- …` runs the binary that is already built, so that CI builds one profile
-//! only. A block fenced as `shellsession` needs a browser; the acceptance tests act it out.
+//! A block fenced as `console` is one session: lines that begin with `$ ` (and continue with `> `)
+//! are run by one `sh`; the text after each is its expected output, standard error included. The
+//! session starts in the empty folder `project` of an empty home, which the page calls `/home/you`.
+//! `cargo run --release -- …` runs the binary that is already built, so that CI builds only one
+//! profile. A block fenced as `shellsession` needs a browser; the acceptance tests perform it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::process::{PROFILE, cargo, root, run as run_command, target};
 /// Runs every session.
 ///
 /// # Errors
-/// A session prints something else than the page says, or cannot be run.
+/// A session's output differs from the page, or it cannot be run.
 pub(crate) fn run(args: &[&str]) -> Result {
     let bless = match args {
         [] => std::env::var_os("BLESS").is_some(),
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &[&str]) -> Result {
 
 const FENCE: &str = "```console\n";
 
-/// README.md and every page of the guide.
+/// Returns README.md and every page of the guide.
 fn pages() -> Result<Vec<PathBuf>> {
     let mut pages = vec![root().join("README.md")];
     let mut guide: Vec<PathBuf> = fs::read_dir(root().join("docs/guide"))?
@@ -57,7 +57,7 @@ fn pages() -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// The page as it would read if every session had just been recorded.
+/// Returns the page as if every session had just been recorded.
 fn replay(page: &str) -> Result<String> {
     let mut replayed = String::new();
     let mut rest = page;
@@ -70,7 +70,7 @@ fn replay(page: &str) -> Result<String> {
     Ok(replayed)
 }
 
-/// One session, run again.
+/// Runs one session again.
 fn record(session: &str) -> Result<String> {
     let commands = commands(session);
     let home = Scratch::new()?;
@@ -78,7 +78,7 @@ fn record(session: &str) -> Result<String> {
         .arg("-c")
         .arg(script(&commands))
         .current_dir(home.0.join(PROJECT))
-        // Nothing of the environment of the person who runs it has a say.
+        // Nothing of the environment of the person who runs it has an influence.
         .env_clear()
         .env("HOME", &home.0)
         .env("PATH", path()?)
@@ -99,7 +99,8 @@ fn record(session: &str) -> Result<String> {
     Ok(recorded.replace(&*home.0.to_string_lossy(), "/home/you"))
 }
 
-/// What is typed: lines after `$ `, and those right after them that begin with `> `.
+/// Returns the typed commands: lines after `$ `, and the lines right after them that begin with `>
+/// `.
 fn commands(session: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut typing = false;
@@ -121,10 +122,11 @@ fn commands(session: &str) -> Vec<String> {
     commands
 }
 
-/// Printed after each command, so that outputs can be told apart.
+/// Printed after each command to separate the outputs.
 const MARK: &str = "\u{1}countersign-transcript\u{1}";
 
-/// All commands in one shell, each followed by the mark, with `$?` passed on to the next.
+/// Returns a script with all commands in one shell, each followed by the mark, with `$?` passed on
+/// to the next.
 fn script(commands: &[String]) -> String {
     let mut script = String::from("exec 2>&1\n");
     for command in commands {
@@ -134,7 +136,7 @@ fn script(commands: &[String]) -> String {
     script
 }
 
-/// With our binary first.
+/// Returns `PATH` with our binary first.
 fn path() -> Result<std::ffi::OsString> {
     let mut folders = vec![target().join(PROFILE)];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
@@ -152,13 +154,13 @@ fn differences(written: &str, actual: &str) -> String {
 
 const PROJECT: &str = "project";
 
-/// An empty home that is gone afterwards.
+/// An empty home that is deleted on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self> {
-        // Not below the workspace, whose repository the sessions would take for theirs; and one
-        // for each session, because tests record theirs at the same time.
+        // Not below the workspace, whose repository the sessions would take for theirs; and one for
+        // each session, because tests record theirs concurrently.
         let unique =
             format!("countersign-{}-{:?}", std::process::id(), std::thread::current().id());
         let home = std::env::temp_dir().join(unique.replace(['(', ')'], "-"));
@@ -172,7 +174,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Left behind at worst, in the system's temporary folder.
+        // At worst it is left behind, in the system's temporary folder.
         let _ = fs::remove_dir_all(Path::new(&self.0));
     }
 }

@@ -1,6 +1,6 @@
-//! Analyzers: text becomes facts. One module per kind of action.
+//! Analyzers turn the text of an action into facts, one module per kind of action.
 //!
-//! An analyzer never decides and never fails: what it cannot understand is a fact of its own.
+//! An analyzer never decides and never fails: text that it cannot understand is a fact of its own.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub mod tool;
 pub mod ui;
 pub mod url;
 
-/// What an analyzer saw.
+/// The result of one analyzer.
 #[derive(Debug, Clone, Default)]
 pub struct Analysis {
     /// Every program that would run, with its words.
     pub commands: Vec<Invocation>,
-    /// Everything else.
+    /// Every other fact.
     pub facts: Vec<Fact>,
 }
 
@@ -35,33 +35,33 @@ pub struct Analysis {
 pub struct Invocation {
     /// The program's name without its folder.
     pub program: String,
-    /// Its words; where one could not be worked out it holds [`UNKNOWN`].
+    /// The program's arguments; the part of a word that could not be worked out is [`UNKNOWN`].
     pub words: Vec<String>,
-    /// Which of the words are neither options nor their values, by position.
+    /// The positions of the words that are neither options nor their values.
     pub operands: Vec<usize>,
-    /// Where in the action's text.
+    /// The position in the action's text.
     pub span: Option<Span>,
-    /// Under which circumstances; known only where effects are shown.
+    /// The circumstances in which it runs; known only where effects are shown.
     pub origin: Option<Arc<Origin>>,
 }
 
-/// Stands for the part of a word that could not be worked out.
+/// The placeholder for the part of a word that could not be worked out.
 pub const UNKNOWN: char = '\u{E000}';
 
 impl Invocation {
-    /// Whether the first operands are these. `a|b` means either, `*` means anything.
+    /// Reports whether the first operands match. `a|b` means either, `*` means anything.
     #[must_use]
     pub fn starts_with(&self, patterns: &[std::borrow::Cow<'static, str>]) -> bool {
         patterns.len() <= self.operands.len()
             && patterns.iter().zip(self.operands()).all(|(pattern, word)| matches(pattern, word))
     }
 
-    /// The words that are neither options nor their values.
+    /// Returns the words that are neither options nor their values.
     pub fn operands(&self) -> impl Iterator<Item = &str> {
         self.operands.iter().filter_map(|at| self.words.get(*at)).map(String::as_str)
     }
 
-    /// Whether this option or word is there. `-f` is also found in `-rf`, `--force` also in
+    /// Reports whether an option or word is present. `-f` is also found in `-rf`, `--force` also in
     /// `--force=x`; anything else is compared with the operands. `a|b` means either, `*` means
     /// anything.
     #[must_use]
@@ -69,7 +69,7 @@ impl Invocation {
         wanted.split('|').any(|wanted| self.has_one(wanted))
     }
 
-    /// The same for one word, without `|`.
+    /// Reports whether a single alternative, without `|`, is present: see [`Self::has`].
     pub(crate) fn has_one(&self, wanted: &str) -> bool {
         if wanted.starts_with("--") && wanted.contains('*') {
             return self.words.iter().any(|word| matches_one(wanted, word));
@@ -85,7 +85,7 @@ impl Invocation {
             }
             return self.words.iter().any(|word| has_letter(word, wanted, letters));
         }
-        // A piece of a word is looked for everywhere: it may stand in an option's value.
+        // A piece of a word is searched for in all words, because it may be in an option's value.
         let everywhere = wanted.starts_with('*') && wanted.len() > 4;
         if everywhere {
             return self.words.iter().any(|word| matches_one(wanted, word));
@@ -93,8 +93,8 @@ impl Invocation {
         self.operands().any(|word| matches_one(wanted, word))
     }
 
-    /// Whether every word is known and is one of the first operands, so many of them, or one of
-    /// these.
+    /// Reports whether every word is known and is either among the first `first` operands or
+    /// matches one of `named`.
     pub(crate) fn has_only(&self, first: usize, named: &[&str]) -> bool {
         let first = self.operands.get(..first).unwrap_or_default();
         self.words.iter().enumerate().all(|(at, word)| {
@@ -103,7 +103,7 @@ impl Invocation {
         })
     }
 
-    /// The command as shown to a person.
+    /// Returns the command as shown to a person.
     #[must_use]
     pub fn shown(&self) -> String {
         let mut shown = self.program.clone();
@@ -115,7 +115,7 @@ impl Invocation {
     }
 }
 
-/// `-f` in `-f`, `-rf`; `-exec` only as itself.
+/// Reports whether a word has an option: `-f` in `-f` and `-rf`, `-exec` only as a whole word.
 fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     if word == wanted {
         return true;
@@ -131,7 +131,8 @@ fn has_letter(word: &str, wanted: &str, letters: &str) -> bool {
     }
 }
 
-/// `--force` in `--force` and `--force=x`; an option that is switched off is not there.
+/// Reports whether a word is a long option: `--force` in `--force` and `--force=x`, but not one
+/// that is switched off.
 fn has_long(word: &str, long: &str) -> bool {
     let Some(rest) = word.strip_prefix("--").and_then(|word| word.strip_prefix(long)) else {
         return false;
@@ -142,7 +143,8 @@ fn has_long(word: &str, long: &str) -> bool {
     }
 }
 
-/// `a|b` means either; `*` means anything, wherever it stands.
+/// Reports whether a word matches one of the alternatives separated by `|`; `*` means anything, at
+/// any position.
 fn matches(pattern: &str, word: &str) -> bool {
     let mut patterns = pattern.as_bytes().split(|byte| *byte == b'|');
     patterns.any(|pattern| matches_bytes(pattern, word.as_bytes()))
@@ -152,8 +154,9 @@ fn matches_one(pattern: &str, word: &str) -> bool {
     matches_bytes(pattern.as_bytes(), word.as_bytes())
 }
 
-/// Compares bytes, not characters: every rule of a program asks this about every word, and setting
-/// up a search for characters costs more than the words are long.
+/// Reports whether a word matches one alternative. Compares bytes, not characters: every rule of a
+/// program calls this for every word, and setting up a search for characters costs more than the
+/// short words justify.
 fn matches_bytes(pattern: &[u8], word: &[u8]) -> bool {
     let differs = |first: &u8| *first != b'*' && word.first() != Some(first);
     if pattern.first().is_some_and(differs) {
@@ -172,19 +175,19 @@ fn matches_bytes(pattern: &[u8], word: &[u8]) -> bool {
     word.ends_with(end)
 }
 
-/// The place of a text that is all there is.
+/// Returns the span of a whole text.
 pub(crate) fn whole(text: &str) -> Option<Span> {
     u32::try_from(text.len()).ok().map(|end| [0, end])
 }
 
 impl Analysis {
-    /// These facts, and no commands.
+    /// Creates an analysis with facts and without commands.
     #[must_use]
     pub const fn of(facts: Vec<Fact>) -> Self {
         Self { commands: Vec::new(), facts }
     }
 
-    /// Everything both saw.
+    /// Adds the commands and facts of another analysis.
     pub fn extend(&mut self, other: Self) {
         self.commands.extend(other.commands);
         self.facts.extend(other.facts);

@@ -1,7 +1,7 @@
-//! Reaches other machines only at addresses that were judged.
+//! Connects to other machines only at addresses that were judged.
 //!
-//! A name is asked for once. Its answers are judged together with the URL, and the connection is
-//! made to those very addresses: a name server that answers differently a moment later (DNS
+//! A name is resolved once. Its addresses are judged together with the URL, and the connection is
+//! made to exactly those addresses: a name server that answers differently a moment later (DNS
 //! rebinding) is not asked again. Every redirect is a new destination and goes the same way.
 //!
 //! ```text
@@ -25,10 +25,10 @@ pub mod trust;
 
 pub use resolve::{Resolve, System};
 
-/// How often a destination may send on to another.
+/// The number of redirects that are followed from one destination.
 pub const MOST_REDIRECTS: u8 = 10;
 
-/// A place that was judged and may be connected to.
+/// A destination that was judged and may be connected to.
 #[derive(Debug, Clone)]
 pub struct Destination {
     url: Url,
@@ -36,35 +36,35 @@ pub struct Destination {
     redirects: u8,
 }
 
-/// By what a destination is judged.
+/// The policy and context by which a destination is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// The policy.
+    /// The policy to judge by.
     pub policy: &'a Policy,
-    /// What is true around the request.
+    /// The context of the request.
     pub context: &'a Context,
-    /// The strictest verdict that somebody has agreed to: `Warn` when nobody was asked.
+    /// The strictest verdict that was approved: `Warn` when nobody was asked.
     pub agreed: Verdict,
 }
 
-/// Why there is no destination.
+/// The reason for which a destination was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RefusedError {
-    /// The judgement is stricter than what was agreed to.
+    /// The judgement is stricter than the approved verdict.
     #[error("refused: {}", .0.reason)]
     Judged(Box<Judgement>),
-    /// The URL cannot be read, or names no machine.
+    /// The URL cannot be parsed, or does not name a machine.
     #[error("`{0}` is no address that can be connected to")]
     Unreadable(String),
-    /// The name has no address, or nobody answered.
+    /// The name does not resolve to an address, or no name server answered.
     #[error("cannot find `{domain}`: {cause}")]
     Unresolved {
-        /// The name.
+        /// The name that was looked up.
         domain: String,
-        /// What the name server said.
+        /// The error of the name server.
         cause: io::Error,
     },
-    /// One redirect too many.
+    /// There were too many redirects.
     #[error("sent on more than {MOST_REDIRECTS} times")]
     Redirects,
 }
@@ -73,7 +73,7 @@ impl Destination {
     /// Resolves and judges a URL.
     ///
     /// # Errors
-    /// The URL cannot be read or resolved, or is judged more strictly than was agreed to.
+    /// The URL cannot be parsed or resolved, or is judged more strictly than was approved.
     pub fn new(url: &str, terms: Terms<'_>, resolver: &impl Resolve) -> Result<Self, RefusedError> {
         let base = terms.context.base_url.as_deref().and_then(|base| Url::parse(base).ok());
         let parsed = Url::options()
@@ -83,10 +83,10 @@ impl Destination {
         Self::judged(parsed, 0, terms, resolver)
     }
 
-    /// Where this destination sends on to: read from here, and judged like the first.
+    /// Resolves a redirect relative to this destination, and judges it like the first URL.
     ///
     /// # Errors
-    /// As for [`Destination::new`], or this was one redirect too many.
+    /// As for [`Destination::new`], or there were too many redirects.
     pub fn redirect(
         &self,
         location: &str,
@@ -102,14 +102,14 @@ impl Destination {
         Self::judged(url, redirects, terms, resolver)
     }
 
-    /// The URL as a browser would write it.
+    /// Returns the URL as a browser would write it.
     #[must_use]
     pub const fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The addresses that were judged, and the only ones to connect to. An HTTP client is given
-    /// these as what the name resolves to.
+    /// Returns the addresses that were judged, and the only ones to connect to. An HTTP client must
+    /// use them instead of resolving the name.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -118,7 +118,7 @@ impl Destination {
     /// Connects to the first of the judged addresses that answers.
     ///
     /// # Errors
-    /// None of them does in time.
+    /// None of them answers in time.
     pub fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in &self.addresses {
@@ -136,7 +136,7 @@ impl Destination {
         terms: Terms<'_>,
         resolver: &impl Resolve,
     ) -> Result<Self, RefusedError> {
-        // Judged before anybody is asked for the name: a question is a message too.
+        // Judged before the name is resolved: a DNS query is a message too.
         admit(&url, terms, &[])?;
         let addresses = addresses(&url, resolver)?;
         let found: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
@@ -163,7 +163,7 @@ fn addresses(url: &Url, resolver: &impl Resolve) -> Result<Vec<SocketAddr>, Refu
     Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
 }
 
-/// Whether a URL with these addresses is judged no stricter than was agreed to.
+/// Checks that a URL with these addresses is not judged more strictly than was approved.
 fn admit(url: &Url, terms: Terms<'_>, addresses: &[IpAddr]) -> Result<(), RefusedError> {
     let mut context = terms.context.clone();
     if let Some(domain) = url.domain() {

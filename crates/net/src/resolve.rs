@@ -1,18 +1,19 @@
-//! Asking for a name.
+//! Name resolution.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
-/// Answers with the addresses of a name.
+/// Resolves a name to its addresses.
 pub trait Resolve {
-    /// The addresses of a domain. Blocks: whoever must not wait asks on a thread of its own.
+    /// Returns the addresses of a domain. Blocks: a caller that must not wait uses a thread of its
+    /// own.
     ///
     /// # Errors
-    /// The name has none, or nobody answered.
+    /// The name has none, or no name server answered.
     fn resolve(&self, domain: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// What this machine is set up to ask.
+/// The resolver that this machine is configured with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 

@@ -1,4 +1,4 @@
-//! With a resolver that changes its answers, and real servers on loopback.
+//! Tests with a resolver that changes its answers, and real servers on loopback.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::thread;
 
 use super::*;
 
-/// Answers once with each, then goes on with the last.
+/// Answers once with each address, then always with the last.
 struct Changing(RefCell<Vec<&'static str>>);
 
 impl Changing {
@@ -72,7 +72,7 @@ fn a_second_answer_is_never_asked_for() {
     let terms = strict(&policy, &context);
     let destination = Destination::new("https://example.com/", terms, &resolver).unwrap();
     assert_eq!(destination.addresses(), ["93.184.216.34:443".parse().unwrap()]);
-    // The redirect is a new question, and there the name has turned.
+    // The redirect is resolved again, and by then the answer has changed.
     assert_eq!(refused(destination.redirect("/next", terms, &resolver)), "web.url.resolves-inside");
 }
 
@@ -87,7 +87,7 @@ fn a_connection_goes_to_the_judged_address_whatever_the_name_says_by_then() {
     let policy = Policy::default();
     let context =
         Context { allowed_origins: Some(vec!["app.internal".to_owned()]), ..Context::default() };
-    // 127.0.0.2 has no server: had the name been asked again, nothing would answer.
+    // No server listens on 127.0.0.2: had the name been resolved again, nothing would answer.
     let resolver = Changing::new(&["127.0.0.1", "127.0.0.2"]);
     let url = format!("http://app.internal:{port}/");
     let destination = Destination::new(&url, strict(&policy, &context), &resolver).unwrap();

@@ -1,4 +1,4 @@
-//! How a proxy ends: its server with it, and nothing that it holds is left to be answered.
+//! The end of a proxy: its server ends with it, and its pending questions are withdrawn.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::question;
 use crate::server::{Server, Setup, text, until};
 
-/// A server that hears nothing, and minds no more than `trap` says.
+/// Starts a proxy with a server that reads nothing, and ignores the signals in `trap`.
 fn deaf(setup: &Setup, trap: &str) -> (Child, u32) {
     let file = setup.home.0.join("pid");
     let script =
@@ -23,7 +23,7 @@ fn deaf(setup: &Setup, trap: &str) -> (Child, u32) {
     (child, pid)
 }
 
-/// Whether a process does anything any more. One that only waits to be counted does not.
+/// Reports whether a process still runs. A zombie does not.
 fn runs(pid: u32) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))

@@ -1,7 +1,7 @@
-//! No field is lost: whatever JSON goes through comes out as it went in, token by token.
+//! No field is lost: any JSON that goes through comes out as it went in, token by token.
 //!
-//! The server behind the proxy is a line editor. It turns parameters into a result without reading
-//! them, so it cannot lose anything, and what is missing at the end was lost by us.
+//! The server behind the proxy is a line editor. It turns parameters into a result without parsing
+//! them, so it cannot lose anything, and any missing field was lost by us.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,8 +12,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::server::Setup;
 
-/// Its requests give back their parameters: as a result, as the data of an error, or as something
-/// told. It is written for how we write messages: a field that we moved would be noticed.
+/// A sed script whose responses return the parameters: as a result, as the data of an error, or as
+/// a notification. It expects messages as we write them: a field that we moved would be noticed.
 const ECHO: &str = r#"
 s/^{"jsonrpc":"2.0","method":"example\/tell",/{"jsonrpc":"2.0","method":"example\/told",/
 t
@@ -43,7 +43,7 @@ impl Echo {
     fn start() -> Self {
         let setup = Setup::new();
         let mut command = setup.command();
-        // Bytes, whatever they spell.
+        // Bytes, whether or not they are valid text.
         command.env("LC_ALL", "C");
         command.args(["mcp", "proxy", "--name", "echo", "--", "sed", "-u", "-e", ECHO]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -53,7 +53,7 @@ impl Echo {
         Self { child, to, from, _setup: setup }
     }
 
-    /// Sends a line, and gives the one that comes back.
+    /// Sends a line, and returns the one that comes back.
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.to, "{line}").expect("it reads");
         let mut answer = String::new();
@@ -62,7 +62,7 @@ impl Echo {
     }
 }
 
-/// What a text of JSON consists of. Numbers are what they are spelled like.
+/// A token of JSON. Numbers are compared by their spelling.
 #[derive(Debug, PartialEq)]
 enum Token {
     Sign(char),
@@ -95,7 +95,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Texts as they stand in JSON, in several spellings.
+/// Strings as they are written in JSON, in several spellings.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z]{0,3}".prop_map(|text| format!("\"{text}\"")),
@@ -106,7 +106,7 @@ fn texts() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Numbers that most programs would spell otherwise, or round.
+/// Numbers that most programs would write differently, or round.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -141,7 +141,7 @@ fn object_of(fields: Vec<(String, String)>) -> String {
     let mut written = Vec::new();
     for (name, value) in fields {
         let read: String = serde_json::from_str(&name).expect("a text");
-        // Twice the same name is refused, and that is another test's.
+        // A duplicate name is refused, which another test covers.
         if !seen.contains(&read) {
             written.push(format!("{name}:{value}"));
             seen.push(read);
@@ -168,7 +168,7 @@ fn values(
             fields.prop_map(object_of),
         ]
     });
-    // Deeper than anything that grows by chance.
+    // Deeper than any value that is generated at random.
     (nested, 0..deepest, any::<bool>())
         .prop_map(|(inner, deep, is_list)| {
             let (open, close) = if is_list { ("[", "]") } else { ("{\"\":", "}") };
@@ -185,12 +185,12 @@ fn objects(
     prop::collection::vec(fields, 0..5).prop_map(object_of).boxed()
 }
 
-/// Texts in which no analyzer finds anything, because arguments are judged.
+/// Strings without findings, because arguments are judged.
 fn plain() -> BoxedStrategy<String> {
     "[a-e]{0,3}".prop_map(|text| format!("\"{text}\"")).boxed()
 }
 
-/// One message, and what must come back.
+/// One message, and the expected response.
 fn exchanges() -> impl Strategy<Value = (String, String)> {
     let params = objects(texts().boxed(), 80);
     let asked = params.clone().prop_map(|params| {
@@ -241,7 +241,7 @@ fn a_name_that_stands_twice_goes_nowhere() {
     let twice = message(r#""id":7,"method":"example/echo","params":{"a":1,"\u0061":2}"#);
     let answer = echo.ask(&twice);
     assert!(answer.contains("-32700"), "{answer}");
-    // And the next is heard.
+    // And the next message is read.
     let answer = echo.ask(&message(r#""id":8,"method":"example/echo","params":{"a":1}"#));
     assert_eq!(answer, message(r#""id":8,"result":{"a":1}"#));
 }

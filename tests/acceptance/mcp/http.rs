@@ -1,4 +1,4 @@
-//! Servers and clients that talk over HTTP, with our proxy on either side of it.
+//! Servers and clients that use HTTP, with our proxy on either side of it.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,8 +10,8 @@ use super::{everything, looks_right};
 use crate::server::{Home, Setup};
 use crate::start::binary;
 
-/// Makes a client talk to a server that listens: without us, to our proxy on its standard input,
-/// and to our proxy that listens itself.
+/// Connects a client to a server over HTTP: directly, to our proxy on its standard input, and to
+/// our proxy over HTTP.
 fn same_answers(client: Sdk, era: Era, server: Sdk) {
     let setup = Setup::new().config("mcp: {mark_tools: false}\n");
     let Some(rig) = Rig::new(setup.home) else { return };
@@ -65,7 +65,7 @@ fn over_http_a_client_of_the_first_typescript_sdk_gets_the_same_answers() {
     same_answers(Sdk::OldTypeScript, Era::Legacy, Sdk::Python);
 }
 
-/// What a request of these lines is answered with.
+/// Sends a request of these lines, and returns the response.
 fn asked(url: &str, request: &str) -> String {
     let authority = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let mut stream = TcpStream::connect(authority).expect("somebody listens");

@@ -1,6 +1,6 @@
-//! Clients that can show their person a link: a convenience, and never the proof.
+//! Clients that can show their user a link: a convenience, and never the proof.
 //!
-//! The server behind the proxy is a line editor that notes every call it gets.
+//! The server behind the proxy is a line editor that records every call it gets.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -71,7 +71,7 @@ impl Link {
     }
 }
 
-/// A call in the newer era, by a client that shows links.
+/// Returns a call in the newer era, by a client that shows links.
 fn modern(id: u32, more: &Value) -> Value {
     let mut call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
         "name": "delete_x", "arguments": {"which": "a"}, "_meta": {
@@ -89,7 +89,7 @@ fn again(state: &Value, action: &str) -> Value {
     json!({"requestState": state, "inputResponses": {"countersign": {"action": action}}})
 }
 
-/// Asks, and gives the state to come back with.
+/// Makes a call, and returns the state to repeat it with.
 fn sent_to_a_page(link: &mut Link, id: u32, owner: &Client) -> Value {
     let answer = link.ask(&modern(id, &json!({})));
     let asked = &answer["result"]["inputRequests"]["countersign"];
@@ -106,7 +106,7 @@ fn in_the_newer_era_a_link_is_shown_and_only_the_gate_says_yes() {
     let owner = server.owner();
     let mut link = Link::start(&server);
     let state = sent_to_a_page(&mut link, 1, &owner);
-    // Opening the page is no yes: the call waits, until there is one.
+    // Opening the page is not an approval: the call waits until there is one.
     link.say(&modern(2, &again(&state, "accept")));
     assert_eq!(link.calls(), 0);
     owner.respond(&text(&question(&owner)["approval_id"]), true).expect(200);
@@ -115,7 +115,7 @@ fn in_the_newer_era_a_link_is_shown_and_only_the_gate_says_yes() {
     let got = &answer["result"]["got"];
     assert!(got.get("requestState").is_none() && got.get("inputResponses").is_none(), "{got}");
     assert_eq!((link.calls(), &got["arguments"]["which"]), (1, &json!("a")));
-    // What was spent is spent.
+    // A spent approval stays spent.
     let answer = link.ask(&modern(3, &again(&state, "accept")));
     assert_eq!((link.calls(), &answer["result"]["isError"]), (1, &json!(true)), "{answer}");
 }
@@ -160,7 +160,7 @@ fn declining_is_a_no_in_both_eras() {
     assert_eq!(link.calls(), 0);
 }
 
-/// Begins in the older era and calls; gives what the client is asked to show.
+/// Initializes in the older era and makes a call; returns the link that the client is to show.
 fn begin(link: &mut Link) -> Value {
     let can = json!({"elicitation": {"url": {}}});
     link.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -196,6 +196,6 @@ fn in_the_older_era_a_link_is_shown_while_the_call_waits() {
     assert_eq!(done["method"], "notifications/elicitation/complete", "{done}");
     let answer = link.hear();
     assert_eq!((&answer["id"], link.calls()), (&json!(1), 1), "{answer}");
-    // The gate was told how it went.
+    // The gate was told the result.
     until("it is done", || (owner.state(&approval) == "done").then_some(()));
 }

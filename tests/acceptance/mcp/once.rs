@@ -1,5 +1,5 @@
-//! A call that passes a hook and the proxy is asked about once; a client that goes away takes its
-//! question with it.
+//! A call that passes a hook and the proxy is asked about once; the question of a client that
+//! disconnects is withdrawn.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::server::{Client, Server, text, until};
 
 const CALL: &str = "toolu_1";
 
-/// Claude Code's hook before a call of the tool, to its end.
+/// Starts Claude Code's hook before a call of the tool.
 fn hook(server: &Server, which: &str) -> Child {
     let payload = json!({
         "session_id": "s1", "cwd": server.setup.home.0, "hook_event_name": "PreToolUse",
@@ -45,7 +45,7 @@ fn waits(owner: &Client) -> usize {
 fn a_call_that_passes_hook_and_proxy_is_asked_about_once() {
     let server = Server::with("coding-agent");
     let owner = server.owner();
-    // This very process is the host of both.
+    // This test process is the host of both.
     let mut link = Link::start(&server);
     let asked = hook(&server, "a");
     owner.respond(&text(&question(&owner)["approval_id"]), true).expect(200);
@@ -54,7 +54,7 @@ fn a_call_that_passes_hook_and_proxy_is_asked_about_once() {
     let answer = link.ask(&call(1, "a"));
     assert_eq!(answer["result"]["got"]["arguments"]["which"], "a", "{answer}");
     assert_eq!((waits(&owner), link.calls()), (0, 1));
-    // Once: the same call again and another one are new questions.
+    // Only once: the same call again and another one are new questions.
     for (id, which) in [(2, "a"), (3, "b")] {
         link.say(&call(id, which));
         owner.respond(&text(&question(&owner)["approval_id"]), false).expect(200);
@@ -63,7 +63,7 @@ fn a_call_that_passes_hook_and_proxy_is_asked_about_once() {
     assert_eq!(link.calls(), 1);
 }
 
-/// A server of the older era over HTTP, with one tool.
+/// Starts a server of the older era over HTTP, with one tool.
 fn upstream() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
@@ -97,7 +97,7 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// The head and the body of a message of HTTP.
+/// Reads the head and the body of an HTTP message.
 fn received(stream: &TcpStream) -> std::io::Result<(String, String)> {
     let mut reader = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);
@@ -155,7 +155,7 @@ fn in_the_older_era_a_dropped_connection_withdraws_its_question() {
         if id == 2 {
             drop(waits);
         } else {
-            // Also once the answer has begun as a stream.
+            // Also once the response has begun as a stream.
             let mut first = String::new();
             BufReader::new(&waits).read_line(&mut first).expect("it has begun");
             assert!(first.contains("200"), "{first}");

@@ -1,6 +1,6 @@
-//! Clients and servers of the official SDKs, as `tests/mcp` has them.
+//! Clients and servers of the official SDKs, from `tests/mcp`.
 //!
-//! Each rig works on a copy in a home of its own, beside which the SDKs seem to stand, so that
+//! Each rig works on a copy in a home of its own, with a link to the installed packages, so that
 //! nothing is written into the sources.
 
 use std::fs::{self, File};
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use crate::server::{Home, PATIENCE, missing, target, until};
 use crate::start::{binary, package, program as start};
 
-/// Which SDK something is written with.
+/// An SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sdk {
     Python,
     TypeScript,
-    /// Version 1, which knows the older era alone.
+    /// Version 1, which only supports the older era.
     OldTypeScript,
 }
 
-/// Which rules of MCP a client would like to talk by.
+/// The era of MCP that a client prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
@@ -52,7 +52,7 @@ impl Sdk {
         }
     }
 
-    /// The revision that a client and this server agree on.
+    /// Returns the protocol revision that a client and this server agree on.
     pub(super) const fn protocol(self, client: Self, era: Era) -> &'static str {
         match (self, client, era) {
             (Self::OldTypeScript, _, _) | (_, Self::OldTypeScript, _) | (_, _, Era::Legacy) => {
@@ -65,19 +65,19 @@ impl Sdk {
     }
 }
 
-/// The SDKs with what is written for them.
+/// The SDKs with the programs written for them.
 pub(super) struct Rig {
     pub(super) home: Arc<Home>,
     python: PathBuf,
 }
 
 impl Rig {
-    /// Without the SDKs there is nothing to test, which CI does not accept.
+    /// Creates a rig; `None` without the SDKs, which CI does not accept.
     pub(super) fn new(home: Arc<Home>) -> Option<Self> {
         let installed = target().join("mcp-sdk");
         let python = installed.join("python/bin/python");
         let modules = installed.join("typescript/node_modules");
-        // The stamp is written last: without it, half of an SDK may be there.
+        // The stamp is written last: without it, an SDK may be incomplete.
         if ["python", "typescript"].iter().any(|name| !installed.join(name).join("stamp").is_file())
         {
             missing("there are no MCP SDKs");
@@ -97,20 +97,20 @@ impl Rig {
         [interpreter, program].iter().map(|path| word(path)).collect()
     }
 
-    /// Where a server of this name notes what it does.
+    /// Returns the folder in which a server of this name records its calls.
     fn folder(&self, name: &str) -> PathBuf {
         let folder = self.home.0.join("servers").join(name);
         fs::create_dir_all(&folder).expect("a folder");
         folder
     }
 
-    /// What the server of this name has done, one line each.
+    /// Returns the calls of the server of this name, one per line.
     pub(super) fn log(&self, name: &str) -> Vec<String> {
         let log = fs::read_to_string(self.folder(name).join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
     }
 
-    /// A connection straight to a server.
+    /// Returns a connection straight to a server.
     pub(super) fn direct(&self, name: &str, sdk: Sdk) -> Connection {
         let mut command = self.command(sdk.server());
         command.push(word(&self.folder(name)));
@@ -123,13 +123,13 @@ impl Rig {
         }
     }
 
-    /// A server that listens, and where.
+    /// Starts a server over HTTP, and returns its address.
     pub(super) fn listening(&self, name: &str, sdk: Sdk) -> (Program, String) {
         let mut command = self.command(sdk.server());
         let folder = self.folder(name);
         command.extend([word(&folder), "--http".to_owned()]);
         let program = self.program(&command, Stdio::null());
-        // Some write down their port before they listen at it.
+        // Some write their port before they listen on it.
         let port = until("the server listens", || {
             let port = fs::read_to_string(folder.join("port")).ok()?;
             TcpStream::connect(format!("127.0.0.1:{port}")).ok().map(|_| port)
@@ -137,7 +137,7 @@ impl Rig {
         (program, format!("http://127.0.0.1:{port}/mcp"))
     }
 
-    /// Our proxy before such a server, and where it listens itself.
+    /// Starts our proxy before such a server, and returns its own address.
     pub(super) fn listening_proxy(&self, server: &str) -> (Program, String) {
         let out = self.file("proxy");
         let words = ["mcp", "proxy", "--name", "test", "--http", server, "--listen", "127.0.0.1:0"];
@@ -158,7 +158,7 @@ impl Rig {
         Program(command.current_dir(&self.home.0).spawn().expect("it starts"))
     }
 
-    /// A connection to a server through our proxy.
+    /// Returns a connection to a server through our proxy.
     pub(super) fn proxied(&self, name: &str, sdk: Sdk) -> Connection {
         let mut connection = self.direct(name, sdk);
         let proxy = [binary(), "mcp", "proxy", "--name", "test", "--"];
@@ -194,12 +194,12 @@ impl Rig {
         Run { child: command.spawn().expect("the client starts"), out, log }
     }
 
-    /// Runs one to its end.
+    /// Runs a client to its end.
     pub(super) fn run(&self, sdk: Sdk, era: Era, on: &[Connection], steps: &Value) -> Vec<Said> {
         self.start(sdk, era, on, steps).end()
     }
 
-    /// A file that nobody else writes.
+    /// Returns a file with a unique name.
     fn file(&self, name: &str) -> PathBuf {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl Rig {
     }
 }
 
-/// Something that runs until nobody needs it.
+/// A program that is killed on drop.
 pub(super) struct Program(Child);
 
 impl Drop for Program {
@@ -217,7 +217,7 @@ impl Drop for Program {
     }
 }
 
-/// One way to one server.
+/// A connection to one server.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     name: String,
@@ -233,19 +233,19 @@ impl Connection {
         self
     }
 
-    /// Over HTTP instead.
+    /// Uses HTTP instead.
     pub(super) fn at(mut self, url: &str) -> Self {
         self.url = Some(url.to_owned());
         self
     }
 
-    /// By this command instead.
+    /// Uses this command instead.
     pub(super) fn by(mut self, command: &[&str]) -> Self {
         self.command = command.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
-    /// What the person at the client says when asked.
+    /// Sets the answer of the client's user to elicitations.
     pub(super) fn elicit(mut self, answer: Value) -> Self {
         self.elicit = answer;
         self
@@ -266,14 +266,14 @@ impl Connection {
     }
 }
 
-/// A client at work.
+/// A running client.
 pub(super) struct Run {
     child: Child,
     out: PathBuf,
     log: PathBuf,
 }
 
-/// What came of one connection.
+/// The result of one connection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Said {
     pub(super) name: String,
@@ -282,7 +282,7 @@ pub(super) struct Said {
 }
 
 impl Run {
-    /// What came of each connection, by name.
+    /// Returns the result of each connection, by name.
     pub(super) fn end(mut self) -> Vec<Said> {
         let until = Instant::now() + 4 * PATIENCE;
         let ended = loop {

@@ -1,4 +1,4 @@
-//! Our own MCP server, asked by clients of the official SDKs.
+//! Our own MCP server, called by clients of the official SDKs.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn call(tool: &str, arguments: &Value) -> Value {
     json!({"do": "call", "name": tool, "arguments": arguments})
 }
 
-/// What a tool said, as the JSON that its text is.
+/// Returns the result of a tool, parsed as JSON.
 fn told(said: &[Said], step: usize) -> Value {
     let result = &said[0].steps[step]["result"];
     serde_json::from_str(&text(&result["content"][0]["text"])).unwrap_or_else(|_| result.clone())

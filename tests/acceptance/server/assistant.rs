@@ -1,5 +1,5 @@
-//! A chat assistant with app skills, its person at several devices, and programs with keys.
-//! Rows B1, B2 and B5 to B12.
+//! A chat assistant with app skills, its user at several devices, and programs with keys. Rows B1,
+//! B2 and B5 to B12.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn b1_a_person_is_asked_for_agents_and_programs_only_if_their_owner_wants() {
     assert_eq!(program.propose(&skill("email.send")).expect(200)["status"], "permitted");
     owner.json("PATCH", "/api/settings", &[], &json!({"confirm_programs": true})).expect(200);
     program.ask(&skill("email.reply"));
-    // Reading asks nobody.
+    // Reading does not need a confirmation.
     for caller in [&agent, &program] {
         assert_eq!(caller.propose(&skill("email.read")).expect(200)["status"], "permitted");
     }
@@ -170,7 +170,7 @@ fn b6_when_one_device_has_answered_the_others_are_told_and_then_how_it_went() {
             assert_eq!(resolved["status"], status);
             assert_eq!(resolved["resolved_by"], json!(owner.id()));
         }
-        // The slower thumb changes nothing.
+        // The second answer changes nothing.
         second.say(&response(&told["app_skill_id"], &told["confirmation_token"], "approve"));
         let result = second.until("app_skill_confirmation_result")["results"][0].clone();
         assert_eq!(result["accepted"], false);
@@ -212,7 +212,7 @@ fn b7_a_question_waits_for_whoever_is_away_and_is_told_when_they_come_back() {
     let here = agent.propose(&mail(2)).expect(202);
     assert_eq!(here["confirmation"]["timeout"], 300, "somebody is");
     drop(device);
-    // Not even a killed server forgets it.
+    // Even a killed server does not forget it.
     let server = server.killed_and_started_again();
     let owner = Client { address: server.address, ..owner };
     let mut device = Socket::open(&owner);
@@ -258,7 +258,7 @@ fn b8_a_token_works_once_on_its_own_question_and_a_yes_on_its_own_action() {
     assert_eq!(respond(&one, &json!("cst_made-up")).problem(403), "token");
     respond(&one, &tokens[0]["confirmation_token"]).expect(200);
     assert_eq!(respond(&one, &tokens[0]["confirmation_token"]).problem(409), "already-settled");
-    // What runs must be what was agreed to.
+    // The action that runs must be the approved one.
     assert_eq!(agent.spend(&one, &mail(99)).problem(409), "other-action");
     assert_eq!(agent.spend(&other, &mail(2)).problem(409), "pending");
     assert_eq!(owner.key("agent").spend(&one, &mail(1)).problem(404), "not-found");
@@ -282,7 +282,7 @@ fn b9_the_hundred_and_first_question_is_refused_and_says_why() {
     let detail = text(&refused.expect(429)["detail"]);
     assert!(detail.contains("100") && detail.contains("answer or withdraw"), "{detail}");
     assert_eq!(owner.history("action_planned")[0]["payload"]["status"], "refused_pending");
-    // Somebody else has their own hundred.
+    // Another person has a limit of their own.
     let other = server.person(&owner, "member");
     other.key("agent").ask(&mail(1));
 }
@@ -309,7 +309,7 @@ fn b10_a_key_may_do_what_its_scopes_name_and_its_secret_is_shown_once() {
     assert_eq!((&keys[0]["uses"], &keys[0]["refused"]), (&json!(1), &json!(2)));
     let usage = owner.get("/api/usage").expect(200);
     assert_eq!(usage["keys"][0]["uses"], 1);
-    // Keys open nothing that is for people.
+    // Keys do not open routes for people.
     for path in ["/api/keys", "/api/approvals", "/api/history", "/api/settings", "/api/users"] {
         assert_eq!(key.get(path).problem(403), "people-only", "{path}");
     }
@@ -339,7 +339,7 @@ fn b10_keys_are_rotated_with_an_overlap_and_revoked_at_once() {
     owner.delete(&format!("/api/keys/{last_id}")).expect(204);
     assert_eq!(last.propose(&skill("email.read")).problem(401), "not-signed-in");
     old.propose(&skill("email.read")).expect(200);
-    // Nobody else's to revoke, unless they look after the workspace.
+    // Only an administrator of the workspace may revoke another person's.
     let other = server.person(&owner, "member");
     assert_eq!(other.delete(&format!("/api/keys/{}", id_of(0))).problem(404), "not-found");
 }
@@ -357,7 +357,7 @@ fn b10_ten_writes_a_minute_and_then_it_says_how_long_to_wait() {
     assert_eq!(refused.problem(429), "rate-limit");
     let wait: u32 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
-    // Reading goes on, and so does another key.
+    // Reading continues, and so does another key.
     key.propose(&skill("email.read")).expect(200);
     owner.key_of(&make).propose(&mail(11)).expect(200);
 }
@@ -403,13 +403,13 @@ fn b11_a_key_works_on_a_new_device_once_a_person_has_approved_it() {
     let waiting = console.until("device_waiting");
     assert_eq!(waiting["device_id"], asked["device_id"]);
     let path = format!("/api/devices/{}/approve", text(&asked["device_id"]));
-    // Not by a key, not by somebody else.
+    // Not with a key, and not by another person.
     assert_eq!(device.post(&path, &json!({"role": "machine"})).status, 403);
     let other = server.person(&owner, "admin");
     assert_eq!(other.post(&path, &json!({"role": "machine"})).problem(404), "not-found");
     owner.post(&path, &json!({"role": "machine"})).expect(204);
     assert_eq!(device.propose(&read).expect(200)["status"], "permitted");
-    // The key alone still opens nothing, and a machine is no person.
+    // The key alone is still not enough, and a machine is not a person.
     assert_eq!(key.propose(&read).problem(403), "device-unknown");
     let machine = Client { secret: device.device.clone(), device: None, ..key.clone() };
     assert_eq!(machine.get("/api/approvals").status, 401);

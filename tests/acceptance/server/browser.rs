@@ -1,8 +1,8 @@
-//! A real Chromium, driven over the `DevTools` protocol: what a person sees and what they do.
+//! A real Chromium, driven over the `DevTools` protocol: the view and the input of a person.
 //!
-//! Each test starts its own, with a profile that is thrown away, and it ends with the test. Pages
-//! stand in contexts of their own, so that two of them are two devices. A page on which the
-//! browser complains (an error of a script, something the content policy forbids) fails its test.
+//! Each test starts its own, with a temporary profile, and it ends with the test. Pages are in
+//! contexts of their own, so that two of them are two devices. A page on which the browser reports
+//! a problem (a script error, a violation of the content security policy) fails its test.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub(super) use eye::Colours;
 pub(super) use page::{Network, Page};
 use wire::Wire;
 
-/// Whether pages may run their script.
+/// Enables or disables the scripts of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
     On,
@@ -53,7 +53,7 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// Starts one. Without a Chromium there is nothing to test, which CI does not accept.
+    /// Starts a Chromium; `None` without one, which CI does not accept.
     pub(super) fn launch() -> Option<Self> {
         let Some(program) = program() else {
             missing("there is no chromium");
@@ -79,8 +79,7 @@ impl Browser {
         Some(Self { child, wire, home })
     }
 
-    /// An empty page in a context of its own: a device that the server does not know. Its pages may
-    /// run scripts or not.
+    /// Opens an empty page in a context of its own: a device that the server does not know.
     pub(super) fn page(&self, server: &Server, script: Script) -> Page {
         let call = |method: &str, params: &Value| {
             let answer = self.wire.borrow_mut().call(None, method, params);
@@ -104,7 +103,7 @@ impl Browser {
         page
     }
 
-    /// A page of this server, signed in by a link.
+    /// Opens a page of this server, signed in by a link.
     pub(super) fn signed_in(&self, server: &Server, link: &str, script: Script) -> Page {
         let page = self.page(server, script);
         page.go(&format!("/sign-in?link={link}"));
@@ -117,8 +116,8 @@ impl Browser {
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--remote-debugging-port=0",
-    // Tests often run as root in a container, where its sandbox cannot be set up. It opens nothing
-    // but our own pages.
+    // Tests often run as root in a container, where its sandbox cannot be set up. It only opens our
+    // own pages.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -136,7 +135,7 @@ const FLAGS: &[&str] = &[
     "--mute-audio",
     "--password-store=basic",
     "--use-mock-keychain",
-    // Pages in the back are devices too: they must be as awake as the one in front.
+    // Background pages are devices too: they must not be throttled.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
@@ -146,7 +145,7 @@ const FLAGS: &[&str] = &[
     "--window-size=1440,900",
 ];
 
-/// Says why a test did nothing; in CI that is an error.
+/// Prints the reason for which a test was skipped; in CI that is an error.
 pub(crate) fn missing(what: &str) {
     let is_ci = ["COUNTERSIGN_CI", "CI"].iter().any(|name| std::env::var_os(name).is_some());
     assert!(!is_ci, "{what}: `cargo xtask setup` installs it");
@@ -164,7 +163,7 @@ fn program() -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// The port and the path it listens on, once it does.
+/// Returns the port and the path it listens on, once it does.
 fn listening(child: &mut Child, file: &Path) -> Option<(u16, String)> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until && child.try_wait().is_ok_and(|ended| ended.is_none()) {
@@ -180,7 +179,7 @@ fn listening(child: &mut Child, file: &Path) -> Option<(u16, String)> {
     None
 }
 
-/// The folder that builds go to.
+/// Returns the target folder.
 pub(crate) fn target() -> PathBuf {
     scratch().parent().expect("it is inside of another").to_owned()
 }

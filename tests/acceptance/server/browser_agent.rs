@@ -97,13 +97,13 @@ fn a2_auto_confirm_skips_the_question_never_the_block_and_is_on_record() {
     let statuses: Vec<_> =
         owner.history("action_planned").iter().map(|it| text(&it["payload"]["status"])).collect();
     assert_eq!(statuses, ["blocked", "auto_confirmed"]);
-    // A model does not choose it for itself.
+    // A model cannot choose it for itself.
     let body = json!({"consent": true, "plan": {"auto_confirm": true}});
     let refused = owner.key("agent").post("/api/sessions", &body);
     assert_eq!(refused.problem(403), "not-for-agents");
 }
 
-/// What the seed's agent asks.
+/// Returns the question of the seed's agent.
 fn question() -> Value {
     json!({
         "action": "batch_download",
@@ -147,7 +147,7 @@ fn a4_request_confirmation_asks_a_person_and_answers_approved_or_not() {
             expected["feedback"] = json!(feedback);
         }
         assert_eq!(answer.expect(200), expected);
-        // Answering was all there was to do.
+        // The answer was all there was to do.
         assert_eq!(owner.state(&id), if approved { "done" } else { "rejected" });
     }
 }
@@ -168,7 +168,7 @@ fn a4_silence_is_a_no_and_a_question_can_be_waited_for_in_pieces() {
     assert_eq!(agent.post("/api/confirmations", &again).expect(200), json!({"approved": true}));
     // Once.
     assert_eq!(agent.post("/api/confirmations", &again).problem(409), "already-settled");
-    // A yes to one question is none to another.
+    // An approval of one question does not apply to another.
     let other = text(&agent.post("/api/confirmations", &question()).expect(202)["approval_id"]);
     owner.respond(&other, true).expect(200);
     let body = json!({"description": "Delete everything", "approval_id": other});
@@ -186,7 +186,7 @@ fn a4_only_a_person_says_yes_and_never_beforehand() {
     let session = agent.session(&json!({"mode": "explore"}));
     let mut body = question();
     body["session_id"] = json!(session);
-    // Neither lowered rules, nor exploring, nor a yes that was to be remembered.
+    // Neither lowered rules, nor explore mode, nor a remembered approval.
     for scope in ["session", "once"] {
         let asked = agent.post("/api/confirmations", &body).expect(202);
         let id = text(&asked["approval_id"]);
@@ -206,10 +206,10 @@ fn a4_only_a_person_says_yes_and_never_beforehand() {
     let asked = agent.post("/api/confirmations", &body).expect(202);
     let no = json!({"approved": false, "feedback": "enough"});
     owner.post(&format!("/api/approvals/{}/respond", text(&asked["approval_id"])), &no).expect(200);
-    // A no is not asked about again in its session.
+    // A rejected question is not asked again in its session.
     let answer = agent.post("/api/confirmations", &body).expect(200);
     assert_eq!(answer, json!({"approved": false, "feedback": "enough"}));
-    // Whoever starts a session with `auto_confirm` has answered beforehand, on record.
+    // Starting a session with `auto_confirm` answers in advance, on record.
     let program = owner.key("program");
     body["session_id"] = json!(program.session(&json!({"auto_confirm": true})));
     let answer = program.post("/api/confirmations", &body).expect(200);
@@ -218,12 +218,13 @@ fn a4_only_a_person_says_yes_and_never_beforehand() {
     assert_eq!(program.post("/api/confirmations", &body).problem(403), "halted");
 }
 
-/// A text that is nowhere but where it was sent.
+/// Returns a text that occurs nowhere but where it was sent.
 fn canary() -> String {
     ["hunter", "two", "canary", "71"].join("-")
 }
 
-/// Neither in what was seen nor in any file of the server, its log included.
+/// Checks that the canary is neither in the responses nor in any file of the server, its log
+/// included.
 fn is_nowhere(canary: &str, seen: &[String], mut server: Server) {
     for text in seen {
         assert!(!text.contains(canary), "{text}");

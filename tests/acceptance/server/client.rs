@@ -1,4 +1,4 @@
-//! A small HTTP client: one request per connection, and everything that comes back.
+//! A small HTTP client: one request per connection, and the whole response.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{PATIENCE, text};
 
-/// Somebody who asks.
+/// A client of the server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(super) address: SocketAddr,
@@ -18,11 +18,11 @@ pub(crate) struct Client {
     pub(super) secret: Option<String>,
     /// The machine a key is used on.
     pub(super) device: Option<String>,
-    /// The device of the person who made the key: they start its sessions.
+    /// The device of the person who made the key, and who starts its sessions.
     pub(super) maker: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(super) status: u16,
@@ -68,7 +68,7 @@ impl Client {
         read(stream)
     }
 
-    /// Sends the head of a request alone.
+    /// Sends only the head of a request.
     pub(super) fn begin(
         &self,
         method: &str,
@@ -90,7 +90,7 @@ impl Client {
         stream
     }
 
-    /// The workspace of a person who has one.
+    /// Returns the first workspace of a person.
     pub(super) fn workspace(&self) -> String {
         let me = self.get("/api/me").expect(200);
         let workspaces = me["user"]["workspaces"].as_object().expect("workspaces").clone();
@@ -101,10 +101,10 @@ impl Client {
         text(&self.get("/api/me").expect(200)["user"]["user_id"])
     }
 
-    /// A key that works everywhere, for everything, as fast as it likes.
+    /// Creates a key that works everywhere, for everything, without an effective rate limit.
     pub(super) fn key(&self, access: &str) -> Self {
         let writes = json!({"uses": 100_000, "seconds": 1});
-        // A program is made to agree for its person, too; a model's key cannot be.
+        // A program's key may also consent for its user; a model's key cannot.
         let scopes = if access == "program" { vec!["*", "sessions.consent"] } else { vec!["*"] };
         self.key_of(&json!({
             "name": access, "scopes": scopes, "access": access, "devices": "any", "writes": writes,
@@ -116,7 +116,7 @@ impl Client {
         Self { secret: Some(text(&made["secret"])), maker: self.secret.clone(), ..self.clone() }
     }
 
-    /// Begins a session; for a key, its person does.
+    /// Starts a session; for a key, its user does.
     pub(super) fn session(&self, plan: &Value) -> String {
         let body = json!({"consent": true, "plan": plan});
         let secret = self.maker.clone().or_else(|| self.secret.clone());
@@ -133,7 +133,7 @@ impl Client {
         self.post(&format!("/api/sessions/{session}/actions"), &json!({"action": action}))
     }
 
-    /// Proposes what a person must be asked about, and gives the question's id.
+    /// Proposes an action that needs an approval, and returns the question's id.
     pub(super) fn ask(&self, action: &Value) -> String {
         text(&self.propose(action).expect(202)["approval_id"])
     }
@@ -158,7 +158,7 @@ impl Client {
         self.post(&format!("/api/approvals/{approval}/spend"), &json!({"action": action}))
     }
 
-    /// What is on record for a person, newest first.
+    /// Returns the history of a person, newest first.
     pub(super) fn history(&self, event: &str) -> Vec<Value> {
         let listed = self.get(&format!("/api/history?event={event}&limit=200")).expect(200);
         listed["items"].as_array().expect("a list").clone()
@@ -166,7 +166,7 @@ impl Client {
 }
 
 impl Answer {
-    /// The JSON of an answer with this status.
+    /// Returns the JSON of a response with this status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
@@ -176,7 +176,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The kind of problem an answer with this status tells of.
+    /// Returns the kind of problem of a response with this status.
     #[track_caller]
     pub(super) fn problem(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text());
@@ -211,7 +211,7 @@ fn head(method: &str, path: &str, headers: &[(&str, String)], length: usize) -> 
     head + "\r\n"
 }
 
-/// Asks over a local socket, as nobody in particular.
+/// Sends a request over a local socket, without credentials.
 pub(super) fn local(socket: &Path, method: &str, path: &str, body: &Value) -> Answer {
     let name = SocketName::of(socket).expect("a socket");
     let mut stream = UnixStream::connect(name.path()).expect("it takes connections");
@@ -224,7 +224,7 @@ pub(super) fn local(socket: &Path, method: &str, path: &str, body: &Value) -> An
     read(stream)
 }
 
-/// Everything that comes back.
+/// Reads the whole response.
 pub(super) fn read(stream: impl Read) -> Answer {
     let mut reader = BufReader::new(stream);
     let (status, head) = read_head(&mut reader);
@@ -243,7 +243,7 @@ pub(super) fn read(stream: impl Read) -> Answer {
     answer
 }
 
-/// The status and the head of an answer.
+/// Reads the status and the head of a response.
 pub(super) fn read_head(reader: &mut impl BufRead) -> (u16, String) {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -254,7 +254,7 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> (u16, String) {
     (status.expect("a status"), head)
 }
 
-/// Reads a body that comes in chunks.
+/// Reads a chunked body.
 pub(super) struct Chunked<R> {
     inner: R,
     left: u64,

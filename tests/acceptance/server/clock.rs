@@ -14,7 +14,7 @@ pub(super) fn library() -> Option<PathBuf> {
     found.find(|path| path.is_file())
 }
 
-/// A server whose clock is set by a file. What counts only upwards stays as it is.
+/// Returns a server whose system clock is set by a file. Its monotonic clock is unchanged.
 fn setup() -> Option<Setup> {
     let Some(library) = library() else {
         missing("faketime");
@@ -37,7 +37,7 @@ fn set_clock(server: &Server, to: &str) {
     fs::write(server.setup.home.0.join("clock"), to).expect("a file");
 }
 
-/// What is on record about the system's clock.
+/// Returns the audit records about the system clock.
 fn steps(owner: &Client) -> Vec<Value> {
     let listed = owner.get("/api/audit?event=clock_stepped").expect(200);
     listed["items"].as_array().expect("a list").clone()

@@ -1,4 +1,4 @@
-//! A coding agent whose person is at a web page. Row D6.
+//! A coding agent whose user is at a web page. Row D6.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn d6_a_question_is_an_event_with_an_id_and_a_response_settles_it_once() {
     assert_eq!(told["proposed"]["command"], "git push --force origin main");
     let id = told["approval_id"].as_str().unwrap().to_owned();
 
-    // The agent is told of its own question, and never what answers it.
+    // The agent is told of its own question, and never of the token that answers it.
     let seen = watched.until("approval_required").data;
     assert_eq!((&seen["approval_id"], &seen["token"]), (&json!(id), &Value::Null));
     assert_eq!(agent.respond(&id, true).problem(403), "people-only");
@@ -99,7 +99,7 @@ fn d6_no_more_than_a_hundred_questions_wait() {
     assert_eq!(ask("one-too-many").problem(429), "too-many-pending");
     let waiting = owner.get("/api/approvals?state=pending").expect(200);
     assert_eq!(waiting["items"].as_array().unwrap().len(), 100);
-    // The very same question again is the one that waits.
+    // Asking the same question again returns the pending one.
     assert_eq!(id(ask("b7")), ids[7]);
     owner.respond(&ids[0], false).expect(200);
     id(ask("there-is-room-again"));
@@ -134,7 +134,7 @@ fn d6_a_page_that_comes_back_is_told_what_it_missed() {
     let second = agent.ask(&push("two"));
     let mut page = Events::after(&owner, Some(&seen.id));
     assert_eq!(page.until("approval_required").data["approval_id"], json!(second));
-    // One that has seen nothing is told everything that waits.
+    // A page that has received no events gets everything that is pending.
     let mut page = Events::open(&owner);
     let told = [page.until("approval_required"), page.until("approval_required")];
     assert_eq!(told.map(|told| told.data["approval_id"].clone()), [json!(first), json!(second)]);

@@ -129,8 +129,8 @@ fn c8_no_session_without_consent_or_beside_another_or_in_a_strange_workspace() {
     let session = agent.session(&json!({}));
     let second = owner.post("/api/sessions", &json!({"consent": true}));
     assert_eq!(second.problem(409), "session-running");
-    // A model cannot agree for its person, nor hand itself credentials; a program only if it was
-    // made for it.
+    // A model can neither consent for its user nor give itself credentials; a program can only with
+    // the scope for it.
     let credentials = json!([{"site": "https://shop.example", "fields": {"username": "kim"}}]);
     let plain = owner.key_of(&json!({
         "name": "plain", "scopes": ["*"], "access": "program", "devices": "any",
@@ -210,7 +210,7 @@ fn c12_one_session_is_stopped_and_the_others_go_on() {
     let (one, other) = (agent.session(&json!({})), agent.session(&json!({})));
     let submit = json!({"kind": "ui", "surface": "browser", "op": "submit", "label": "Send"});
     let (in_one, in_other) = (agent.ask_in(&one, &submit), agent.ask_in(&other, &submit));
-    // An agent stops nothing but by completing its own.
+    // An agent cannot stop a session, only complete its own.
     assert_eq!(agent.post(&format!("/api/sessions/{one}/stop"), &json!({})).status, 403);
     let stranger = server.person(&owner, "member");
     assert_eq!(stranger.post(&format!("/api/sessions/{one}/stop"), &json!({})).status, 404);
@@ -250,7 +250,7 @@ fn c12_the_kill_switch_stops_everything_at_once_until_a_super_admin_lets_it_go_o
     assert_eq!(begun.problem(403), "halted");
     assert_eq!(owner.respond(&id, true).problem(403), "halted");
     assert_eq!(member.post("/api/halt/resume", &json!({})).problem(403), "not-allowed");
-    // It holds over a restart.
+    // It persists over a restart.
     let server = server.killed_and_started_again();
     let (owner, agent) =
         (Client { address: server.address, ..owner }, Client { address: server.address, ..agent });

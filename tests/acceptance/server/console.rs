@@ -1,4 +1,4 @@
-//! The console as a person meets it: in a real browser, with the mouse and with the keyboard, with
+//! The console as a person uses it: in a real browser, with the mouse and with the keyboard, with
 //! script and without.
 
 use std::thread::JoinHandle;
@@ -22,20 +22,20 @@ mod live;
 mod pictures;
 mod speed;
 
-/// Asks no more often than it is told to; room for as many as somebody likes.
+/// A configuration without effective limits on questions.
 const OFTEN: &str = "gate: {prompts: {uses: 100000, seconds: 1}, most_pending: 10000}\n";
 
 /// A server, its owner with a browser, and an agent of theirs.
 struct Desk {
     browser: Browser,
     server: Server,
-    /// At a device of their own, to look at what became of things.
+    /// The owner at another device, to check the results.
     owner: Client,
     agent: Client,
 }
 
 impl Desk {
-    /// Nothing where there is no browser.
+    /// Opens a desk; `None` without a browser.
     fn open(config: &str) -> Option<Self> {
         Self::of(Setup::new().config(config))
     }
@@ -48,7 +48,7 @@ impl Desk {
         Some(Self { browser, server, owner, agent })
     }
 
-    /// One more browser of the owner, at the inbox.
+    /// Opens another page of the owner, at the inbox.
     fn page(&self, script: Script) -> Page {
         let link = self.owner.post("/api/devices/invite", &json!({})).expect(201);
         let page = self.browser.signed_in(&self.server, &text(&link["link"]), script);
@@ -58,7 +58,7 @@ impl Desk {
         page
     }
 
-    /// Looks at a page until something is there. Without script a page is as old as its last load.
+    /// Polls a page until an element is there. Without script a page is as old as its last load.
     #[track_caller]
     fn see(page: &Page, script: Script, selector: &str) {
         if script == Script::Off {
@@ -67,7 +67,7 @@ impl Desk {
         page.wait_for(selector);
     }
 
-    /// An agent that proposes, and waits for what a person says.
+    /// Starts an agent that proposes an action, and waits for the answer.
     fn proposes(&self, action: &Value) -> JoinHandle<Answer> {
         let (agent, body) = (self.agent.clone(), json!({"action": action}));
         std::thread::spawn(move || {
@@ -75,7 +75,7 @@ impl Desk {
         })
     }
 
-    /// The question that waits, once one does.
+    /// Returns the pending question, once there is one.
     fn asked(&self) -> String {
         until("a question", || {
             let waiting = self.owner.get("/api/approvals?state=pending").expect(200);
@@ -91,17 +91,17 @@ impl Desk {
     }
 }
 
-/// What a coding agent is asked about.
+/// Returns an action of a coding agent that needs an approval.
 fn push(branch: &str) -> Value {
     json!({"kind": "shell", "command": format!("git push --force origin {branch}")})
 }
 
-/// The card of a question.
+/// Returns the selector of a question's card.
 fn card(approval: &str) -> String {
     format!("#card-{approval}")
 }
 
-/// A part of the card of a question.
+/// Returns the selector of a part of a question's card.
 fn on_card(approval: &str, selector: &str) -> String {
     format!("#card-{approval} {selector}")
 }

@@ -1,4 +1,4 @@
-//! Files that a browser agent's worker hands in. Row A8.
+//! Files that a browser agent's worker uploads. Row A8.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ const FORM: (&str, &str) =
     ("Content-Type", "multipart/form-data; boundary=a-boundary-of-this-test");
 const END: &str = "--a-boundary-of-this-test--\r\n";
 
-/// Bytes that are all different enough for a misplaced one to show.
+/// Returns bytes in which a misplaced one is noticed.
 fn bytes(length: usize) -> Vec<u8> {
     let word = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
     (0..).flat_map(word).take(length).collect()
@@ -25,7 +25,7 @@ fn part(name: &str) -> String {
     format!("--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n")
 }
 
-/// Hands files in as one form.
+/// Uploads files as one form.
 fn upload(client: &Client, session: &str, files: &[(&str, &[u8])]) -> Answer {
     let mut body = Vec::new();
     for (name, content) in files {
@@ -37,7 +37,7 @@ fn upload(client: &Client, session: &str, files: &[(&str, &[u8])]) -> Answer {
     client.send("POST", &format!("/api/sessions/{session}/files"), &[FORM], &body)
 }
 
-/// A server, its owner, an agent and its session.
+/// Starts a server, its owner, an agent and its session.
 fn begun(setup: Setup) -> (Server, Client, Client, String) {
     let server = setup.start();
     let owner = server.owner();
@@ -141,19 +141,19 @@ fn a8_no_name_leaves_its_folder_hides_or_is_a_device() {
         agent.send("PATCH", &path, &[("Upload-Offset", "0")], b"x").expect(200);
         agent.post(&format!("{path}/finish"), &json!({})).expect(200);
     }
-    // The same through a form, as far as a form can say it.
+    // The same through a form, as far as a form can express it.
     let made = upload(&agent, &session, &[("../../../../tmp/escaped.txt", b"x"), ("JOB", b"y")]);
     let made = made.expect(201)["items"].clone();
     assert_eq!(made[0]["name"], "escaped.txt");
     assert_eq!(made[1]["name"], "JOB (2)", "some systems take `JOB` and `job` for one");
-    // On the disk nothing has a name that anybody chose.
+    // On disk no file has a name that a client chose.
     let names = stored(&server.data().join("files"));
     assert!(names.iter().all(|name| name.starts_with("fil_")), "{names:?}");
     let names = owner.get(&format!("/api/sessions/{session}/files?limit=200")).expect(200);
     assert_eq!(names["items"].as_array().unwrap().len(), 15);
 }
 
-/// The names of all files below a folder.
+/// Returns the names of all files below a folder.
 fn stored(folder: &std::path::Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map_while(Result::ok) {
@@ -185,7 +185,7 @@ fn a8_an_upload_goes_on_after_a_lost_connection_and_after_a_killed_server() {
     assert_eq!(send(&agent, 0, 11 * MB).problem(413), "chunk-too-large");
     assert_eq!(send(&agent, MB, 2 * MB).problem(409), "offset");
 
-    // The connection breaks in the middle of a chunk: what has arrived is kept.
+    // The connection breaks in the middle of a chunk: the received part is kept.
     let mut stream = agent.begin("PATCH", &path, &[("Upload-Offset", "0")], 10 * MB);
     stream.write_all(&content[..6 * MB]).unwrap();
     stream.flush().unwrap();
@@ -250,7 +250,7 @@ fn a8_sizes_and_numbers_have_limits_that_can_be_set() {
     let listed = owner.get(&format!("/api/sessions/{session}/files")).expect(200);
     let sizes: Vec<_> = listed["items"].as_array().unwrap().iter().map(|it| &it["bytes"]).collect();
     assert_eq!(sizes, [&json!(1_000), &json!(1_000), &json!(500), &json!(0)]);
-    // Another session has its own room; one that is over has none.
+    // Another session has a quota of its own; an ended session has none.
     let other = agent.session(&json!({}));
     upload(&agent, &other, &[("a", b"x")]).expect(201);
     owner.post(&format!("/api/sessions/{other}/stop"), &json!({})).expect(204);

@@ -19,23 +19,23 @@ mod restart;
 pub(super) mod trust;
 mod unreachable;
 
-/// Asks a person by the default profile.
+/// A command that needs an approval in the default profile.
 const PUSH: &str = "git push --force origin main";
 
 /// A developer's machine.
 struct Machine {
     setup: Setup,
-    /// Seconds that its host waits for a hook.
+    /// The number of seconds that its host waits for a hook.
     patience: &'static str,
 }
 
 impl Machine {
-    /// One with this configuration.
+    /// Creates a machine with this configuration.
     fn new(config: &str) -> Self {
         Self { setup: Setup::new().config(config), patience: "60" }
     }
 
-    /// One whose hooks ask this server.
+    /// Creates a machine whose hooks use this server.
     fn of(server: &Server, more: &str) -> Self {
         Self::new(&format!("hook: {{server: \"{}\"{more}}}\n", server.url))
     }
@@ -45,7 +45,7 @@ impl Machine {
         self
     }
 
-    /// With the key of a developer.
+    /// Adds the key of a developer.
     fn with_key(self, key: &Client) -> Self {
         self.with("COUNTERSIGN_KEY", key.secret.as_deref().expect("a secret"))
     }
@@ -55,7 +55,7 @@ impl Machine {
         self
     }
 
-    /// The same machine with another configuration.
+    /// Returns the same machine with another configuration.
     fn reconfigured(&self, config: &str) -> Self {
         Self { setup: self.setup.clone().config(config), patience: self.patience }
     }
@@ -70,7 +70,7 @@ impl Machine {
         command.args(words).stdin(Stdio::null()).output().expect("the binary starts")
     }
 
-    /// A hook of Claude Code that has been told of a command.
+    /// Starts a hook of Claude Code for a command.
     fn begin(&self, command: &str) -> Child {
         let payload = json!({
             "session_id": "s1", "cwd": self.setup.home.0, "hook_event_name": "PreToolUse",
@@ -85,12 +85,12 @@ impl Machine {
         child
     }
 
-    /// The decision and its reason; nothing where nothing was said.
+    /// Returns the decision and its reason; both are empty when nothing was printed.
     fn call(&self, command: &str) -> (String, String) {
         end(self.begin(command))
     }
 
-    /// What `doctor` found, and how it ended.
+    /// Returns the result of `doctor`, and its exit code.
     fn doctor(&self) -> (i32, Value) {
         let output = self.run(&["doctor", "--json"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -114,13 +114,13 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("it is there");
 }
 
-/// Every question that waits.
+/// Returns every pending question.
 fn pending(person: &Client) -> Vec<Value> {
     let listed = person.get("/api/approvals?state=pending").expect(200);
     listed["items"].as_array().expect("a list").clone()
 }
 
-/// The one question that waits.
+/// Returns the only pending question.
 fn waiting(person: &Client) -> Value {
     let question = until("a question waits", || pending(person).first().cloned());
     assert_eq!(pending(person).len(), 1, "one card");
@@ -137,13 +137,13 @@ pub(super) fn free_address() -> SocketAddr {
     listener.local_addr().expect("an address")
 }
 
-/// A server that is started again at the same address.
+/// Returns a server that is restarted at the same address.
 fn at_a_fixed_address(config: &str) -> Setup {
     let address = free_address().to_string();
     Setup::new().config(config).word("--listen").word(&address)
 }
 
-/// Ends a server as it stands, or lets it end.
+/// Ends a server with a signal.
 fn ended(mut server: Server, with: Signal) -> Setup {
     server.signal(with);
     wait(&mut server.child).expect("it ends");

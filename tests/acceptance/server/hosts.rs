@@ -1,4 +1,4 @@
-//! An agent host with our hook, a server that runs, and a person elsewhere who answers.
+//! An agent host with our hook, a running server, and a person elsewhere who answers.
 
 use std::io::Write as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -17,7 +17,7 @@ struct Host<'a> {
     server: &'a Server,
     name: &'static str,
     environment: Vec<(&'static str, String)>,
-    /// How long it waits, in seconds.
+    /// The number of seconds that it waits.
     patience: &'static str,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Host<'a> {
         command
     }
 
-    /// Begins a call, which goes on by itself.
+    /// Starts a call, which continues by itself.
     fn begin(&self, command: &str) -> Child {
         let cwd = &self.server.setup.home.0;
         let payload = json!({
@@ -48,7 +48,8 @@ impl<'a> Host<'a> {
         child
     }
 
-    /// Makes a call to its end: the decision and its reason, nothing where nothing was said.
+    /// Makes a call to its end; returns the decision and its reason, both empty when nothing was
+    /// printed.
     fn call(&self, command: &str) -> (String, String) {
         end(self.begin(command))
     }
@@ -87,7 +88,7 @@ fn a_yes_from_elsewhere_lets_the_call_go_on() {
     answer(&owner, &question["approval_id"], &json!({"approved": true}));
     let (decision, reason) = end(call);
     assert_eq!((decision.as_str(), reason.is_empty()), ("allow", false));
-    // The yes is used, and not for a second call.
+    // The approval is spent, and not for a second call.
     assert_eq!(owner.state(&text(&question["approval_id"])), "started");
     let again = host.begin(PUSH);
     let second = waiting(&owner);
@@ -99,7 +100,7 @@ fn a_yes_from_elsewhere_lets_the_call_go_on() {
     assert_eq!(sessions["items"][0]["plan"]["task"], "Claude Code s1");
 }
 
-/// Waits until a question has come to an end that nobody decided.
+/// Waits until a question has ended without a decision.
 fn is_withdrawn(person: &Client, id: &Value) {
     let over = ["cancelled", "expired"];
     until("the question is gone", || {
@@ -120,7 +121,7 @@ fn a_question_goes_when_its_host_gives_up_and_counts_down_to_that() {
         let clock = at.get(11..19).expect("a time").split(':').map(str::parse::<u64>);
         clock.fold(0, |all, part| all * 60 + part.expect("a number"))
     };
-    // Two seconds less than the host waits, at most; whatever the profile says.
+    // Two seconds less than the host waits, at most; regardless of the profile.
     let (asked, over) = (seconds("created_at"), seconds("expires_at"));
     assert!((86_400 + over - asked) % 86_400 <= 5, "{question}");
     let (decision, reason) = end(call);
@@ -168,7 +169,7 @@ fn the_question_of_a_hook_that_was_killed_is_withdrawn() {
     signal(&call, Signal::KILL);
     call.wait().expect("it is dead");
     is_withdrawn(&owner, &question["approval_id"]);
-    // An agent that has not said that it waits keeps its question.
+    // The question of an agent that has not said that it waits is kept.
     let agent = owner.key("agent");
     let asked = agent.post("/api/actions", &json!({"action": {"kind": "shell", "command": PUSH}}));
     let asked = text(&asked.expect(202)["approval_id"]);
@@ -178,10 +179,10 @@ fn the_question_of_a_hook_that_was_killed_is_withdrawn() {
     assert_eq!(owner.state(&asked), "pending");
 }
 
-/// Passes connections on to the server's socket, and counts them.
+/// Forwards connections to the server's socket, and counts them.
 fn counting(server: &Server) -> (std::path::PathBuf, Arc<AtomicUsize>) {
     let (from, to) = (server.setup.home.0.join("count.sock"), server.data().join("server.sock"));
-    // A name that is short enough wherever the tests lie.
+    // A name that is short enough wherever the tests are.
     let name = SocketName::of(&from).expect("a name");
     let listener = UnixListener::bind(name.path()).expect("a socket");
     let count = Arc::new(AtomicUsize::new(0));
@@ -215,7 +216,7 @@ fn a_waiting_hook_keeps_one_request_waiting() {
     let call = host.begin(PUSH);
     let question = waiting(&owner);
     until("the hook waits", || (count.load(Ordering::SeqCst) >= 3).then_some(()));
-    // A hook that asks again and again has done so hundreds of times after this.
+    // A hook that polls has done so hundreds of times after this.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let connections = count.load(Ordering::SeqCst);
     answer(&owner, &question["approval_id"], &json!({"approved": true}));
@@ -225,7 +226,7 @@ fn a_waiting_hook_keeps_one_request_waiting() {
 
 const GENTLE: &str = "git push --force origin feature";
 
-/// Says yes to another command than the one that is asked about.
+/// Approves another command than the proposed one.
 fn edit(person: &Client, question: &Value, command: &str) {
     let mut action = question["proposed"].clone();
     action["command"] = json!(command);
@@ -278,7 +279,7 @@ fn an_edited_call_is_told_word_for_word_where_only_the_agent_can_make_it() {
     assert_eq!(told["permissionDecision"], "deny", "{told}");
     let reason = text(&told["permissionDecisionReason"]);
     assert!(reason.contains(&format!("Run exactly this command: {GENTLE}")), "{reason}");
-    // Exactly that goes through at once, and once.
+    // Exactly that goes through immediately, and once.
     assert_eq!(said(run(GENTLE))["permissionDecision"], "allow");
     let again = run(GENTLE);
     answer(&owner, &waiting(&owner)["approval_id"], &json!({"approved": false}));
@@ -342,7 +343,7 @@ fn a_no_reaches_the_agent_with_what_the_person_wrote_and_is_not_asked_again() {
         let (decision, reason) = end(call);
         assert_eq!(decision, "deny");
         assert!(reason.contains("use --force-with-lease"), "{reason}");
-        // At once, and without bothering anybody.
+        // Immediately, and without asking anybody.
         let (decision, reason) = host.call(PUSH);
         assert_eq!(decision, "deny");
         assert!(reason.contains("use --force-with-lease"), "{reason}");
@@ -373,7 +374,7 @@ fn nothing_the_agent_starts_can_answer_over_the_socket() {
     let owner = server.owner();
     let call = Host::new(&server, "claude-code").begin(PUSH);
     let id = text(&waiting(&owner)["approval_id"]);
-    // This very process has started the hook, so it is the host; and it owns the socket.
+    // This test process has started the hook, so it is the host; and it owns the socket.
     let path = format!("/api/approvals/{id}/respond");
     let said = server.local("POST", &path, &json!({"approved": true}));
     assert_eq!(said.status, 403, "{}", said.text());
@@ -394,7 +395,7 @@ fn a_halted_gate_stops_what_would_be_allowed_until_it_goes_on() {
         (decision == "deny").then_some(reason)
     });
     assert!(reason.contains("halted"), "{reason}");
-    // What was halted stays halted when the server is gone.
+    // A halt persists when the server is gone.
     let server = server.killed_and_started_again();
     let host = Host::new(&server, "claude-code");
     assert_eq!(host.call("ls").0, "deny");
@@ -445,7 +446,7 @@ fn a_server_elsewhere_is_asked_with_a_key() {
 #[test]
 fn a_rule_that_only_the_project_has_is_not_waved_through_by_the_server() {
     let server = Server::with("coding-agent");
-    // Somebody is there to ask: the server just sees nothing to ask about.
+    // Somebody is there to ask, but the server sees nothing to ask about.
     let _owner = server.owner();
     let rule = "safety: {custom_patterns: [\"deploy\"]}\n";
     std::fs::create_dir_all(server.setup.home.0.join("w/.git")).expect("a folder");
@@ -485,12 +486,12 @@ fn a_server_is_started_where_that_is_wanted() {
     let pid = started.expect("a server runs");
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it ends");
-    // Nobody is signed in yet: that is another no than "no server".
+    // Nobody is signed in yet: that is another refusal than "no server".
     assert_eq!(decision, "deny");
     assert!(reason.contains("nobody to ask"), "{reason}");
 }
 
-/// The process that has these words on its command line.
+/// Returns the process that has these words on its command line.
 #[cfg(target_os = "linux")]
 fn process_with(words: &str) -> Option<u32> {
     let entries = std::fs::read_dir("/proc").ok()?.map_while(Result::ok);

@@ -14,7 +14,7 @@ use super::client::{Chunked, Client, read_head};
 /// A device on its WebSocket.
 pub(super) struct Socket {
     socket: WebSocket<TcpStream>,
-    /// What has come and nobody has looked at.
+    /// Received messages that have not been read yet.
     unseen: VecDeque<Value>,
 }
 
@@ -30,7 +30,7 @@ impl Socket {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (socket, _) = tungstenite::client(request, stream).expect("it lets devices in");
         let mut socket = Self { socket, unseen: VecDeque::new() };
-        // What it has waiting comes first.
+        // Its pending messages come first.
         socket.unseen = socket.so_far().into();
         socket
     }
@@ -39,7 +39,7 @@ impl Socket {
         self.socket.send(Message::text(message.to_string())).expect("it reads");
     }
 
-    /// The next message, or how the connection was closed.
+    /// Returns the next message, or the frame that closed the connection.
     fn next(&mut self) -> Result<Value, Message> {
         if let Some(message) = self.unseen.pop_front() {
             return Ok(message);
@@ -55,7 +55,7 @@ impl Socket {
         }
     }
 
-    /// The payload of the next message of this kind.
+    /// Returns the payload of the next message of this kind.
     pub(super) fn until(&mut self, kind: &str) -> Value {
         loop {
             let message = self.next().expect("it stays open");
@@ -65,7 +65,7 @@ impl Socket {
         }
     }
 
-    /// Everything that has come until now.
+    /// Returns all messages received so far.
     pub(super) fn so_far(&mut self) -> Vec<Value> {
         self.say(&json!({"type": "ping"}));
         let mut all = Vec::new();
@@ -78,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// How the other end closes it.
+    /// Returns the code and the reason with which the other end closes the connection.
     pub(super) fn closed(&mut self) -> (u16, String) {
         loop {
             if let Err(Message::Close(frame)) = self.next() {
@@ -89,7 +89,7 @@ impl Socket {
     }
 }
 
-/// The answer to one question, or many.
+/// Returns the answer to one question, or many.
 pub(super) fn response(ids: &Value, tokens: &Value, decision: &str) -> Value {
     json!({
         "type": "app_skill_confirmation_response",
@@ -105,7 +105,6 @@ pub(super) fn response(ids: &Value, tokens: &Value, decision: &str) -> Value {
 /// A page that listens to server-sent events.
 pub(super) struct Events(BufReader<Chunked<BufReader<TcpStream>>>);
 
-/// One event.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) id: String,
@@ -118,7 +117,7 @@ impl Events {
         Self::after(client, None)
     }
 
-    /// From the event after this one on.
+    /// Opens the stream after this event.
     pub(super) fn after(client: &Client, last: Option<&str>) -> Self {
         let last = last.map(|last| ("Last-Event-ID", last));
         let stream = client.begin("GET", "/api/events", last.as_slice(), 0);
@@ -127,7 +126,7 @@ impl Events {
         assert_eq!(status, 200, "{head}");
         assert!(head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
         let mut events = Self(BufReader::new(Chunked::new(reader)));
-        // Once it says how to come back, it listens.
+        // Once it sends the retry interval, it listens.
         while !events.line().starts_with("retry:") {}
         events
     }
@@ -139,7 +138,7 @@ impl Events {
         line.trim_end().to_owned()
     }
 
-    /// The next event of this name.
+    /// Returns the next event of this name.
     pub(super) fn until(&mut self, name: &str) -> Told {
         loop {
             let told = self.next();

@@ -1,4 +1,4 @@
-//! The organisation's policy: that it holds on the server and on the machines it is handed to.
+//! The organisation's policy: it holds on the server and on the machines that receive it.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Client, Server, Setup, text};
 
-/// What nobody but the organisation should get to see.
+/// A name that only the organisation may see.
 const TOPIC: &str = "a-name-that-nobody-guesses";
 
 fn organisation(setup: &Setup, yaml: &str) -> String {
@@ -17,14 +17,14 @@ fn organisation(setup: &Setup, yaml: &str) -> String {
     path.display().to_string()
 }
 
-/// A server whose organisation says this.
+/// Starts a server with the organisation's policy.
 fn serving(yaml: &str) -> Server {
     let setup = Setup::new();
     let policy = organisation(&setup, yaml);
     setup.word("--policy").word(&policy).start()
 }
 
-/// Another machine: a home of its own, and a key of the server's.
+/// Another machine: a home of its own, and a key of the server.
 struct Machine {
     setup: Setup,
     server: String,
@@ -39,7 +39,7 @@ impl Machine {
         Self { setup, server: server.url.clone(), policy_key }
     }
 
-    /// Gives the machine's user this configuration, beside what names the server.
+    /// Writes this configuration for the machine's user, besides the server's address.
     fn configure(&self, hook: &str, rest: &str) {
         let Self { server, policy_key, .. } = self;
         let hook = format!("hook: {{server: '{server}', policy_key: {policy_key}{hook}}}\n");
@@ -131,7 +131,7 @@ fn a_policy_that_is_too_old_changed_or_somebody_elses_closes_the_gate() {
     assert_eq!(machine.check(PUSH), Some(4));
     assert_eq!(machine.check("ls"), Some(0));
     drop(server);
-    // The server is gone: what is kept holds, as long as it may.
+    // The server is gone: the cached policy holds, as long as it may.
     assert_eq!(machine.check(PUSH), Some(4));
     machine.configure(", policy_refresh: 0", LAX);
     assert_eq!(machine.check(PUSH), Some(4));
@@ -264,7 +264,7 @@ fn what_the_organisation_has_locked_nobody_unlocks() {
     assert_eq!(change(json!({"confirm_programs": false})).problem(403), "locked");
     change(json!({"logging": "enhanced"})).expect(200);
     assert_eq!(owner.delete("/api/history").problem(403), "locked");
-    // A program that would go unasked elsewhere asks here.
+    // A program that would not need a confirmation elsewhere needs one here.
     let program = owner.key("program");
     let skill = json!({"kind": "skill", "skill": "email.send"});
     program.ask(&skill);

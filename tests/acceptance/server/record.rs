@@ -1,4 +1,4 @@
-//! A data folder that somebody has been at: the server does not start quietly over it.
+//! A data folder that was tampered with: the server does not start silently on it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Server, Setup};
 
-/// A server that has done something and has ended.
+/// Runs a server that does something and ends.
 fn ended() -> Setup {
     let mut server = Server::with("coding-agent");
     let owner = server.owner();
@@ -31,7 +31,7 @@ fn sql(setup: &Setup, statement: &str) {
     database.execute_batch(statement).expect("it can be changed");
 }
 
-/// What `countersign audit` says, and how it ends.
+/// Returns the output of `countersign audit`, and its exit code.
 fn audit(setup: &Setup, words: &[&str]) -> (Option<i32>, String) {
     let mut command = setup.command();
     command.arg("audit").args(words).arg("--data").arg(setup.home.data());

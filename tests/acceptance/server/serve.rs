@@ -1,4 +1,4 @@
-//! `countersign serve` itself: where it listens, what it refuses, how it ends.
+//! `countersign serve` itself: its address, its refusals, its end.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use super::{Events, PATIENCE, Server, Setup, Socket, until};
 fn the_link_that_is_printed_signs_one_device_in_once() {
     let server = Server::with("coding-agent");
     let link = server.link.clone().unwrap();
-    // Looking at the page uses nothing up.
+    // Opening the page does not use the link up.
     assert_eq!(server.nobody().get(&format!("/sign-in?link={link}")).status, 200);
     let owner = server.owner();
     assert_eq!(owner.get("/api/me").expect(200)["user"]["super_admin"], true);
@@ -77,7 +77,7 @@ fn asked_to_end_it_closes_what_is_open_and_says_that_all_is_well() {
     assert_eq!(socket.closed().0, 1001);
     assert_eq!(waiting.join().unwrap()["state"], "pending", "whoever waits is told how it stands");
     assert!(!server.data().join("server.sock").exists());
-    // What waited then waits still.
+    // A question that was pending is still pending.
     let server = server.setup.clone().start();
     let owner = super::Client { address: server.address, ..owner };
     assert_eq!(owner.state(&id), "pending");

@@ -1,4 +1,4 @@
-//! What happened, compared with what was said would happen.
+//! Compares the real effects with the predicted ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,27 +11,28 @@ use super::thing::{Class, is_under};
 /// One comparison, or the sum of many.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Score {
-    /// Predicted, and happened.
+    /// Effects that were predicted and happened.
     pub(crate) hits: usize,
-    /// Those among them that were only called possible.
+    /// Hits that were only predicted as possible.
     pub(crate) possible: usize,
-    /// Happened, and was not predicted.
+    /// Effects that happened but were not predicted.
     pub(crate) missed: Vec<String>,
-    /// Happened, and was not predicted, where the core said that it does not know everything.
+    /// Effects that happened but were not predicted, where the core said that it does not know
+    /// everything.
     pub(crate) opaque: usize,
-    /// Predicted for certain, and did not happen although the script succeeded.
+    /// Effects that were predicted as certain but did not happen, although the script succeeded.
     pub(crate) noise: Vec<String>,
-    /// Called possible, and did not happen although the script succeeded.
+    /// Effects that were predicted as possible but did not happen, although the script succeeded.
     pub(crate) unfulfilled: usize,
 }
 
 impl Score {
-    /// The share of what happened that was predicted.
+    /// Returns the share of real effects that were predicted.
     pub(crate) fn recall(&self) -> Option<f64> {
         share(self.hits, self.missed.len())
     }
 
-    /// The share of what was predicted that happened.
+    /// Returns the share of predicted effects that happened.
     pub(crate) fn precision(&self) -> Option<f64> {
         share(self.hits, self.noise.len())
     }
@@ -51,15 +52,14 @@ fn share(good: usize, bad: usize) -> Option<f64> {
     (good + bad > 0).then(|| number(good) / number(good + bad))
 }
 
-/// Scores by class.
 pub(crate) type Scores = BTreeMap<Class, Score>;
 
-/// How a script ended, as far as it says what should have happened.
+/// The end of a script, as far as it matters for the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Everything it was to do, it did.
+    /// The script did everything.
     Success,
-    /// It stopped somewhere.
+    /// The script stopped before its end.
     Failure,
 }
 
@@ -88,7 +88,7 @@ fn compare_class(
     let actual = done.things.get(&class).unwrap_or(&empty);
     let besides = match class {
         Class::Read => &done.read_besides,
-        // A file that another one takes the place of is gone from its own.
+        // A file that another one replaces is removed from its path.
         Class::Move => done.things.get(&Class::Delete).unwrap_or(&empty),
         _ => &empty,
     };
@@ -114,8 +114,8 @@ fn compare_class(
     }
 }
 
-/// Whether another effect that was predicted holds this one: a file that is written is also read and
-/// replaced, one that is moved is gone from its place, and a script that is run is read.
+/// Reports whether another predicted effect implies this one: a file that is written is also read
+/// and replaced, one that is moved is removed from its path, and a script that is run is read.
 fn is_implied(class: Class, thing: &str, said: &Prediction) -> bool {
     let all = |class| said.things.get(&class).into_iter().flatten();
     match class {
@@ -133,28 +133,28 @@ fn is_implied(class: Class, thing: &str, said: &Prediction) -> bool {
     }
 }
 
-/// Whether a predicted thing speaks of one that was touched.
+/// Reports whether a predicted thing includes one that was touched.
 pub(crate) fn covers(class: Class, pattern: &str, thing: &str) -> bool {
     match class {
         Class::Connect | Class::Signal => true,
         Class::Execute => glob(pattern, thing),
         _ => {
             let inside = is_under(thing, pattern);
-            // A folder that is made on the way to the one that was named.
+            // A parent folder that is created for the named one.
             let on_the_way = class == Class::Write && is_under(pattern, thing);
             inside || on_the_way || glob(pattern, thing) || glob(&format!("{pattern}/*"), thing)
         }
     }
 }
 
-/// Whether `*`, `?` and `[…]` make a text of another.
+/// Reports whether a glob of `*`, `?` and `[…]` matches a text.
 fn glob(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?', '[']) {
         return pattern == text;
     }
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
-    // Which beginnings of the text the pattern so far can make.
+    // The prefixes of the text that the glob so far can match.
     let mut reached = vec![false; text.len() + 1];
     if let Some(first) = reached.first_mut() {
         *first = true;
@@ -179,13 +179,13 @@ fn glob(pattern: &str, text: &str) -> bool {
     reached.last().copied().unwrap_or_default()
 }
 
-/// How many letters a `[…]` has.
+/// Returns the length of a `[…]`.
 fn closing(pattern: &[char], at: usize) -> usize {
     let rest = pattern.iter().skip(at);
     rest.clone().position(|letter| *letter == ']').map_or(rest.count(), |end| end + 1)
 }
 
-/// The things without those that lie in another of them.
+/// Returns the things without those inside another of them.
 fn topmost<'a>(things: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut top: Vec<String> = Vec::new();
     for thing in things {
@@ -197,7 +197,7 @@ fn topmost<'a>(things: impl Iterator<Item = &'a String>) -> Vec<String> {
     top
 }
 
-/// Whether the prediction had anything to come true with.
+/// Reports whether the preconditions of a prediction were met.
 fn could_happen(class: Class, pattern: &str, planted: &[String]) -> bool {
     let known = !pattern.contains(['*', '?', '[']);
     match class {
@@ -211,7 +211,7 @@ fn could_happen(class: Class, pattern: &str, planted: &[String]) -> bool {
     }
 }
 
-/// Words of the shell itself; nobody is told of them, also where a program of that name is run.
+/// Words of the shell itself, which are not reported even if a program of that name is run.
 const OF_THE_SHELL: &[&str] = &[
     ".", "[", "alias", "bg", "break", "builtin", "cd", "command", "compgen", "complete",
     "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export",
@@ -221,7 +221,7 @@ const OF_THE_SHELL: &[&str] = &[
     "unalias", "unset", "wait",
 ];
 
-/// Whether a program can be run that the shell does not have itself.
+/// Reports whether a program that is not a builtin of the shell can be run.
 fn is_installed(name: &str) -> bool {
     let folders = ["/usr/local/bin", "/usr/bin", "/usr/sbin", "/usr/local/sbin"];
     !OF_THE_SHELL.contains(&name)

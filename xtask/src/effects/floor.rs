@@ -1,12 +1,12 @@
-//! What may not get worse.
+//! Lower bounds that may not be missed.
 
 use super::Outcome;
 use super::report::totals;
 use super::thing::Class;
 use crate::Result;
 
-/// The lowest recall and precision of a class, a little below what was measured on scripts of our
-/// own. They only rise.
+/// The lowest recall and precision of a class, a little below the measured values for scripts of
+/// our own. They only rise.
 const FLOORS: &[(Class, f64, f64)] = &[
     (Class::Read, 0.95, 0.97),
     (Class::Write, 0.97, 0.97),
@@ -16,7 +16,7 @@ const FLOORS: &[(Class, f64, f64)] = &[
     (Class::Execute, 0.98, 0.95),
 ];
 
-/// So few scripts that could run say nothing.
+/// The number of scripts below which the result is meaningless.
 const FEWEST: usize = 100;
 
 /// Compares with the floors.

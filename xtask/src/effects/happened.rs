@@ -1,7 +1,7 @@
-//! What a script really did, from its system calls.
+//! The real effects of a script, from its system calls.
 //!
 //! A call that was refused (the system's folders are read-only) counts as done: outside of the
-//! sandbox nobody would have refused it.
+//! sandbox it would have succeeded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::plant::HOME;
 use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 use super::trace::{Call, End, calls};
 
-/// What a script did.
+/// The effects of a script.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Happened {
     /// Everything that should have been predicted.
     pub(crate) things: Things,
-    /// Files that were read although neither secret nor named: a prediction may speak of them.
+    /// Files that were read although neither secret nor named: a prediction may include them.
     pub(crate) read_besides: BTreeSet<String>,
 }
 
-/// Refusals that only the sandbox makes.
+/// Errors that only the sandbox causes.
 const REFUSED: &[&str] = &[
     "EROFS",
     "EACCES",
@@ -35,7 +35,8 @@ const REFUSED: &[&str] = &[
     "EADDRNOTAVAIL",
 ];
 
-/// What a trace says was touched. A file is only read if it is a secret or the script names it.
+/// Returns the effects in a trace. A read counts only if the file is a secret or the script names
+/// it.
 pub(crate) fn happened(trace: &str, script: &str, secrets: &[&str]) -> Happened {
     let mut watcher = Watcher { script, secrets, ..Watcher::default() };
     for call in calls(trace) {
@@ -49,13 +50,13 @@ struct Watcher<'a> {
     script: &'a str,
     secrets: &'a [&'a str],
     done: Happened,
-    /// Where each process is.
+    /// The working folder of each process.
     folders: BTreeMap<u32, String>,
-    /// Names that a program made up, and the file that it gave one to, if it was there before.
+    /// Temporary names, and the existing file that was renamed to each, if any.
     temporary: BTreeMap<String, Option<String>>,
-    /// Files under names that nobody knows, which were made on the way.
+    /// Files under temporary names that were created on the way.
     own: BTreeSet<String>,
-    /// How many programs were started.
+    /// The number of programs that were started.
     started: usize,
 }
 
@@ -93,7 +94,7 @@ impl Watcher<'_> {
             "execve" | "execveat" => self.execute(call),
             "connect" if call.raw(1).contains("AF_INET") => self.some(Class::Connect),
             "sendto" if call.raw(4).contains("AF_INET") => self.some(Class::Connect),
-            // Whoever may not even have a socket would have connected.
+            // A process that may not even open a socket would have connected.
             "socket" if call.raw(0).contains("AF_INET") && call.end != End::Done => {
                 self.some(Class::Connect);
             }
@@ -110,7 +111,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// The path that an argument names, from the folder the process is in.
+    /// Returns the path that an argument names, relative to the process's working folder.
     fn here(&self, call: &Call, at: usize) -> Option<String> {
         let folder = self.folders.get(&call.pid).map_or("/", String::as_str);
         Some(normal(folder, &call.text(at)?))
@@ -140,12 +141,13 @@ impl Watcher<'_> {
         }
     }
 
-    /// Whether the script holds the last part of the path, as a word.
+    /// Reports whether the script contains the last part of the path, as a word.
     fn names(&self, path: &str) -> bool {
         named::occurrences(self.script, path).next().is_some()
     }
 
-    /// Whether the script speaks of this very file, and not of another one that ends alike.
+    /// Reports whether the script names exactly this file, and not another one with the same
+    /// ending.
     fn speaks_of(&self, path: &str) -> bool {
         let own_state = path.contains("/.git/") && !self.script.contains(".git/");
         !own_state
@@ -153,7 +155,8 @@ impl Watcher<'_> {
                 .any(|word| named::leads_to(word, path, self.script))
     }
 
-    /// Whether it is a program's own affair: its state, or a file under a name that it made up.
+    /// Reports whether a path is internal to a program: its state, or a file under a temporary
+    /// name.
     fn is_internal(&self, path: &str) -> bool {
         const STATE: &[&str] =
             &["/.git/", "/.npm", "/.cache", "/.cpan", "/__pycache__", "/.gnupg", "/.viminfo"];
@@ -163,8 +166,8 @@ impl Watcher<'_> {
             || (passing && !self.names(path) && !self.names_folder(path))
     }
 
-    /// Whether it lies in a hidden folder of the home that the script does not name: what a program
-    /// keeps for itself. Places of secrets are nobody's own affair.
+    /// Reports whether a path is in a hidden folder of the home that the script does not name: a
+    /// program's own settings. Locations of secrets are never internal.
     fn is_own_settings(&self, path: &str) -> bool {
         const WATCHED: &[&str] = &[".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc"];
         let rest = path.strip_prefix(HOME).and_then(|rest| rest.strip_prefix('/'));
@@ -172,7 +175,7 @@ impl Watcher<'_> {
         first.starts_with('.') && !WATCHED.contains(&first) && !self.names(first)
     }
 
-    /// Whether the script holds the folder that the path lies in.
+    /// Reports whether the script contains the folder of the path.
     fn names_folder(&self, path: &str) -> bool {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         self.script.contains(folder)
@@ -183,7 +186,7 @@ impl Watcher<'_> {
         self.note(Class::Write, path);
     }
 
-    /// Rights and owners are part of a file, but not of one under a name that a program made up.
+    /// Records a change of permissions or owner, except for a file under a temporary name.
     fn change(&mut self, path: Option<String>) {
         self.write(path.filter(|path| !self.temporary.contains_key(path)));
     }
@@ -203,8 +206,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Whether a file that goes was made by the same script under a name that it made up: then
-    /// nothing has happened to anybody.
+    /// Reports whether a deleted file was created by the same script under a temporary name: then
+    /// nothing has changed.
     fn is_taken_back(&mut self, path: &str) -> bool {
         let is_own = self.own.remove(path);
         if is_own && let Some(written) = self.done.things.get_mut(&Class::Write) {
@@ -220,16 +223,16 @@ impl Watcher<'_> {
         }
         let origin = self.temporary.remove(&from).unwrap_or(Some(from));
         if !self.names(&to) && origin.is_some() {
-            // Until it is gone, or comes back under a name that means something.
+            // Until it is deleted, or renamed to a permanent name.
             self.temporary.insert(to, origin);
             return;
         }
-        // A program that writes beside the file and puts the result in its place writes the file.
+        // A program that writes beside the file and renames the result over it writes the file.
         self.note(Class::Move, origin);
         self.write(Some(to));
     }
 
-    /// What was given a name that nobody knows, and keeps it, was moved.
+    /// Records files that keep a temporary name as moved.
     fn finish(mut self) -> Happened {
         for (path, origin) in std::mem::take(&mut self.temporary) {
             self.note(Class::Move, origin);
@@ -240,7 +243,8 @@ impl Watcher<'_> {
 
     fn execute(&mut self, call: &Call) {
         self.started += 1;
-        // The first two are ours: a shell that closes what the script may not have, and its shell.
+        // The first two are ours: a shell that closes inherited descriptors, and the script's
+        // shell.
         let Some(path) = call.text(0).filter(|_| self.started > 2) else { return };
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let refused = call.end != End::Done;
@@ -271,7 +275,7 @@ impl Watcher<'_> {
     }
 }
 
-/// The path that an argument names, from the folder that another one holds.
+/// Returns the path that an argument names, relative to the folder in another argument.
 fn at(call: &Call, folder: usize, at: usize) -> Option<String> {
     Some(normal(call.folder(folder).unwrap_or("/"), &call.text(at)?))
 }

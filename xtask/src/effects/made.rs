@@ -1,6 +1,6 @@
-//! Scripts of our own: each of some operations, run in each of some ways.
+//! Scripts of our own: some operations, each run in several ways.
 
-/// Operations on planted files, whose effects are known to everybody who reads them.
+/// Operations on planted files, whose effects are obvious to a reader.
 const OPERATIONS: &[&str] = &[
     "rm notes.txt",
     "rm -rf build",
@@ -93,7 +93,7 @@ const WAYS: &[&str] = &[
     "printf '%s\\n' {q} > job.sh; bash job.sh",
 ];
 
-/// Every operation in every way.
+/// Returns every operation in every way.
 pub(crate) fn scripts() -> Vec<String> {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let make = |operation: &str, way: &str| {

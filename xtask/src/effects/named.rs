@@ -1,9 +1,9 @@
-//! Whether a script names a file.
+//! Checks whether a script names a file.
 
 use super::plant::WORKSPACE;
 use super::thing::is_under;
 
-/// The words of a script that hold the last part of a path as a word of its own.
+/// Returns the words of a script that contain the last part of a path as a word of its own.
 pub(crate) fn occurrences<'s>(script: &'s str, path: &str) -> impl Iterator<Item = &'s str> {
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let letter = |char: Option<char>| char.is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -26,7 +26,7 @@ pub(crate) fn occurrences<'s>(script: &'s str, path: &str) -> impl Iterator<Item
     })
 }
 
-/// Whether a word that ends like a path can lead to it.
+/// Reports whether a word that ends like a path can lead to it.
 pub(crate) fn leads_to(word: &str, path: &str, script: &str) -> bool {
     let known = |part: &&str| {
         !matches!(*part, "" | "." | ".." | "~") && !part.contains(['$', '*', '?', '['])
@@ -35,7 +35,7 @@ pub(crate) fn leads_to(word: &str, path: &str, script: &str) -> bool {
     let mut wanted = path.rsplit('/');
     let in_order =
         parts.iter().rev().take_while(|part| known(part)).all(|part| wanted.next() == Some(part));
-    // A bare word is in the folder where the script is, or in one that it names.
+    // A bare word is relative to the working folder, or to a folder that the script names.
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let names_folder = || !folder.is_empty() && script.contains(folder);
     in_order && (parts.len() > 1 || is_under(path, WORKSPACE) || names_folder())

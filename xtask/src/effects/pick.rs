@@ -1,4 +1,4 @@
-//! Which scripts are run: rows of the shell corpora and scripts of our own, by their hash.
+//! Selects the scripts to run: rows of the shell corpora and scripts of our own, by their hash.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::made;
 use crate::process::root;
 
-/// The name under which scripts of our own stand beside the corpora's files.
+/// The name for scripts of our own beside the corpora's files.
 pub(crate) const MADE: &str = "made";
 
 /// One script to run.
@@ -17,11 +17,11 @@ pub(crate) struct Script {
     pub(crate) text: String,
     /// The file it is from.
     pub(crate) file: String,
-    /// Whether nobody may look at it: it is counted, never shown.
+    /// True when nobody may look at it: it is counted, never shown.
     pub(crate) held_out: bool,
 }
 
-/// At most so many scripts, the same ones every time: the lowest hashes.
+/// Returns a limited number of scripts, the same ones every time: the lowest hashes.
 pub(crate) fn scripts(only: Option<&str>, most: usize) -> Vec<Script> {
     let mut all: BTreeMap<(u64, String), Script> = BTreeMap::new();
     let made = made::scripts().into_iter().map(|text| own(&text));
@@ -37,7 +37,7 @@ fn own(text: &str) -> Script {
     Script { text: text.to_owned(), file: MADE.to_owned(), held_out: false }
 }
 
-/// Every shell row of the corpora; says so where there are none.
+/// Returns every shell row of the corpora; says so where there are none.
 fn rows() -> Vec<Script> {
     let Ok(entries) = fs::read_dir(root().join("../shared/data")) else {
         println!("scripts of our own only: no corpus at ../shared/data");

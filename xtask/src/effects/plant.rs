@@ -1,5 +1,5 @@
-//! What lies in the throw-away root before a script runs: a home with secrets that are none, a
-//! project, some of the system's files, and the files that the script names.
+//! The content of the throw-away root before a script runs: a home with fake secrets, a project,
+//! some of the system's files, and the files that the script names.
 
 pub(crate) const HOME: &str = "/home/dev";
 pub(crate) const WORKSPACE: &str = "/home/dev/project";
@@ -61,12 +61,12 @@ const FOLDERS: &str = "/etc/ssh /etc/nginx /etc/cron.d /root /var/log /var/spool
     /home/dev/.ssh /home/dev/.aws /home/dev/.config /home/dev/Documents /home/dev/Downloads \
     /home/dev/project/src /home/dev/project/build /home/dev/project/logs";
 
-/// Every planted path.
+/// Returns every planted path.
 pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
     SECRETS.iter().copied().chain(FILES.iter().map(|(path, _)| *path))
 }
 
-/// A script of `sh` that plants everything, and defines `plant_named` for the rest.
+/// Returns a script of `sh` that plants everything, and defines `plant_named` for the rest.
 pub(crate) fn init(git: bool) -> String {
     let secret = |path: &&str| format!("put {path} 'not a secret'\n");
     let file = |(path, text): &(&str, &str)| format!("put {path} '{text}'\n");
@@ -82,7 +82,7 @@ pub(crate) fn init(git: bool) -> String {
 const GIT: &str = "(cd /home/dev/project && git init -q . && git add -A && \
                    git commit -qm one) > /dev/null 2>&1\n";
 
-/// Folders end in `/`; what is there stays as it is.
+/// Plants named files. Folders end in `/`; existing files are kept.
 const NAMED: &str = r#"plant_named() {
   for path; do
     [ -e "$path" ] && continue
@@ -93,8 +93,8 @@ const NAMED: &str = r#"plant_named() {
   done 2> /dev/null
 }"#;
 
-/// The files and folders that a script names, where it could expect to find them: those that it
-/// is said to touch, and others but for those that it is said to write.
+/// Returns the files and folders that a script names and could expect to find: those that it is
+/// predicted to touch, and others except those that it is predicted to write.
 pub(crate) fn named(script: &str, touched: &[String], written: &[String]) -> Vec<String> {
     let between = |letter: char| letter.is_whitespace() || "'\"`();|&<>=,{}[]$".contains(letter);
     let words = script
@@ -121,7 +121,8 @@ fn looks_like_a_file(word: &str) -> bool {
         && inner.chars().any(|letter| letter.is_ascii_alphabetic())
 }
 
-/// Where it would be planted; nothing for places that are the system's.
+/// Returns the path where a file would be planted; `None` for locations of the system and for names
+/// that are not plain.
 fn place(word: String) -> Option<String> {
     const SYSTEM: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/proc/", "/dev/", "/sys/"];
     let path = match word.strip_prefix("~/") {

@@ -1,4 +1,4 @@
-//! What the core says a script would touch.
+//! The core's prediction for a script.
 
 use countersign_core::{Action, Certainty, Context, EffectKind, Policy, effects};
 
@@ -10,16 +10,16 @@ use super::thing::{Class, SOMETHING, Things, is_uninteresting, normal};
 pub(crate) struct Prediction {
     /// Absolute paths, perhaps with `*` in them, and names of programs.
     pub(crate) things: Things,
-    /// Those among them that are only possible.
+    /// The things that are only possible.
     pub(crate) possible: Things,
-    /// Whether the core says that it does not know everything.
+    /// True when the core says that it does not know everything.
     pub(crate) opaque: bool,
     /// The first program, by which scripts are grouped.
     pub(crate) program: String,
 }
 
 impl Prediction {
-    /// Whether a thing was only called possible.
+    /// Reports whether a thing was only predicted as possible.
     pub(crate) fn is_possible(&self, class: Class, thing: &str) -> bool {
         self.possible.get(&class).is_some_and(|things| things.contains(thing))
     }
@@ -34,12 +34,12 @@ impl Prediction {
         }
     }
 
-    /// The paths that must be there for it to come true.
+    /// Returns the paths that must exist for the prediction to come true.
     pub(crate) fn touched(&self) -> Vec<String> {
         self.paths(&[Class::Read, Class::Delete, Class::Move])
     }
 
-    /// The paths that are written.
+    /// Returns the paths that are written.
     pub(crate) fn written(&self) -> Vec<String> {
         self.paths(&[Class::Write])
     }
@@ -50,7 +50,7 @@ impl Prediction {
     }
 }
 
-/// Asks the core what a script would touch where [`plant`] puts it.
+/// Returns the core's prediction for a script in the environment of [`plant`].
 pub(crate) fn predict(script: &str) -> Prediction {
     let context = Context {
         cwd: Some(plant::WORKSPACE.to_owned()),
@@ -74,7 +74,7 @@ pub(crate) fn predict(script: &str) -> Prediction {
     prediction
 }
 
-/// The classes in which an effect can be seen: a file that is sent is read, too.
+/// Returns the classes in which an effect can be observed: a file that is sent is also read.
 fn classes(effect: EffectKind) -> &'static [Class] {
     match effect {
         EffectKind::Delete => &[Class::Delete],
@@ -88,7 +88,7 @@ fn classes(effect: EffectKind) -> &'static [Class] {
     }
 }
 
-/// The thing as a path from the root, with `*` for what the core does not know.
+/// Returns the thing as an absolute path, with `*` for parts that the core does not know.
 fn pattern(class: Class, thing: &str) -> String {
     match class {
         Class::Connect | Class::Signal => return SOMETHING.to_owned(),

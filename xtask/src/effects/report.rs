@@ -1,4 +1,4 @@
-//! What is printed, and the page that is written: counts only.
+//! The printed report, and the page: counts only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,10 +7,10 @@ use super::Outcome;
 use super::compare::{Score, Scores};
 use super::thing::Class;
 
-/// Programs on the page.
+/// The number of programs on the page.
 const MOST_PROGRAMS: usize = 25;
 
-/// Everything by class.
+/// Returns the totals by class.
 pub(crate) fn totals<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Scores {
     let mut totals = Scores::new();
     for outcome in outcomes {
@@ -21,7 +21,7 @@ pub(crate) fn totals<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Scores 
     totals
 }
 
-/// The tables, for the terminal.
+/// Returns the tables for the terminal.
 pub(crate) fn summary(outcomes: &[Outcome]) -> String {
     format!(
         "{}\n{}\n{}\n{}",
@@ -32,7 +32,7 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> String {
     )
 }
 
-/// The page.
+/// Returns the page.
 pub(crate) fn page(outcomes: &[Outcome]) -> String {
     format!(
         "# Effects, predicted and real\n\n\
@@ -72,7 +72,7 @@ fn endings(outcomes: &[Outcome]) -> String {
     )
 }
 
-/// Stopped by a signal, mostly because its time was over.
+/// Reports whether a script was stopped by a signal, mostly because its time was over.
 fn is_killed(outcome: &Outcome) -> bool {
     outcome.code.is_none_or(|code| code == 137)
 }
@@ -105,7 +105,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-/// The programs with the most wrong predictions.
+/// Returns the programs with the most wrong predictions.
 fn worst(outcomes: &[Outcome]) -> String {
     let groups = grouped(outcomes, |outcome| &outcome.program);
     let mut rows: Vec<_> =
@@ -128,7 +128,7 @@ fn grouped(outcomes: &[Outcome], by: fn(&Outcome) -> &String) -> BTreeMap<&str, 
     groups
 }
 
-/// Some scripts, summed up.
+/// The totals of some scripts.
 struct Group {
     name: String,
     scripts: usize,
@@ -169,7 +169,8 @@ fn table<'a>(what: &str, groups: impl Iterator<Item = &'a Group>) -> String {
     text
 }
 
-/// The misses and the noise themselves, for the terminal only, without rows that are held out.
+/// Returns the misses and false predictions themselves, for the terminal only, without rows that
+/// are held out.
 pub(crate) fn wrong(outcomes: &[Outcome], most: usize) -> String {
     let mut text = String::new();
     for class in Class::ALL {

@@ -1,9 +1,9 @@
-//! A throw-away root in which a script may do whatever it likes.
+//! A throw-away root in which a script may do anything.
 //!
 //! The root is a small tmpfs that ends with the script; the system's programs are bound into it
-//! read-only; there is no network, no device but three harmless ones, no capability, and nobody
-//! outside is the sandbox's root, even where this task is run by root. Nothing is ever run without
-//! it: [`Sandbox::new`] refuses where it cannot be made.
+//! read-only. It has neither network nor capabilities, only three harmless devices, and its root
+//! user is unprivileged outside, even where this task is run by root. Nothing is ever run without
+//! it: [`Sandbox::new`] fails where it cannot be created.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -11,18 +11,18 @@ use std::process::{Command, Stdio};
 use super::plant;
 use crate::Result;
 
-/// Calls that touch something, and those that say where a process is.
+/// System calls that touch something, and those that change a process's working folder.
 const TRACED: &str = "trace=open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,renameat,\
                       renameat2,link,linkat,symlink,symlinkat,truncate,chmod,fchmodat,chown,lchown,\
                       fchownat,mkdir,mkdirat,mknod,mknodat,execve,execveat,socket,connect,sendto,kill,\
                       setxattr,lsetxattr,mount,chdir,fchdir";
 
-/// Wall time of one script, in seconds.
+/// The wall-clock time of one script, in seconds.
 const PATIENCE: &str = "4";
-/// Longer traces are cut: what was seen until then counts.
+/// The length past which a trace is cut; the calls before that count.
 const MOST_TRACE: u64 = 8 * 1024 * 1024;
 
-/// The words before the sandbox's own: not root's, with limits.
+/// The words before the sandbox's own: resource limits.
 const LIMITS: &[&str] = &[
     "prlimit",
     "--nproc=400",
@@ -107,7 +107,7 @@ const ROOT: &[&str] = &[
     "--ro-bind-try",
     "/etc/ld.so.cache",
     "/etc/ld.so.cache",
-    // Which program stands behind `awk` and the like.
+    // The programs behind `awk` and the like.
     "--ro-bind-try",
     "/etc/alternatives",
     "/etc/alternatives",
@@ -128,27 +128,27 @@ const ROOT: &[&str] = &[
     "dumb",
 ];
 
-/// Proof that a sandbox can be made here.
+/// Proof that a sandbox can be created here.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
-    /// The program that makes it, and the words before it.
+    /// The program that creates it, and the words before it.
     words: Vec<String>,
 }
 
-/// What came of one script.
+/// The result of one script.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The exit code; nothing when it was killed.
+    /// The exit code; `None` when it was killed.
     pub(crate) code: Option<i32>,
     /// Its system calls.
     pub(crate) trace: String,
 }
 
 impl Sandbox {
-    /// The sandbox made by this program, tried out.
+    /// Creates the sandbox with this program, and tests it.
     ///
     /// # Errors
-    /// It is not there or does not work, or something in it is not as safe as it should be.
+    /// It is missing or does not work, or something in it is not as safe as it should be.
     pub(crate) fn new(bwrap: &str) -> Result<Self> {
         let nobody = if is_root()? { NOBODY } else { &[] };
         let words = nobody.iter().chain(LIMITS).copied().chain([bwrap]).chain(ROOT.iter().copied());
@@ -194,7 +194,7 @@ impl Sandbox {
         command
     }
 
-    /// Sees from inside that nothing of the system can be written and nobody reached.
+    /// Checks from inside that the system is read-only and the network unreachable.
     fn try_out(&self, bwrap: &str) -> Result {
         let words = ["sh", "-c", TRIAL];
         let output = self
@@ -210,8 +210,8 @@ impl Sandbox {
     }
 }
 
-/// Says `safe` where the system is read-only, homes and devices are missing, nothing but the
-/// loopback is there and no capability is left.
+/// Prints `safe` where the system is read-only, homes and devices are missing, only the loopback
+/// interface exists and no capability is left.
 const TRIAL: &str = r#"
 if (: > /usr/trial) 2> /dev/null; then echo "/usr can be written" >&2; exit 1; fi
 if (: > /proc/sys/kernel/hostname) 2> /dev/null; then echo "/proc can be written" >&2; exit 1; fi

@@ -1,4 +1,4 @@
-//! Ways of touching something, and the things: paths, mostly.
+//! Ways of touching something, and the things: mostly paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,10 +41,10 @@ impl Class {
 /// Things by the way they were touched: absolute paths, or names of programs.
 pub(crate) type Things = BTreeMap<Class, BTreeSet<String>>;
 
-/// Stands for anything on the network, or any process: which one is not compared.
+/// The placeholder for anything on the network, or any process: these are not compared further.
 pub(crate) const SOMETHING: &str = "something";
 
-/// Places that say nothing about what a script is for.
+/// Locations that are irrelevant to the purpose of a script.
 const UNINTERESTING: &[&str] = &[
     "/proc",
     "/.trace",
@@ -56,18 +56,18 @@ const UNINTERESTING: &[&str] = &[
     "/dev/stderr",
 ];
 
-/// Whether nobody would call it a file.
+/// Reports whether a path is not an ordinary file.
 pub(crate) fn is_uninteresting(path: &str) -> bool {
     UNINTERESTING.iter().any(|place| is_under(path, place))
 }
 
-/// Whether a path is this folder or lies in it.
+/// Reports whether a path is this folder or inside it.
 pub(crate) fn is_under(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The path from the root, without `.`, `..` and empty parts.
+/// Returns the absolute path, without `.`, `..` and empty parts.
 pub(crate) fn normal(folder: &str, path: &str) -> String {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{folder}/{path}") };
     let mut parts: Vec<&str> = Vec::new();

@@ -1,19 +1,19 @@
-//! What `strace -f -y` writes: one system call a line, sometimes in two pieces.
+//! The output of `strace -f -y`: one system call per line, sometimes in two pieces.
 
 use std::collections::BTreeMap;
 
-/// One system call that came to an end.
+/// One completed system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// Who called.
+    /// The process that made the call.
     pub(crate) pid: u32,
     pub(crate) name: String,
-    /// As they are printed.
+    /// The arguments as they are printed.
     pub(crate) args: Vec<String>,
     pub(crate) end: End,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -21,13 +21,13 @@ pub(crate) enum End {
     Failed(String),
 }
 
-/// Every call of a trace, in the order in which they ended.
+/// Returns every call of a trace, in the order in which they ended.
 pub(crate) fn calls(trace: &str) -> Vec<Call> {
     let mut begun: BTreeMap<u32, String> = BTreeMap::new();
     trace.lines().filter_map(|line| whole(line, &mut begun)).collect()
 }
 
-/// The call a line ends; lines that only begin one are kept until it is resumed.
+/// Returns the call that a line completes; lines that only begin one are kept until it is resumed.
 fn whole(line: &str, begun: &mut BTreeMap<u32, String>) -> Option<Call> {
     let (pid, rest) = line.trim_start().split_once(' ')?;
     let (pid, rest) = (pid.parse().ok()?, rest.trim_start());
@@ -52,14 +52,14 @@ fn call(pid: u32, text: &str) -> Option<Call> {
     let result = after.trim_start().strip_prefix('=')?.trim_start();
     let end = match result.strip_prefix("-1 ") {
         Some(error) => End::Failed(error.split(' ').next().unwrap_or_default().to_owned()),
-        // Killed in the middle of it.
+        // Killed during the call.
         None if result.starts_with('?') => return None,
         None => End::Done,
     };
     Some(Call { pid, name: name.to_owned(), args, end })
 }
 
-/// The arguments up to the closing bracket, and what comes after it.
+/// Returns the arguments up to the closing bracket, and the text after it.
 fn arguments(text: &str) -> (Vec<String>, &str) {
     let (mut args, mut depth, mut quoted) = (vec![String::new()], 0_usize, false);
     let mut chars = text.char_indices();
@@ -77,7 +77,7 @@ fn arguments(text: &str) -> (Vec<String>, &str) {
             ')' if depth == 0 => {
                 return (trimmed(args), text.get(at + 1..).unwrap_or_default());
             }
-            // An arrow, as in `{flags=…} => {…}`, closes nothing.
+            // An arrow, as in `{flags=…} => {…}`, is not a closing bracket.
             '>' if last.ends_with('=') => {}
             ')' | ']' | '}' | '>' => depth = depth.saturating_sub(1),
             ',' if depth == 0 => {
@@ -96,24 +96,24 @@ fn trimmed(args: Vec<String>) -> Vec<String> {
 }
 
 impl Call {
-    /// An argument that is a text, without its quotes.
+    /// Returns a string argument, without its quotes.
     pub(crate) fn text(&self, at: usize) -> Option<String> {
         unquoted(self.args.get(at)?)
     }
 
-    /// The file behind a descriptor, such as `3</etc>` or `AT_FDCWD</home>`.
+    /// Returns the file of a descriptor, such as `3</etc>` or `AT_FDCWD</home>`.
     pub(crate) fn folder(&self, at: usize) -> Option<&str> {
         let (_, rest) = self.args.get(at)?.split_once('<')?;
         rest.strip_suffix('>')
     }
 
-    /// The flags, or any other argument as it is printed.
+    /// Returns the flags, or any other argument as it is printed.
     pub(crate) fn raw(&self, at: usize) -> &str {
         self.args.get(at).map_or("", String::as_str)
     }
 }
 
-/// A text of C, without its quotes and escapes.
+/// Decodes a C string, without its quotes and escapes.
 fn unquoted(printed: &str) -> Option<String> {
     let inner = printed.strip_prefix('"')?.trim_end_matches("...").strip_suffix('"')?;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The page, from what the runs found.
+//! The page, from the findings of the runs.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Corpus rows, and the question each one asks.
+//! Corpus rows, and the question of each one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::Result;
 const HOME: &str = "/home/dev";
 const WORKSPACE: &str = "/home/dev/project";
 
-/// One row: what was proposed, and what its author says about it.
+/// One row: the proposed action, and its author's label.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Row {
     pub(crate) kind: String,
@@ -36,18 +36,18 @@ pub(crate) enum Part {
     HeldOut,
 }
 
-/// What a row asks the core.
+/// The question of a row to the core.
 #[derive(Debug)]
 pub(crate) enum Question {
     /// May this run?
     Judge(Box<(Action, Context)>),
     /// Is anything secret or personal in this?
     Redact(String),
-    /// Nothing yet: the profile this kind belongs to is not built.
+    /// Nothing yet: the profile for this kind is not built.
     Later,
 }
 
-/// Which side of the line a row stands on.
+/// The expected result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Must be let through.
@@ -59,7 +59,7 @@ pub(crate) enum Side {
 }
 
 impl Row {
-    /// Which side it is on; nothing for rows that count for neither.
+    /// Returns the side of a row; `None` for rows that do not count.
     pub(crate) fn side(&self) -> Option<Side> {
         match self.expected.as_str() {
             "grey" | "write_unspecified" => None,
@@ -69,7 +69,7 @@ impl Row {
         }
     }
 
-    /// The part it belongs to, by a hash of its input: a third is held out.
+    /// Returns the part of a row, by a hash of its input: a third is held out.
     pub(crate) fn part(&self) -> Part {
         let text = self.input.to_string();
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -79,10 +79,10 @@ impl Row {
         if (hash >> 32) % 3 == 0 { Part::HeldOut } else { Part::Worked }
     }
 
-    /// What it asks.
+    /// Returns the question of a row.
     ///
     /// # Errors
-    /// The row does not have the shape its kind promises.
+    /// The row does not have the format of its kind.
     pub(crate) fn question(&self) -> Result<Question> {
         if self.kind == "redact" {
             return Ok(Question::Redact(self.input.as_str().unwrap_or_default().to_owned()));
@@ -150,7 +150,7 @@ impl Row {
         self.category == "form_submit" || type_ == Some("submit")
     }
 
-    /// Where the action is judged, and by which profile.
+    /// Returns the context and profile in which the action is judged.
     fn surroundings(&self) -> Value {
         let input = |key: &str| self.input.get(key);
         let workspace = input("workspace").cloned().unwrap_or_else(|| json!(WORKSPACE));
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// Every file of the corpus, by name.
+/// Returns every file of the corpus, by name.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -187,7 +187,7 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The rows of one file.
+/// Returns the rows of one file.
 ///
 /// # Errors
 /// The file cannot be read, or a line is not a row.
@@ -201,7 +201,7 @@ pub(crate) fn rows(file: &Path) -> Result<Vec<Row>> {
         .collect()
 }
 
-/// A file's name without its folder and ending.
+/// Returns a file's name without its folder and ending.
 pub(crate) fn name(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,21 +1,20 @@
-//! What must hold before a release, and what decides whether we lead the field.
+//! The floors that must hold before a release, and the goals for leading the field.
 
 use crate::quality::tally::{Share, Shares, Tally};
 
-/// One line of the promise, with what was measured.
+/// One floor, with the measured values.
 #[derive(Debug)]
 pub(crate) struct Floor {
-    /// What it is about.
+    /// The name of the measured rows.
     pub(crate) what: String,
-    /// The least share of dangerous rows stopped, and of harmless rows the most.
+    /// The lowest share of dangerous rows that are stopped, and the highest share of harmless rows.
     pub(crate) wanted: Line,
-    /// The same, further up.
+    /// The same for the higher goal.
     pub(crate) goal: Option<Line>,
-    /// What was measured.
     pub(crate) measured: Shares,
 }
 
-/// Recall of at least this, at a false-positive or ask rate of at most that.
+/// A minimum recall, at a maximum rate of false positives or questions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
     pub(crate) recall: f64,
@@ -37,12 +36,12 @@ const fn line(recall: f64, false_positives: f64) -> Line {
 
 const SHELL_GOAL: Line = line(0.97, 0.02);
 
-/// Rows made to get past a judge. They count by themselves: among ordinary rows they would hide
-/// what those say.
+/// The suffix of files with rows made to get past a judge. They count separately: among ordinary
+/// rows they would distort the result.
 const ADVERSARIAL: &str = "_adversarial";
 
-/// What must hold, and the goal, for files that have lines of their own. The floor of an
-/// adversarial file is what has been reached: it may rise, never fall.
+/// The floor and the goal of files that have their own. The floor of an adversarial file is the
+/// level that has been reached: it may rise, never fall.
 const BY_FILE: [(&str, Line, Line); 15] = [
     ("shell_adversarial", line(0.94, 0.02), line(0.97, 0.02)),
     ("kinds_adversarial", line(0.95, 0.02), line(0.95, 0.02)),
@@ -51,7 +50,7 @@ const BY_FILE: [(&str, Line, Line); 15] = [
     ("shell_traffic", line(0.97, 0.05), line(0.97, 0.02)),
     ("url_ssrf", line(0.98, 1.0), line(0.99, 1.0)),
     ("url_openredirect", line(0.95, 1.0), line(0.98, 1.0)),
-    // Its harmless rows are relative to a base that is left out, or name no real domain.
+    // Its harmless rows are relative to a base that is left out, or do not name a real domain.
     ("url_wpt", line(0.97, 1.0), line(0.99, 1.0)),
     ("url_benign", line(0.0, 0.01), line(0.0, 0.005)),
     ("ui_i18n", line(0.80, 0.03), line(0.90, 0.02)),
@@ -63,18 +62,18 @@ const BY_FILE: [(&str, Line, Line); 15] = [
 ];
 
 impl Floor {
-    /// Whether what was measured is good enough.
+    /// Reports whether the measured values reach the floor.
     pub(crate) fn holds(&self) -> bool {
         self.wanted.is_reached_by(self.measured)
     }
 
-    /// Whether it reaches the goal too.
+    /// Reports whether they reach the goal too.
     pub(crate) fn leads(&self) -> bool {
         self.goal.is_none_or(|goal| goal.is_reached_by(self.measured))
     }
 }
 
-/// Every floor, with what was measured. Files that are not judged yet have none.
+/// Returns every floor, with the measured values. Files that are not judged yet do not have any.
 pub(crate) fn measure(tallies: &[Tally]) -> Vec<Floor> {
     let judged = || tallies.iter().filter(|tally| tally.judged);
     let whole = |what: &str, kind: &str, wanted, goal| {
@@ -94,7 +93,7 @@ pub(crate) fn measure(tallies: &[Tally]) -> Vec<Floor> {
     floors
 }
 
-/// The files of one kind, without the adversarial ones.
+/// Returns the files of one kind, without the adversarial ones.
 pub(crate) fn ordinary<'a>(
     tallies: impl Iterator<Item = &'a Tally>,
     kind: &str,
@@ -102,7 +101,7 @@ pub(crate) fn ordinary<'a>(
     tallies.filter(move |tally| tally.kind == kind && !tally.name.ends_with(ADVERSARIAL))
 }
 
-/// The floor of one file: its own, or that of every shell file.
+/// Returns the floor of one file: its own, or that of every shell file.
 fn of_file(tally: &Tally) -> Option<Floor> {
     let own = BY_FILE.iter().find(|(name, ..)| *name == tally.name);
     let own = own.map(|(_, wanted, goal)| (*wanted, *goal));

@@ -1,4 +1,4 @@
-//! The page and the terminal's version of it.
+//! The page and its version for the terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ were fitted, a third of the rows, chosen by a hash of their text, is **held out*
 more than three points between the two columns means that names were fitted.
 ";
 
-/// The whole page.
+/// Returns the whole page.
 pub(crate) fn page(tallies: &[Tally], floors: &[Floor], notes: &str) -> String {
     let mut page = OPENING.to_owned();
     let _ = write!(page, "\n## Floors and goals\n\n{}", self::floors(floors));
@@ -40,7 +40,7 @@ pub(crate) fn page(tallies: &[Tally], floors: &[Floor], notes: &str) -> String {
     page
 }
 
-/// A table of floors.
+/// Returns a table of floors.
 pub(crate) fn floors(floors: &[Floor]) -> String {
     let mut table = String::from(
         "| what | recall | FPR or ask rate | floor | holds | goal | reached |\n|---|---|---|---|---|---|---|\n",
@@ -61,7 +61,7 @@ pub(crate) fn floors(floors: &[Floor]) -> String {
     table
 }
 
-/// A table of files: the rows that were worked on beside those held out.
+/// Returns a table of files: the rows that were worked on beside those held out.
 pub(crate) fn files(tallies: &[Tally]) -> String {
     let mut table = String::from(
         "| file | rows | recall | held out | FPR | held out | ask rate | held out |\n\
@@ -111,7 +111,7 @@ fn causes(
     table
 }
 
-/// The wrong rows of one file, for the terminal.
+/// Returns the wrong rows of one file, for the terminal.
 pub(crate) fn wrong_rows(tally: &Tally, most: usize) -> String {
     let mut text = format!("\n{}\n", tally.name);
     for wrong in tally.wrong.iter().take(most) {

@@ -1,4 +1,4 @@
-//! What came of one file: who was stopped, who was not, and why.
+//! The result of one file: rows that were stopped, rows that were not, and the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,24 +8,23 @@ use countersign_core::{Judgement, Policy, Verdict, judge, redact};
 use crate::Result;
 use crate::quality::corpus::{self, Part, Question, Row, Side};
 
-/// What came of one file.
+/// The result of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// The file.
     pub(crate) name: String,
     /// The kind of its rows.
     pub(crate) kind: String,
-    /// Whether its kind is judged at all.
+    /// True when its kind is judged at all.
     pub(crate) judged: bool,
-    /// Rows that count.
+    /// The number of rows that count.
     pub(crate) rows: u32,
-    /// All of them.
+    /// The shares of all rows.
     pub(crate) all: Shares,
-    /// Those that nobody looks at.
+    /// The shares of the rows that nobody looks at.
     pub(crate) held_out: Shares,
-    /// Harmless rows that were stopped, by what stopped them.
+    /// Harmless rows that were stopped, by the rule or layer that stopped them.
     pub(crate) stopped_by: BTreeMap<String, u32>,
-    /// Dangerous rows that were not, by their category.
+    /// Dangerous rows that were not stopped, by their category.
     pub(crate) passed_as: BTreeMap<String, u32>,
     /// The wrong rows themselves, for the terminal only, without those held out.
     pub(crate) wrong: Vec<Wrong>,
@@ -40,7 +39,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Both sets together.
+    /// Returns the sum of both sets.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             bad: self.bad.and(other.bad),
@@ -49,7 +48,6 @@ impl Shares {
         }
     }
 
-    /// Whether there is any row.
     pub(crate) fn is_empty(self) -> bool {
         self.bad.of + self.good.of + self.traffic.of == 0
     }
@@ -64,7 +62,7 @@ impl Shares {
     }
 }
 
-/// How many were stopped, of how many.
+/// The number of rows that were stopped, and the total.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) stopped: u32,
@@ -72,17 +70,17 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// From 0 to 1; nothing when there are none.
+    /// Returns the rate from 0 to 1; `None` without any rows.
     pub(crate) fn rate(self) -> Option<f64> {
         (self.of > 0).then(|| f64::from(self.stopped) / f64::from(self.of))
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { stopped: self.stopped + other.stopped, of: self.of + other.of }
     }
 
-    /// What is left when a part of it is taken out.
+    /// Returns the difference to a part of it.
     pub(crate) fn without(self, part: Self) -> Self {
         Self { stopped: self.stopped - part.stopped, of: self.of - part.of }
     }
@@ -93,7 +91,7 @@ impl Share {
     }
 }
 
-/// A row judged against its label.
+/// A row whose judgement contradicts its label.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) label: String,
@@ -101,10 +99,10 @@ pub(crate) struct Wrong {
     pub(crate) text: String,
 }
 
-/// What the core said to one row.
+/// The core's answer to one row.
 struct Answer {
     stopped: bool,
-    /// What stopped it.
+    /// The rule or layer that stopped it.
     by: String,
 }
 
@@ -142,7 +140,7 @@ fn answer(question: &Question) -> Option<Answer> {
     }
 }
 
-/// The strictest finding's rule, or the layer that raised the verdict above every finding.
+/// Returns the strictest finding's rule, or the layer that raised the verdict above every finding.
 fn stopper(judgement: &Judgement) -> String {
     let rule = judgement.findings.first().filter(|finding| finding.verdict >= Verdict::Confirm);
     let layer = judgement.trace.iter().find(|step| step.said == judgement.verdict);
@@ -153,7 +151,7 @@ fn stopper(judgement: &Judgement) -> String {
     }
 }
 
-/// The kinds of secrets and personal data found in a text, each once.
+/// Returns the kinds of secrets and personal data found in a text, each once.
 fn redacted(text: &str) -> BTreeSet<&'static str> {
     redact::scan(text).iter().map(|found| found.kind).collect()
 }

@@ -1,8 +1,7 @@
 //! The official SDKs of MCP, whose clients and servers the tests run through our proxy.
 //!
-//! They are somebody else's, so they are no part of the repository: `tests/mcp` names every package
-//! with its digest, and says nothing about where packages come from. Nothing they bring is run while
-//! they are installed.
+//! They are third-party code, so they are not part of the repository: `tests/mcp` names every
+//! package with its digest, without a registry. No code of theirs is run during the installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,23 +12,24 @@ use crate::Result;
 use crate::process::{root, run, target};
 
 const PYTHON: Tool = Tool { names: &["python3"], packages: &["python3", "python3-venv"] };
-/// Where there are several, the first that is new enough.
+/// The names of Python; the first one that is new enough is used.
 const PYTHONS: &[&str] = &[
     "python3",
     "python3.13",
     "python3.12",
     "python3.11",
-    // Debian's own, where another one stands before it on the path.
+    // Debian's own, where another one precedes it on the path.
     "/usr/bin/python3",
 ];
-/// What a Python must have. Debian's has no `ensurepip` without a package of its own.
+/// The requirements for Python. Debian's needs a package of its own for `ensurepip`.
 const PYTHON_WILL_DO: &str =
     "import sys, venv, ensurepip; sys.exit(0 if sys.version_info >= (3, 11) else 1)";
 
-/// Installs both SDKs, unless they are there.
+/// Installs both SDKs, unless they are already installed.
 ///
 /// # Errors
-/// Python or Node.js is missing and cannot be had, or a package is not the one that is written down.
+/// Python or Node.js is missing and cannot be installed, or a package differs from the recorded
+/// one.
 pub(super) fn provide() -> Result {
     let tests = root().join("tests/mcp");
     install("MCP SDK for Python", "python", &[tests.join("requirements.txt")], python)?;
@@ -38,7 +38,7 @@ pub(super) fn provide() -> Result {
     install("MCP SDK for TypeScript", "typescript", &locks, typescript)
 }
 
-/// Installs into a folder of its own, which says at the end by what lock files it was made.
+/// Installs into a folder of its own, whose stamp at the end is the digest of the lock files.
 fn install(
     what: &str,
     name: &str,
@@ -56,7 +56,7 @@ fn install(
         println!("{what}: there");
         return Ok(());
     }
-    // Another version, or half of one.
+    // Another version, or an incomplete one.
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -72,7 +72,7 @@ fn python(folder: &Path, locks: &[PathBuf]) -> Result {
     }
     let found = a_python().ok_or("please install Python 3.11 or newer, with venv")?;
     run(Command::new(found).args(["-m", "venv"]).arg(folder))?;
-    // Wheels alone: building one would run what it brings.
+    // Only wheels: building a package would run its code.
     let words = ["install", "--quiet", "--no-input", "--only-binary", ":all:", "--require-hashes"];
     let mut pip = Command::new(folder.join("bin/python"));
     pip.args(["-m", "pip"]).args(words);

@@ -1,7 +1,8 @@
-//! The server, asked by schemathesis whatever its OpenAPI document allows, and much that it does
-//! not: once with an agent's key, once as the owner, and at last what would end the other runs.
+//! Requests from schemathesis to the server: everything that its OpenAPI document allows, and much
+//! that it does not. Once with an agent's key, once as the owner, and at last the requests that
+//! would end the other runs.
 //!
-//! Nothing it is sent may make it answer with a 5xx, say something its document does not, or die.
+//! No request may make it respond with a 5xx, violate its document, or crash.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,28 +17,28 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::process::{PROFILE, cargo, run as run_command, target};
 
-/// What the part is called.
+/// The name of this part.
 pub(super) const NAME: &str = "api";
 pub(super) const SECONDS: &str = "SOAK_SECONDS";
 pub(super) const SEED: &str = "SOAK_SEED";
 
-/// A gate that runs into no limit of its own, so that what lies behind them is reached.
+/// A configuration without effective limits, so that the code behind them is reached.
 const CONFIG: &str = "\
 gate:
   most_pending: 1000000
   prompts: {uses: 1000000, seconds: 1}
 ";
 
-/// What would put the device out or stop everything; tried last, from another device.
+/// Operations that would sign the device out or stop everything; tried last, from another device.
 const ENDS: &[&str] = &["sign_out", "revoke_device", "disable_user", "halt"];
 
-/// Never ends by itself.
+/// An operation that never ends by itself.
 const ENDLESS: &str = "events";
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_schema_conformance";
 
-/// Asks for so many seconds.
+/// Sends requests for this many seconds.
 ///
 /// # Errors
 /// Something cannot be started, or something was found: schemathesis has printed how to repeat it.
@@ -56,7 +57,7 @@ pub(super) fn run(seconds: u64, seed: Option<u64>) -> Result {
     Ok(fs::remove_dir_all(&folder)?)
 }
 
-/// The program, installed from `PyPI` if it is not there yet.
+/// Returns the program, installed from `PyPI` if it is missing.
 fn schemathesis() -> Result<PathBuf> {
     let folder = target().join("schemathesis");
     let program = folder.join("bin/schemathesis");
@@ -68,13 +69,13 @@ fn schemathesis() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A server on a folder that is thrown away.
+/// A server on a temporary folder.
 struct Server {
     child: Child,
     folder: PathBuf,
     address: String,
     link: String,
-    /// What it counted, when somebody was last let in to ask.
+    /// Its metrics, when they could last be read.
     metrics: String,
 }
 
@@ -93,7 +94,7 @@ impl Server {
         let mut child = Command::new(target().join(PROFILE).join("countersign"))
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(folder.join("data"))
-            // Nothing of whoever runs this has a say.
+            // Nothing of the environment of the person who runs this has an influence.
             .env_clear()
             .env("HOME", folder)
             .stdout(Stdio::piped())
@@ -144,7 +145,7 @@ impl Server {
             command.arg("run").arg(format!("http://{}/api/openapi.json", self.address));
             command.args(["--header", &format!("Authorization: Bearer {secret}")]);
             command.args(["--max-time", &seconds.to_string(), "--checks", CHECKS]);
-            // More than one worker trips over itself in some versions of Python.
+            // More than one worker fails in some versions of Python.
             command.args(["--workers", "1", "--request-timeout", "30", "--warnings", "off"]);
             command.args(["--suppress-health-check", "all"]);
             command.args(which.iter().flat_map(|(option, id)| [*option, *id]));
@@ -162,7 +163,7 @@ impl Server {
         Ok(())
     }
 
-    /// Looks at what it has counted, if one of these is still let in.
+    /// Reads its metrics, if one of these credentials is still accepted.
     fn look(&mut self, secrets: [&String; 2]) -> Result {
         for secret in secrets {
             if let (200, metrics) = self.ask("GET", "/api/metrics", Some(secret), "")? {
@@ -172,7 +173,7 @@ impl Server {
         Ok(())
     }
 
-    /// It runs, and whoever asked was let in until the end.
+    /// Checks that the server runs, and that the client's credentials are still accepted.
     fn is_well(&mut self, secret: Option<&str>) -> Result {
         if let Some(status) = self.child.try_wait()? {
             return Err(format!("the server ended: {status}").into());
@@ -184,10 +185,10 @@ impl Server {
         }
     }
 
-    /// Tells how much was asked, and objects to every 5xx.
+    /// Prints the number of requests, and fails on any 5xx.
     fn report(&self) -> Result {
         let counts: Vec<_> = self.metrics.lines().filter_map(count).collect();
-        // 405: a method that is none of the route's.
+        // 405: a method that the route does not support.
         let known = counts.iter().filter(|count| count.status != "405");
         let routes: BTreeSet<_> = known.map(|count| (count.method, count.route)).collect();
         let total: u64 = counts.iter().map(|count| count.times).sum();
@@ -196,7 +197,7 @@ impl Server {
             let of_class = counts.iter().filter(|count| count.status.starts_with(class));
             println!("  {class}xx {:>8}", of_class.map(|count| count.times).sum::<u64>());
         }
-        // By its log, which it writes whoever is let in.
+        // By its log, which does not need credentials.
         let log = fs::read_to_string(self.folder.join("log"))?;
         let failed: Vec<_> = log.lines().filter(|line| line.contains("status=5")).collect();
         if failed.is_empty() {
@@ -247,7 +248,7 @@ fn text(value: &Value, name: &str) -> Result<String> {
     Ok(found.ok_or_else(|| format!("no `{name}` in {value}"))?.to_owned())
 }
 
-/// How often a route has answered with a status.
+/// The number of responses of a route with a status.
 #[derive(Debug, PartialEq, Eq)]
 struct Count<'a> {
     method: &'a str,
@@ -256,7 +257,7 @@ struct Count<'a> {
     times: u64,
 }
 
-/// What a line of the server's metrics counts.
+/// Parses a line of the server's metrics.
 fn count(line: &str) -> Option<Count<'_>> {
     let line = line.strip_prefix("countersign_http_request_seconds_count{")?;
     let (labels, times) = line.rsplit_once("} ")?;

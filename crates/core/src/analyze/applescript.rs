@@ -1,8 +1,8 @@
-//! AppleScript: lexed, then read statement by statement for what it would do.
+//! AppleScript: lexed, then followed statement by statement for its effects.
 //!
-//! Variables keep the texts they can have, `tell` says which app hears a command, and what is
-//! handed to a shell, to another script or to Cocoa goes to whoever understands it. A string or a
-//! comment that only mentions something is nothing. Nothing runs.
+//! Variables keep their possible texts, `tell` determines the app that receives a command, and text
+//! passed to a shell, to another script or to Cocoa goes to the analyzer for it. A string or a
+//! comment that only mentions something does not count. Nothing runs.
 //!
 //! Bounded in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
@@ -34,14 +34,14 @@ use lex::{Fault, Lexed, Token};
 use shape::{Block, Shape};
 use value::{Value, Variables};
 
-/// Facts noted about one script.
+/// The number of facts recorded about one script.
 const MOST_FACTS: usize = 1_024;
-/// Blocks in blocks followed by name; deeper ones count, but speak to nobody.
+/// The depth of nested blocks that are followed by name; deeper ones count, but address no app.
 const MOST_BLOCKS: usize = 10_000;
-/// Names handed into one handler.
+/// The number of parameters of one handler.
 const MOST_PARAMETERS: usize = 64;
 
-/// What a script would do.
+/// Returns the facts of a script.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     match action {
@@ -50,7 +50,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     }
 }
 
-/// What a script inside another text would do; everything is shown to be at `span`.
+/// Returns the facts of a script inside another text; all of them are shown at `span`.
 #[must_use]
 pub fn nested(script: &str, scene: &Scene<'_>, span: Option<Span>) -> Analysis {
     if scene.too_deep() {
@@ -75,34 +75,34 @@ fn read(script: &str, scene: &Scene<'_>) -> Analysis {
     }
     walker.walk(&lexed);
     if is_javascript {
-        // Read both ways: a comment in one language is code in the other.
+        // Read as both languages: a comment in one is code in the other.
         walker.analysis.facts.retain(|fact| fact.kind != FactKind::Unparsed);
         javascript::read(script, &mut walker);
     }
     walker.analysis
 }
 
-/// Whether some part of a script may run more than once, or later than it stands.
+/// Reports whether some part of a script may run more than once, or later than its position.
 fn is_repeating(lexed: &Lexed<'_>) -> bool {
     lexed.statements().any(|statement| {
         matches!(statement.first().map_or("", |token| token.word()), "on" | "to" | "repeat")
     })
 }
 
-/// An open block.
 struct Open {
     block: Block,
-    /// Who hears commands in it.
+    /// The app that receives commands in it.
     app: Option<App>,
-    /// Names that are handed in.
+    /// The names of its parameters.
     given: Vec<String>,
-    /// What was assigned in it.
+    /// The assignments in it.
     log: HashMap<String, Logged>,
-    /// Whether it goes over many objects.
+    /// True when it iterates over many objects.
     many: bool,
 }
 
-/// What an assignment replaced, and what earlier branches of the same block left.
+/// The value that an assignment replaced, and the values that earlier branches of the same block
+/// left.
 struct Logged {
     before: Option<Value>,
     left: Option<Value>,
@@ -114,25 +114,25 @@ impl Open {
     }
 }
 
-/// Follows a script and notes what it would do.
+/// Follows a script and records its effects.
 struct Walker<'a> {
     scene: Scene<'a>,
     analysis: Analysis,
     blocks: Vec<Open>,
     variables: Variables,
-    /// Every value a name gets anywhere, and the names that get one in a loop or handler.
+    /// Every value that a name gets anywhere, and the names that get one in a loop or handler.
     everywhere: Variables,
     restless: HashSet<String>,
-    /// Only collects values.
+    /// True in the first pass, which only collects values.
     rehearsing: bool,
-    /// Who hears the part of a one-line `tell` being read.
+    /// The app that receives the part of a one-line `tell` being read.
     inline: Option<App>,
-    /// The app that was brought to the front last.
+    /// The app that was activated last.
     front: App,
-    /// Commands that were handed to a shell already.
+    /// Commands that were already passed to a shell.
     handed: HashSet<String>,
     handed_bytes: usize,
-    /// Whether the script wrote the message that it would send.
+    /// True when the script wrote the message that it would send.
     composed: bool,
     fuel: usize,
 }
@@ -156,8 +156,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Goes through the script once to learn what its variables can hold: a handler runs later
-    /// than it stands, and a loop's end comes before its next beginning.
+    /// Follows the script once to collect the values of its variables: a handler runs later than
+    /// its position, and a loop's end comes before its next beginning.
     fn rehearse(&mut self, lexed: &Lexed<'_>) {
         self.rehearsing = true;
         let fuel = self.fuel;
@@ -197,7 +197,8 @@ impl<'a> Walker<'a> {
                     self.divide(block, statement);
                     self.commands(statement);
                 }
-                // Everything before it has been read, and a script with an end too many never runs.
+                // Everything before it has been read, and a script with a superfluous `end` never
+                // runs.
                 Shape::Closes(None) if self.blocks.is_empty() && statements.peek().is_none() => {
                     let subject = "an end that closes nothing".to_owned();
                     self.note_at(FactKind::Unfinished, subject, statement);
@@ -254,7 +255,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Who hears a command here.
+    /// Returns the app that receives a command here.
     fn listener(&self) -> App {
         let told = || self.blocks.iter().rev().take(64).find_map(|open| open.app);
         self.inline.or_else(told).unwrap_or(App::Unknown)
@@ -282,7 +283,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes over what another analyzer found in a text of this script.
+    /// Adopts the findings of another analyzer in a text of this script.
     fn merge(&mut self, found: Analysis, span: Span) {
         if self.rehearsing {
             return;
@@ -322,13 +323,13 @@ impl Walker<'_> {
     }
 }
 
-/// From the first token to the last.
+/// Returns the span from the first token to the last.
 fn span_of(tokens: &[Token<'_>]) -> Span {
     let start = tokens.first().map_or(0, |token| token.span[0]);
     [start, tokens.last().map_or(start, |token| token.span[1])]
 }
 
-/// The names in the brackets of `on go(a, b)`, or after `on go`.
+/// Returns the names in the brackets of `on go(a, b)`, or after `on go`.
 fn parameters(statement: &[Token<'_>]) -> Vec<String> {
     let names = statement
         .iter()
@@ -337,7 +338,7 @@ fn parameters(statement: &[Token<'_>]) -> Vec<String> {
     names.take(MOST_PARAMETERS).map(|token| token.text.to_ascii_lowercase()).collect()
 }
 
-/// What is wrong, in words.
+/// Describes a fault.
 pub(crate) fn fault_text(fault: Fault) -> String {
     match fault {
         Fault::OpenString => "a string without its closing quote".to_owned(),

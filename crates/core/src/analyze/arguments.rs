@@ -1,8 +1,8 @@
-//! What is handed to a tool, a skill or a named action: each value goes to the analyzer of what
-//! it is.
+//! The arguments of a tool, a skill or a named action: each value goes to the analyzer for its
+//! kind.
 //!
-//! What a value is, its name tells (`url`, `file_path`, `command`, `sql`), the schema, or the
-//! value itself when it starts like a URL. Prose that mentions an address is prose.
+//! The kind of a value is determined by its name (`url`, `file_path`, `command`, `sql`), the
+//! schema, or the value itself when it starts like a URL. Prose that mentions an address is prose.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -22,24 +22,23 @@ mod tongue;
 use role::Role;
 use tongue::Tongue;
 
-/// Values of one call that are looked into; a call with more is a question of its own.
+/// The number of values of one call that are examined; a call with more needs a confirmation.
 const MOST_VALUES: usize = 2_000;
 
-/// Who is called, and what for.
+/// The callee and its purpose.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The name of the server or app.
     pub(crate) owner: &'a str,
-    /// The name of what is called.
+    /// The name of the callee.
     pub(crate) name: &'a str,
-    /// What it is for.
     pub(crate) purpose: Purpose,
     /// The schema of its arguments.
     pub(crate) schema: Option<&'a Value>,
 }
 
 impl Call<'_> {
-    /// The language that the names of the tool and its server speak of.
+    /// Returns the language that the names of the tool and its server refer to.
     fn tongue(&self) -> Option<Tongue> {
         tongue::named(self.name).or_else(|| tongue::named(self.owner))
     }
@@ -48,7 +47,7 @@ impl Call<'_> {
         self.purpose == Purpose::Known(Effect::Execute)
     }
 
-    /// Whether it puts questions to a database.
+    /// Reports whether it queries a database.
     fn queries(&self) -> bool {
         let words = purpose::split(self.name);
         let asks = |word: &str| matches!(word, "query" | "sql" | "db" | "database" | "statement");
@@ -56,26 +55,26 @@ impl Call<'_> {
     }
 }
 
-/// What was seen in the arguments.
+/// The findings in the arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Everything the analyzers said.
+    /// The findings of all analyzers.
     pub(crate) analysis: Analysis,
-    /// Whether there was a command or code to be judged by itself.
+    /// True when there was a command or code to be judged by itself.
     pub(crate) ran: bool,
-    /// Whether every path that was named lies in the workspace, and there was one.
+    /// True when every named path is in the workspace; `None` when no path was named.
     pub(crate) stays: Option<bool>,
 }
 
-/// What stands beside a value, in its own object or one around it.
+/// The context of a value, from the fields in its own object or one around it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
     tongue: Option<Tongue>,
-    /// The program that undoes the encoding of what stands beside it.
+    /// The program that decodes the fields beside it.
     decoder: Option<&'static str>,
 }
 
-/// One value still to be looked into.
+/// One value that is still to be examined.
 struct Open<'a> {
     role: Role,
     name: &'a str,
@@ -83,7 +82,7 @@ struct Open<'a> {
     around: Around,
 }
 
-/// What the arguments of a call mean.
+/// Returns the findings in the arguments of a call.
 pub(crate) fn analyze(
     arguments: &BTreeMap<String, Value>,
     call: Call<'_>,
@@ -134,7 +133,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Opens the fields of one object, and judges the command line that they make up.
+    /// Queues the fields of one object, and judges the command line that they make up.
     fn fields(
         &mut self,
         fields: impl DoubleEndedIterator<Item = (&'a str, &'a Value)> + Clone,
@@ -199,7 +198,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// A text of whose language its own name says nothing.
+    /// Judges a text whose own name does not give its language.
     fn source(&mut self, role: Role, text: &str, around: Around) {
         let told =
             around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
@@ -221,7 +220,8 @@ impl<'a> Walk<'a, '_> {
         self.seen.analysis.facts.push(fact);
     }
 
-    /// Spans of what was found point into the argument, not into the action's text.
+    /// Adopts findings without their spans, which point into the argument, not into the action's
+    /// text.
     fn keep(&mut self, mut analysis: Analysis) {
         for fact in &mut analysis.facts {
             fact.span = None;
@@ -236,8 +236,8 @@ impl<'a> Walk<'a, '_> {
         self.tell(url::facts(text.trim(), self.scene).into_iter());
     }
 
-    /// A domain or an address without a scheme. A single word is as often the name of something
-    /// else, so it counts only where it is known to lead inside.
+    /// Judges a domain or an address without a scheme. A single word is as often the name of
+    /// something else, so it counts only where it is known to lead to an internal network.
     fn host(&mut self, text: &str) {
         let text = text.trim();
         let bare = text.split('%').next().unwrap_or_default().trim_matches(['[', ']']);
@@ -255,8 +255,8 @@ impl<'a> Walk<'a, '_> {
         self.seen.analysis.facts.extend(tagged);
     }
 
-    /// The path may be on another machine, so being outside our workspace says nothing; what it
-    /// names does.
+    /// Judges a path. It may be on another machine, so being outside our workspace is not a
+    /// finding; the name of a sensitive file is.
     fn path(&mut self, text: &str) {
         const TELLING: Tags = Tags::of(&[
             Tag::Secret,
@@ -274,7 +274,7 @@ impl<'a> Walk<'a, '_> {
             return self.url(text);
         }
         let path = text.to_owned();
-        // A relative path may as well be meant for the tool's own place, such as a repository.
+        // A relative path may be relative to the tool's own root, such as a repository.
         let inside = text.starts_with('/') && place::locate(text, self.scene).has(Tag::Workspace);
         self.seen.stays = Some(self.seen.stays.unwrap_or(true) && inside);
         let action = match self.call.purpose {
@@ -291,17 +291,17 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// Whether a shell would do more with this than start one program.
+/// Reports whether a shell would do more with this than start one program.
 fn has_metacharacters(text: &str) -> bool {
     text.contains([';', '|', '&', '$', '`', '<', '>', '\n', '\r', '(', ')', '{', '}'])
 }
 
-/// Whether a shell that sees this would run a command to find out what it means.
+/// Reports whether a shell would run a command to expand this.
 fn has_substitution(text: &str) -> bool {
     text.contains("$(") || text.matches('`').nth(1).is_some()
 }
 
-/// The program that undoes the encoding that a field names: `encoding: base64`.
+/// Returns the program that decodes the encoding which a field names: `encoding: base64`.
 fn decoder((name, value): (&str, &Value)) -> Option<&'static str> {
     let names = ["encoding", "encoded", "format", "codec", "transfer"];
     let says = purpose::split(name).last().is_some_and(|word| names.contains(&&**word));
@@ -313,7 +313,8 @@ fn decoder((name, value): (&str, &Value)) -> Option<&'static str> {
     }
 }
 
-/// The decoder for a command that nobody calls encoded, and that reads like nothing else.
+/// Returns the decoder for a command that looks like base64 and nothing else, although no field
+/// says so.
 fn base64_by_its_look(text: &str) -> Option<&'static str> {
     let body = text.trim_end_matches('=');
     let has = |what: fn(&u8) -> bool| body.bytes().any(|byte| what(&byte));
@@ -334,11 +335,12 @@ fn starts_like_a_url(text: &str) -> bool {
     let script = ["javascript", "data", "vbscript", "file"]
         .iter()
         .any(|known| scheme.eq_ignore_ascii_case(known));
-    // A line of prose may start with `Note:`, a URL has no blanks.
+    // A line of prose may start with `Note:`; a URL does not contain blanks.
     sound && (rest.starts_with("//") || script) && !rest.trim_end().contains(' ')
 }
 
-/// `query` is as often a search as a statement, so a statement needs its two words.
+/// Reports whether a text is a statement. `query` is as often a search, so a statement needs its
+/// two words.
 pub(crate) fn looks_like_sql(text: &str) -> bool {
     const PAIRS: [(&str, &[&str]); 12] = [
         ("alter", &["table", "database", "role", "user", "schema"]),

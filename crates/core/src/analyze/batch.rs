@@ -1,4 +1,4 @@
-//! Downloads and exports: how many and how much at once.
+//! Downloads and exports: their number and size.
 //!
 //! | download | verdict in a profile that asks about batches |
 //! |---|---|
@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 50_000_000;
 const LARGE_FILE: u64 = 10_000_000;
 const MOST_PAGES: u64 = 5;
 
-/// What a download or an export would take.
+/// Returns the facts of a download or an export.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     Analysis::of(match action {
@@ -48,7 +48,7 @@ fn download(files: &[DownloadFile], scene: &Scene<'_>) -> Vec<Fact> {
     facts
 }
 
-/// The size as a person reads it: what nobody knows is not told as nothing.
+/// Returns the size as shown to a person: an unknown size is not shown as zero.
 fn size(bytes: u64, unknown: usize, files: usize) -> String {
     let megabytes = bytes.div_ceil(1_000_000);
     match unknown {

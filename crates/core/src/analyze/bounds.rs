@@ -1,27 +1,27 @@
-//! Which scripts may be handed to the shell grammar at all.
+//! Bounds on the scripts that are passed to the shell grammar.
 //!
 //! The grammar bounds its own depth, but not everywhere: some thousand nested `$((` or a few
-//! hundred `time` in a row overflow the stack, and unclosed or doubly quoted `${` take time that
-//! grows with the square or the cube of their number. One pass over the bytes finds what could
-//! grow like that. It knows nothing of quotes: text that only looks nested is refused as well,
-//! which costs a question, never a wrong answer.
+//! hundred `time` in a row overflow the stack, and unclosed or doubly quoted `${` take time that is
+//! quadratic or cubic in their number. One pass over the bytes finds everything that could grow
+//! like that. It ignores quotes: text that only looks nested is refused as well, which costs a
+//! question, never a wrong answer.
 
-/// Brackets and braces open at once. Doubly quoted expansions are cubic in this.
+/// The number of brackets and braces open at once. Doubly quoted expansions are cubic in this.
 const MOST_OPEN: usize = 48;
 
-/// Brackets in a stretch without white space, open or not.
+/// The number of brackets in a run without white space, open or not.
 const MOST_IN_ONE_WORD: usize = 512;
 
-/// `$(` anywhere. In a heredoc their cost is quadratic.
+/// The number of `$(` anywhere. In a here-document their cost is quadratic.
 const MOST_SUBSTITUTIONS: usize = 2_000;
 
-/// `time time time …`, each of which is a call on the grammar's stack.
+/// The length of `time time time …`, where each is a call on the grammar's stack.
 const MOST_TIMES: usize = 16;
 
-/// Whether the grammar can read this script in bounded time and on a small stack.
+/// Reports whether the grammar can parse this script in bounded time and on a small stack.
 #[must_use]
 pub fn fits(script: &str) -> bool {
-    // Most commands have nothing that could nest; without an early end this is one fast pass.
+    // Most commands contain nothing that could nest; without an early exit this is one fast pass.
     let nests =
         script.bytes().fold(false, |nests, byte| nests | matches!(byte, b'(' | b'{' | b'['));
     if !nests && !script.contains("time") {

@@ -8,11 +8,11 @@ use crate::place::Scene;
 mod script;
 pub mod sql;
 
-/// Longer sources are asked about unread: whoever waits for the answer waits no longer than a
-/// fraction of a second, and nobody reviews this much inline code anyway.
+/// The length past which a source is not read and needs a confirmation: the caller must not wait
+/// longer than a fraction of a second, and nobody reviews this much inline code anyway.
 const MOST_SOURCE: usize = 512 * 1024;
 
-/// What this source would do.
+/// Returns the facts of a source.
 #[must_use]
 pub fn analyze(
     language: Language,

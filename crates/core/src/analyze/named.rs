@@ -10,7 +10,7 @@ use crate::analyze::{Analysis, arguments, whole};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
-/// What no agent may do, whoever agrees; compared by letters alone.
+/// Actions that no agent may do, even with approval; compared by letters alone.
 const FORBIDDEN: [&str; 6] = [
     "accessterminal",
     "deleteaccount",
@@ -20,13 +20,13 @@ const FORBIDDEN: [&str; 6] = [
     "runshellcommands",
 ];
 
-/// What a named action says it does.
+/// Returns the facts of a named action.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Named { name, params } = action else { return Analysis::default() };
     let span = whole(name);
     if action.is_question() {
-        // What it says is for a person to read: nothing acts on it.
+        // Its text is for a person to read: nothing acts on it.
         let fact = Fact::new(question(params), name).at(span);
         return Analysis { facts: vec![fact], ..Analysis::default() };
     }
@@ -45,7 +45,8 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     analysis
 }
 
-/// What the agent says about the risk may raise it and never lowers it.
+/// Returns the kind of a question: the agent's own risk level may raise the risk and never lowers
+/// it.
 fn question(params: &BTreeMap<String, Value>) -> FactKind {
     match params.get("risk_level").and_then(Value::as_str) {
         Some("high" | "critical") => FactKind::NamedGraveQuestion,
@@ -53,7 +54,7 @@ fn question(params: &BTreeMap<String, Value>) -> FactKind {
     }
 }
 
-/// Whether the name is forbidden, in any spelling: case, separators, full-width letters, a
+/// Reports whether the name is forbidden, in any spelling: case, separators, full-width letters, a
 /// plural.
 fn is_forbidden(name: &str) -> bool {
     let letters: String = name
@@ -67,7 +68,7 @@ fn is_forbidden(name: &str) -> bool {
     FORBIDDEN.iter().any(|known| known.trim_end_matches('s') == letters)
 }
 
-/// Whether the name of a tool says that it does one of the forbidden things, in other words too:
+/// Reports whether the name of a tool means one of the forbidden actions, also in other words:
 /// `execute_command` runs shell commands.
 pub(crate) fn is_like_a_forbidden(name: &str) -> bool {
     const SIX: [(&[&str], &[&str]); 6] = [
@@ -102,7 +103,7 @@ pub(crate) fn is_like_a_forbidden(name: &str) -> bool {
         })
 }
 
-/// Full-width letters are letters; what takes no room is nothing.
+/// Maps full-width letters to plain ones, and drops zero-width characters.
 fn plain(char: char) -> Option<char> {
     match char {
         '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(char) - 0xFEE0),

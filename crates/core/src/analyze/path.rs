@@ -1,18 +1,18 @@
 //! File actions: one path, one operation.
 //!
-//! Names that leave their folder are caught as written, and as they would read after one or two
-//! rounds of percent-decoding: some layer between us and the disk may decode, and a name that only
-//! makes sense decoded has no other use.
+//! Names that leave their folder are detected as written, and after up to four rounds of
+//! percent-decoding: some layer between us and the disk may decode, and a name that only makes
+//! sense decoded serves no other purpose.
 
 use crate::action::Action;
 use crate::analyze::Analysis;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 
-/// Rounds of decoding that are followed.
+/// The number of rounds of decoding that are followed.
 const MOST_ROUNDS: usize = 4;
 
-/// What this file action would do.
+/// Returns the facts of a file action.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let (kind, path) = match action {
@@ -35,7 +35,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     Analysis { commands: Vec::new(), facts }
 }
 
-/// Whether `..` leads out of the workspace.
+/// Reports whether `..` leads out of the workspace.
 fn steps_out(path: &str, scene: &Scene<'_>) -> bool {
     if !path.split('/').any(|part| part == "..") {
         return false;
@@ -47,7 +47,7 @@ fn steps_out(path: &str, scene: &Scene<'_>) -> bool {
     }
 }
 
-/// A step out that shows only after decoding, or with backslashes read as slashes.
+/// Returns a traversal that appears only after decoding, or with backslashes read as slashes.
 fn hidden_traversal(path: &str) -> Option<String> {
     let mut text = path.to_owned();
     for round in 0..=MOST_ROUNDS {
@@ -67,11 +67,12 @@ fn hidden_traversal(path: &str) -> Option<String> {
         }
         text = decoded;
     }
-    // Encoded over and over: nobody names a file like that.
+    // Encoded again and again: no file is named like that.
     Some(path.to_owned())
 }
 
-/// An encoded dot, or a byte that only a lenient decoder accepts: a name has no use for either.
+/// Reports whether a text contains an encoded dot, or a byte that only a lenient decoder accepts: a
+/// name does not need either.
 fn hides_a_step(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["%2e", "%c0%", "%c1%", "%e0%80", "%f0%80", "%f8%80", "%fc%80", "%u002e", "%uff0e"]
@@ -79,7 +80,8 @@ fn hides_a_step(text: &str) -> bool {
         .any(|code| lower.contains(code))
 }
 
-/// `..` between separators, also with marks around it that some decoder drops.
+/// Reports whether a path contains `..` between separators, also with characters around it that
+/// some decoder drops.
 fn climbs(path: &str) -> bool {
     path.split('/').any(|part| {
         let dots =
@@ -89,8 +91,8 @@ fn climbs(path: &str) -> bool {
     })
 }
 
-/// One round of percent-decoding, overlong and `%u` forms included. Bytes that are not text become
-/// a mark, so that a decoded name never looks cleaner than it is.
+/// Applies one round of percent-decoding, overlong and `%u` forms included. Bytes that are not text
+/// become a replacement character, so that a decoded name never looks cleaner than it is.
 fn percent_decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -107,7 +109,7 @@ fn percent_decode(text: &str) -> String {
     out
 }
 
-/// What follows a `%`: the character it stands for, and how many bytes that took.
+/// Decodes the text after a `%`; returns the character and the number of bytes it took.
 fn decode_one(after: &str) -> (Option<char>, usize) {
     let hex = |text: Option<&str>| text.and_then(|text| u32::from_str_radix(text, 16).ok());
     if let Some(code) = after.strip_prefix(['u', 'U']).and_then(|rest| hex(rest.get(..4))) {
@@ -133,7 +135,7 @@ fn decode_one(after: &str) -> (Option<char>, usize) {
     (Some(char::from_u32(first).unwrap_or('\u{FFFD}')), 2)
 }
 
-/// Characters that some file systems take for a dot or a slash.
+/// Maps characters that some file systems take for a dot or a slash.
 fn fold(code: u32) -> char {
     match char::from_u32(code).unwrap_or('\u{FFFD}') {
         '\u{2215}' | '\u{2044}' | '\u{FF0F}' | '\u{EFC8}' | '\u{F025}' => '/',

@@ -1,9 +1,9 @@
-//! What a tool, a skill or a named action is for, by the words of its name and description.
+//! The purpose of a tool, a skill or a named action, by the words of its name and description.
 //!
-//! Names are written by people who want to be understood, so the verb tells: `get_invoice` reads
-//! whatever an invoice is, `invoice_delete` does not. A name that says nothing is never taken for
-//! harmless; a description may say what the name leaves open, and is believed only as far as it
-//! names a verb.
+//! Names are written by people who want to be understood, so the verb is reliable: `get_invoice`
+//! reads, whatever an invoice is, `invoice_delete` does not. A name without a known verb is never
+//! taken for harmless; a description may add what the name leaves open, and counts only as far as
+//! it names a verb.
 
 use std::borrow::Cow;
 
@@ -13,25 +13,25 @@ mod word;
 pub(crate) use verb::Effect;
 use verb::{Strength, verb};
 
-/// What a name is for.
+/// The purpose of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Its words say this.
+    /// Its words have this effect.
     Known(Effect),
-    /// Its words say nothing we know.
+    /// None of its words is known.
     Unknown,
 }
 
-/// Words of one name or sentence that are looked at.
+/// The number of words of one name or sentence that are examined.
 const MOST_WORDS: usize = 24;
 
-/// Verbs that are never nouns, so that at the end of a name they are what it does.
+/// Verbs that are never nouns, so that at the end of a name they are its purpose.
 const READS_LAST: [&str; 6] = ["describe", "fetch", "get", "read", "show", "view"];
 
-/// Words that make a question of a name.
+/// Words that turn a name into a question.
 const ASKS_FIRST: [&str; 6] = ["can", "does", "has", "is", "should", "was"];
 
-/// Nouns that make a subject of the verb before them: `get_delete_history`, `list_purge_jobs`.
+/// Nouns that make the verb before them part of a subject: `get_delete_history`, `list_purge_jobs`.
 /// Sorted; the nouns of [`verb::INFORMATION`] do the same.
 const SUBJECTS: [&str; 24] = [
     "confirmation",
@@ -60,8 +60,8 @@ const SUBJECTS: [&str; 24] = [
     "tasks",
 ];
 
-/// Verbs that are no nouns, so that at the end of a name that starts with a word for reading they
-/// are what it does: `compute_vm_create`. Sorted.
+/// Verbs that are never nouns, so that they are the purpose even at the end of a name that starts
+/// with a word for reading: `compute_vm_create`. Sorted.
 const ACTS_LAST: [&str; 39] = [
     "activate",
     "add",
@@ -104,7 +104,8 @@ const ACTS_LAST: [&str; 39] = [
     "write",
 ];
 
-/// What something with this name, described like this, is for: the worse of the two.
+/// Returns the purpose by the name; by the description where the name says nothing, or where the
+/// description says that it destroys.
 pub(crate) fn of(name: &str, description: Option<&str>) -> Purpose {
     let told = description.unwrap_or_default();
     match of_name(name) {
@@ -116,7 +117,7 @@ pub(crate) fn of(name: &str, description: Option<&str>) -> Purpose {
     }
 }
 
-/// What the name alone says.
+/// Returns the purpose by the name alone.
 pub(crate) fn of_name(name: &str) -> Purpose {
     let words = split(name);
     let verbs: Vec<_> = words.iter().map(|word| word::meaning(word)).collect();
@@ -142,8 +143,8 @@ pub(crate) fn of_name(name: &str) -> Purpose {
     }
 }
 
-/// Whether the name is put like that of something that reads: `get_run_details`,
-/// `config_manage_read` as the half that reads, `can_send` as a question.
+/// Reports whether the name has the form of one that reads: `get_run_details`, `config_manage_read`
+/// as the half that reads, `can_send` as a question.
 fn reads(words: &[Cow<'_, str>], leads: Option<(Effect, Strength)>) -> bool {
     let last = words.last().map_or("", |word| word);
     let first = words.first().map_or("", |word| word);
@@ -152,7 +153,7 @@ fn reads(words: &[Cow<'_, str>], leads: Option<(Effect, Strength)>) -> bool {
         || ASKS_FIRST.contains(&first)
 }
 
-/// What a name that is put like that of something that reads does all the same:
+/// Returns the effect of a name that has the form of one that reads but acts all the same:
 /// `compute_vm_delete`, `query_drop_table`.
 fn acts_anyway(words: &[Cow<'_, str>]) -> Option<Effect> {
     let last = words.last().map_or("", |word| word);
@@ -172,7 +173,7 @@ fn is_information(word: &str) -> bool {
     verb::INFORMATION.binary_search(&word).is_ok()
 }
 
-/// What the first words of a description say: "Lists the…", "This tool will fetch…".
+/// Returns the purpose by the first words of a description: "Lists the…", "This tool will fetch…".
 fn of_description(description: &str) -> Purpose {
     let sentence = description.split(['.', '\n', ';', ':']).find(|part| !part.trim().is_empty());
     let words = split(sentence.unwrap_or_default());
@@ -184,11 +185,11 @@ fn of_description(description: &str) -> Purpose {
     effects.max().map_or(Purpose::Unknown, Purpose::Known)
 }
 
-/// How much of a description is read for a verb that its name does not show.
+/// The length of a description that is searched for a verb which the name does not have.
 const MOST_DESCRIBED: usize = 2_000;
 
-/// Whether a sentence tells that the tool destroys something: "deletes", in the third person, or
-/// "Delete" at its start. "To delete, use…" and "does not delete" tell of something else.
+/// Reports whether a sentence says that the tool destroys something: "deletes", in the third
+/// person, or "Delete" at its start. "To delete, use…" and "does not delete" do not.
 fn says_it_destroys(description: &str) -> bool {
     const TURNS: [&str; 16] = [
         "before", "cannot", "doesn", "if", "instead", "it", "never", "no", "not", "nothing",
@@ -208,7 +209,7 @@ fn says_it_destroys(description: &str) -> bool {
     })
 }
 
-/// `deletes`, `deleting`, `copies` without their endings.
+/// Removes the ending of `deletes`, `deleting`, `copies`.
 fn base(word: &str) -> Cow<'_, str> {
     if let Some(stem) = word.strip_suffix("ies") {
         return Cow::Owned(format!("{stem}y"));
@@ -221,7 +222,7 @@ fn base(word: &str) -> Cow<'_, str> {
     Cow::Borrowed(without_es.or_else(|| word.strip_suffix('s')).unwrap_or(word))
 }
 
-/// The words of a name in any spelling: `deleteAccount`, `delete_account`, `DELETE-ACCOUNT`,
+/// Splits a name in any spelling into words: `deleteAccount`, `delete_account`, `DELETE-ACCOUNT`,
 /// `HTTPServer` as `http server`.
 pub(crate) fn split(name: &str) -> Vec<Cow<'_, str>> {
     let mut words = Vec::new();
@@ -237,7 +238,7 @@ pub(crate) fn split(name: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// Where the first word of a camel-case part ends.
+/// Returns the end of the first word of a camel-case part.
 fn boundary(part: &str) -> usize {
     let mut chars = part.char_indices().peekable();
     let mut before: Option<char> = None;
@@ -336,7 +337,7 @@ mod tests {
         ] {
             assert_eq!(of("get_branch", Some(harmless)), Purpose::Known(Effect::Read));
         }
-        // What it says later is for the model, not for us.
+        // The later text is for the model, not for us.
         assert_eq!(of("delete_things", Some("Lists things.")), Purpose::Known(Effect::Destroy));
     }
 }

@@ -1,9 +1,9 @@
 //! Shell scripts: parsed by a real bash grammar, then followed statement by statement.
 //!
-//! The walk is an abstract execution: variables get the values they can have, pipes carry what is
-//! known of their text and where it comes from, functions are entered, wrappers are looked
-//! through, and every program that would run is recorded with its words and its effects. Nothing
-//! runs. What cannot be worked out is a fact of its own.
+//! The walk is an abstract execution: variables get the values they can have, pipes carry the known
+//! part of their text and its provenance, functions are entered, wrappers are unwrapped, and every
+//! program that would run is recorded with its words and its effects. Nothing runs. Anything that
+//! cannot be worked out is a fact of its own.
 //!
 //! Bounded in depth and in work: past the bound the answer is [`FactKind::Bound`], never a guess.
 
@@ -87,23 +87,23 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 use crate::verdict::Span;
 
-/// The option that lets a shell replace aliases, and a word of the same length.
+/// The shell option that enables alias expansion, and an inert word of the same length.
 const EXPANDS: &str = "expand_aliases";
 const NOT_EXPANDS: &str = "expand-aliases";
-/// Statements inside statements, scripts inside scripts: deeper than this is not followed.
+/// The greatest depth of statements inside statements and scripts inside scripts that is followed.
 const MOST_DEPTH: usize = 64;
-/// Commands looked at in one action, repeats included.
+/// The number of commands examined in one action, repeats included.
 const MOST_COMMANDS: u32 = 20_000;
-/// Standard input that is handed to more than one command.
+/// The greatest length of standard input that is passed on to more than one command.
 const MOST_SHARED: usize = 16 * 1024;
-/// Facts noted about one action.
+/// The number of facts recorded about one action.
 const MOST_FACTS: usize = 4_096;
 /// Tags that hard blocks look at.
 const GRAVE: Tags = Tags::of(&[Tag::Root, Tag::Device, Tag::Blocked]);
-/// Longer scripts are not followed: no system takes a command of this length.
+/// The length past which a script is not followed: no system takes a command this long.
 const MOST_TEXT: usize = 2 * 1024 * 1024;
 
-/// What this script would do.
+/// Returns the facts and commands of a script.
 #[must_use]
 pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
     if script.len() > MOST_TEXT {
@@ -117,7 +117,7 @@ pub fn analyze(script: &str, scene: &Scene<'_>) -> Analysis {
 /// Follows a script to its end.
 fn walk<'a>(script: &str, scene: &Scene<'a>) -> Walker<'a> {
     let mut walker = Walker::new(*scene);
-    // A script without loops and functions is always followed to its end.
+    // Enough fuel that a script without loops and functions is always followed to its end.
     walker.fuel = MOST_COMMANDS.max(u32::try_from(script.len()).unwrap_or(u32::MAX));
     walker.most_steps = work::most_steps(walker.fuel);
     let printed = walker.script(script, None, Stream::caller());
@@ -129,21 +129,21 @@ fn walk<'a>(script: &str, scene: &Scene<'a>) -> Walker<'a> {
     walker
 }
 
-/// Follows a script and notes what it would do.
+/// Follows a script and records its commands and effects.
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing about the place")]
 struct Walker<'a> {
     scene: Scene<'a>,
     analysis: Analysis,
     state: SharedState,
-    /// Commands that may still be looked at.
+    /// Commands that may still be examined.
     fuel: u32,
-    /// Steps that may be taken: see [`work`].
+    /// The number of steps that may be taken: see [`work`].
     most_steps: usize,
-    /// How deep we are, over all nested scripts.
+    /// The current depth, over all nested scripts.
     depth: usize,
-    /// Functions being called, outermost first.
+    /// The functions being called, outermost first.
     calls: Vec<(String, Rc<Function>)>,
-    /// Aliases being replaced: inside, their names mean programs.
+    /// The aliases being expanded: inside them, their names mean programs.
     replacing: Vec<String>,
     /// Files of a project that a tool is being followed through, by path and content.
     project_files: Vec<(String, Stream)>,
@@ -151,36 +151,36 @@ struct Walker<'a> {
     temporary_files: u32,
     /// Programs that were looked for by a pattern.
     patterns: u32,
-    /// Inside a pipe or behind a `&`: what runs here runs beside something else.
+    /// Nonzero inside a pipe or after `&`, where commands run concurrently.
     beside: u32,
-    /// Behind a `&`: nobody waits for what runs here.
+    /// Nonzero after `&`, where nobody waits for the commands.
     background: u32,
-    /// A long wait in the background is over.
+    /// True once a long wait in the background is over.
     waited: bool,
-    /// Variables set or unset for the commands being run, the innermost last.
+    /// Variables set or unset for the commands being run, innermost last.
     environment: Vec<(String, Option<Arg>)>,
-    /// Inside a loop: bodies are looked at twice only at the outermost.
+    /// The depth of loops: only bodies of the outermost are followed twice.
     loops: u32,
-    /// Holds for everything that runs here: by sudo, in a container.
+    /// Tags of everything that runs here, such as those of sudo or a container.
     tags: Tags,
-    /// Where everything in here is shown to be, when its own text is not the action's.
+    /// The span shown for everything in here, when its own text is not the action's.
     shown_at: Option<Span>,
     nested: bool,
-    /// Wrappers and other programs around the command that runs.
+    /// The number of wrappers and other programs around the command that runs.
     wrapped: u32,
-    /// Reads a text only to see whether it would be a hard block.
+    /// True when a text is read only to see whether it would be a hard block.
     is_floor: bool,
-    /// The word that is being expanded stands between double quotes.
+    /// True while the word being expanded is between double quotes.
     in_quotes: bool,
-    /// Texts that were read so.
+    /// The number of texts that were read for hard blocks.
     floor_reads: usize,
-    /// Conditions, matches and events that what is seen depends on.
+    /// The number of enclosing conditions, matches and events.
     conditions: u32,
-    /// Substitutions of the text being followed that have been followed, by where they start.
+    /// The start offsets of the substitutions already followed in the current text.
     followed: BTreeSet<usize>,
-    /// Substitutions that only the visitor found.
+    /// The number of substitutions that only the visitor found.
     missed: usize,
-    /// How many facts were known when the pipe began that is being followed.
+    /// The number of facts known at the start of the pipe that is being followed.
     pipe_start: Option<usize>,
 }
 
@@ -217,7 +217,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Follows a script in this very shell, as `eval` does.
+    /// Follows a script in the current shell, as `eval` does.
     fn script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let room = MOST_DEPTH.saturating_sub(self.depth);
         let too_long = text.len() > MOST_TEXT || !bounds::fits(text);
@@ -230,8 +230,8 @@ impl<'a> Walker<'a> {
             return Stream::unknown(Tags::NONE);
         }
         let profile = ShellProfile::native(ShellDialect::Bash);
-        // Told of this option, the grammar replaces aliases itself, and then places what it reads
-        // in a text that we do not have. Aliases are followed in `run_alias`.
+        // With this option the grammar expands aliases itself, and then reports spans in a text
+        // that we do not have. Aliases are followed in `run_alias`.
         let unexpanded = text.contains(EXPANDS).then(|| text.replace(EXPANDS, NOT_EXPANDS));
         let text = unexpanded.as_deref().unwrap_or(text);
         let fuel = text.len().saturating_mul(40).max(100_000);
@@ -267,7 +267,8 @@ impl<'a> Walker<'a> {
         out
     }
 
-    /// Follows a script in a shell of its own: what it sets does not come back, what it writes does.
+    /// Follows a script in a shell of its own: the variables it sets are dropped afterwards, the
+    /// files it writes are kept.
     fn child_script(&mut self, text: &str, shown_at: Option<Span>, stdin: Stream) -> Stream {
         let outer = self.state.clone();
         let out = self.nested_script(text, shown_at, stdin);
@@ -299,7 +300,8 @@ impl<'a> Walker<'a> {
         for stmt in seq.iter() {
             let printed = self.stmt(src, stmt, stdin.clone());
             if stdin.text.as_ref().is_some_and(|text| text.len() > MOST_SHARED) {
-                // Read by the first command; copying it for every other would cost the square.
+                // The first command reads it; copying it for every other command would be
+                // quadratic.
                 stdin = Stream::unknown(stdin.taint);
             }
             out = output::concat(out, printed);
@@ -319,7 +321,7 @@ impl<'a> Walker<'a> {
         let background = matches!(stmt.terminator, Some(StmtTerminator::Background(_)));
         self.beside += u32::from(background);
         self.background += u32::from(background);
-        // A redirection alone prints nothing of what it is piped.
+        // A redirection alone prints nothing of its piped input.
         let stdin = if only_redirects(stmt) { Stream::caller() } else { stdin };
         let out = self.with_redirects(src, &stmt.redirects, stdin, |walker, stdin| {
             walker.command(src, &stmt.command, stdin)
@@ -346,7 +348,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Does something for which more holds: by sudo, in a container.
+    /// Calls a function with extra tags for everything inside, such as those of sudo or a
+    /// container.
     fn with_tags<T>(&mut self, tags: Tags, inside: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.tags;
         self.tags = outer.and(tags);
@@ -355,13 +358,14 @@ impl<'a> Walker<'a> {
         done
     }
 
-    /// Adds a fact, with what holds for everything here.
+    /// Records a fact, with the tags of everything here.
     fn note(&mut self, fact: Fact) {
         let fact = fact.tagged(self.tags);
         let fact = if self.nested { fact.at(self.shown_at) } else { fact };
         let fact = Fact { origin: self.origin(), ..fact };
         let facts = &mut self.analysis.facts;
-        // Past the bound only what may be a hard block is still news: it must not drown.
+        // Past the bound, facts that may be a hard block are still recorded, so that they cannot be
+        // crowded out.
         let grave = fact.kind == FactKind::ForkBomb || fact.tags.any(GRAVE);
         if facts.len() >= MOST_FACTS && !grave {
             if facts.len() == MOST_FACTS {
@@ -372,7 +376,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A fact about a path.
+    /// Records a fact about a path.
     fn note_path(&mut self, kind: FactKind, path: &Arg, tags: Tags) {
         if let Some(real) = self.named(&path.text)
             && kind != FactKind::Delete
@@ -386,7 +390,7 @@ impl<'a> Walker<'a> {
         if kind == FactKind::Send && place::holds_data(place::base_name(&path.text)) {
             found = found.with(Tag::Local);
         }
-        // `$(mktemp -d)/../..` is not what mktemp made, and neither is `/etc/$T`.
+        // `$(mktemp -d)/../..` is not the folder that mktemp made, and neither is `/etc/$T`.
         let made = path.taint.has(Tag::Created)
             && found.has(Tag::Temp)
             && path.text.starts_with("/tmp/")
@@ -412,7 +416,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// `> FILE`: no command, and nothing that is read.
+/// Reports whether a statement is only `> FILE`: without a command and without input.
 fn only_redirects(stmt: &Stmt) -> bool {
     let Command::Simple(simple) = &stmt.command else { return false };
     let reads = |redirect: &shuck_ast::Redirect| {
@@ -431,7 +435,7 @@ fn only_redirects(stmt: &Stmt) -> bool {
 
 fn to_span(place: Place) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    // A construct that never closes may end before it starts.
+    // The span of an unclosed construct may end before it starts.
     let start = offset(place.start.offset());
     [start, offset(place.end.offset()).max(start)]
 }

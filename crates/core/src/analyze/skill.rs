@@ -1,4 +1,4 @@
-//! App skills, by what was declared about them or by their name and parameters.
+//! App skills, by their declaration or by their name and parameters.
 
 use crate::action::Action;
 use crate::analyze::purpose::{self, Effect, Purpose};
@@ -7,7 +7,7 @@ use crate::app::{Access, Skill};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::Scene;
 
-/// What using a skill means, given what was declared about it.
+/// Returns the facts of using a skill, given its declaration.
 #[must_use]
 pub fn analyze(action: &Action, declared: Option<Skill>, scene: &Scene<'_>) -> Analysis {
     let Action::Skill { skill, params } = action else { return Analysis::default() };
@@ -45,7 +45,7 @@ fn undeclared(name: &str, purpose: Purpose) -> (FactKind, Tags) {
     }
 }
 
-/// `get_password`, `read_api_keys`: reading is not harmless there.
+/// Reports whether a name reads a secret, which is not harmless: `get_password`, `read_api_keys`.
 fn shows_a_secret(name: &str) -> bool {
     const SECRETS: [&str; 10] = [
         "password",

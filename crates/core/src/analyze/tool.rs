@@ -1,8 +1,8 @@
 //! MCP tools, by name, description, schema, hints and arguments.
 //!
-//! A tool's words are its server's, and a server may lie. So a hint can make a call look worse
-//! and never better than its name and arguments do, and a description that talks to the model is
-//! itself a finding.
+//! A tool's description comes from its server, and a server may be dishonest. So a hint can make a
+//! call look worse and never better than its name and arguments do, and a description that
+//! addresses the model is itself a finding.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::place::Scene;
 
 mod injection;
 
-/// What a tool call would do.
+/// Returns the facts of a tool call.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Tool { server, tool, description, arguments, annotations, schema } = action else {
@@ -45,7 +45,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     analysis
 }
 
-/// What the words say. A tool that runs what it is given is judged by what it is given.
+/// Returns the fact of a purpose. A tool that runs its arguments is judged by them.
 fn does(purpose: Purpose, ran: bool) -> Option<FactKind> {
     match purpose {
         Purpose::Known(Effect::Read) => None,
@@ -56,7 +56,7 @@ fn does(purpose: Purpose, ran: bool) -> Option<FactKind> {
     }
 }
 
-/// Whether the tool writes one file of this machine and does nothing else: `write_file`.
+/// Reports whether the tool writes one file of this machine and does nothing else: `write_file`.
 fn writes_a_file(tool: &str, purpose: Purpose) -> bool {
     let words = purpose::split(tool);
     let files = ["file", "files", "document", "text"];
@@ -66,7 +66,7 @@ fn writes_a_file(tool: &str, purpose: Purpose) -> bool {
         && words.iter().all(|word| files.contains(&&**word) || plain.contains(&&**word))
 }
 
-/// What the server's own hints add.
+/// Returns the fact that the server's own hints add.
 fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
     let hints = match annotations {
         None | Some(Value::Null) => return None,
@@ -83,19 +83,19 @@ fn hinted(purpose: Purpose, annotations: Option<&Value>) -> Option<FactKind> {
     }
 }
 
-/// Whether the name says that it does one of the six things that some profiles refuse.
+/// Returns a fact if the name means one of the six actions that some profiles refuse.
 fn forbidden(tool: &str) -> Option<FactKind> {
     named::is_like_a_forbidden(tool).then_some(FactKind::ToolForbidden)
 }
 
-/// Whether the definition is another than the one that was agreed to.
+/// Returns a fact if the definition differs from the one that was approved.
 fn changed(action: &Action, shown: &str, scene: &Scene<'_>) -> Option<FactKind> {
     let pinned = scene.context.pinned_tools.get(shown)?;
     (definition(action).as_ref() != Some(pinned)).then_some(FactKind::ToolChanged)
 }
 
-/// The digest of a tool's definition: what its server says it is, without the arguments of one
-/// call. Whoever agrees to a tool pins this.
+/// Returns the digest of a tool's definition: its server's description of it, without the arguments
+/// of one call. Approving a tool pins this digest.
 #[must_use]
 pub fn definition(action: &Action) -> Option<String> {
     let Action::Tool { server, tool, description, annotations, schema, .. } = action else {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(kinds(&empty, &none), [FactKind::ToolExecutes, FactKind::ToolForbidden]);
     }
 
-    /// Every way to hand a command over is judged like the command itself.
+    /// Every way to pass a command is judged like the command itself.
     #[test]
     fn a_command_in_pieces_is_the_command() {
         let none = Context::default();

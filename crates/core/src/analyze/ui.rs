@@ -1,7 +1,7 @@
-//! Clicks and typing: what the thing acted on says it does, or asks for.
+//! Clicks and typing: the effect of a control, or the data that it asks for.
 //!
-//! Labels are read word by word in whatever language they are written (`lexicon/*.yaml`), never as
-//! substrings. Values are judged by their check digits and never repeated in a fact.
+//! Labels are read word by word in any language (`lexicon/*.yaml`), never as substrings. Values are
+//! judged by their check digits and never repeated in a fact.
 
 mod click;
 mod field;
@@ -22,10 +22,10 @@ use fold::fold;
 use name::fold_name;
 use read::Reading;
 
-/// Labels and texts longer than this, in bytes, are not read to their end.
+/// The length in bytes past which labels and texts are not read to their end.
 const MOST_LABEL: usize = 4 << 10;
 
-/// What a click or an entry would do.
+/// Returns the facts of a click or an entry.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let Action::Ui { surface, op, label, field, text, url } = action else {
@@ -58,7 +58,7 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     Analysis::of(facts)
 }
 
-/// An agent that was given its origins may not act on the page of another.
+/// Returns the facts of a page that is not among the origins an agent was given.
 fn foreign(page: &str, scene: &Scene<'_>) -> impl Iterator<Item = Fact> {
     let facts =
         if scene.context.allowed_origins.is_some() { url::facts(page, scene) } else { Vec::new() };
@@ -66,7 +66,7 @@ fn foreign(page: &str, scene: &Scene<'_>) -> impl Iterator<Item = Fact> {
     facts.into_iter().filter(move |fact| outside.contains(&fact.kind)).map(|fact| fact.at(None))
 }
 
-/// What is acted on.
+/// The control that is acted on.
 struct Control<'a> {
     label: Option<&'a str>,
     field: Option<&'a Field>,
@@ -94,7 +94,7 @@ impl Control<'_> {
         facts.extend(kinds.into_iter().map(|kind| Fact::new(kind, self.shown())));
     }
 
-    /// What the words on the control say, as they are written and as they are seen.
+    /// Returns the effects of the words on the control, as they are written and as they are seen.
     fn said(&self, label: &str) -> Vec<FactKind> {
         let reading = Reading::of(&fold(label, MOST_LABEL));
         let sentence = label.trim_end().ends_with(['.', '。']);
@@ -114,7 +114,7 @@ impl Control<'_> {
         kinds
     }
 
-    /// The sign on a control that shows no word.
+    /// Returns the symbol on a control that shows no word.
     fn sign(&self) -> Option<icon::Sign> {
         let field = self.field;
         [
@@ -128,14 +128,14 @@ impl Control<'_> {
         .find_map(icon::says)
     }
 
-    /// What a mere "Yes" says yes to: the words around it, or the page it stands on.
+    /// Returns the effects that a mere "Yes" agrees to: by the words around it, or by its page.
     fn assented(&self) -> Vec<FactKind> {
         let near = self.field.and_then(|field| field.nearby.as_deref());
         let said = near.map(|near| click::says(&Reading::of(&fold(near, MOST_LABEL)), false));
         if let Some(kinds) = said.filter(|kinds| !kinds.is_empty()) {
             return kinds;
         }
-        // The query is anyone's to write; the path is the site's own.
+        // Anyone can write the query; the path is the site's own.
         let path = self.url.and_then(|url| url.split(['?', '#']).next()).unwrap_or_default();
         let last = path.rsplit('/').filter(|part| !part.is_empty()).take(2);
         let mut kinds = Vec::new();
@@ -158,7 +158,7 @@ impl Control<'_> {
         }
     }
 
-    /// Keys: Enter sends the form it is pressed in, some shortcuts delete or quit.
+    /// Follows keys: Enter sends the form it is pressed in, some shortcuts delete or quit.
     fn press(&self, facts: &mut Vec<Fact>) {
         let Some(key) = self.text.or(self.label) else { return };
         let key = fold(key, 64);
@@ -190,7 +190,7 @@ impl Control<'_> {
         }
     }
 
-    /// What a person reads on the control.
+    /// Returns the visible words on the control.
     fn words(&self) -> Option<&str> {
         let field = self.field;
         [
@@ -204,7 +204,7 @@ impl Control<'_> {
         .find(|text| text.chars().any(char::is_alphanumeric))
     }
 
-    /// What its author called it.
+    /// Returns the author's name of the control.
     fn named(&self) -> Option<&str> {
         let field = self.field?;
         field.name.as_deref().or(field.id.as_deref())

@@ -1,9 +1,8 @@
 //! URLs, as a browser reads them.
 //!
-//! The text is parsed by the rules of the WHATWG, so that a tab in `java\tscript:`, a backslash
-//! for a slash or an octal address means here what it means to the browser that will open it.
-//! Only what is written is judged, and the addresses that the caller resolved; asking a name
-//! server is the caller's work.
+//! The text is parsed by the rules of the WHATWG, so that a tab in `java\tscript:`, a backslash for
+//! a slash or an octal address means here what it means to the browser that will open it. Only the
+//! text is judged, and the addresses that the caller resolved; DNS lookups are up to the caller.
 
 use url::{Host, Url};
 
@@ -22,10 +21,10 @@ mod trap;
 pub use address::{Reach, reach};
 pub(crate) use bound::outside;
 
-/// Longer than any server accepts; past it a URL is not taken apart.
+/// The length past which a URL is not parsed; no server accepts more.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Schemes that a page may be opened by.
+/// Schemes with which a page may be opened.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
 
 /// Schemes that reach files, run code or drive the browser itself.
@@ -56,7 +55,7 @@ const FORBIDDEN: [&str; 24] = [
     "view-source",
 ];
 
-/// What opening, requesting or signing in at an address means.
+/// Returns the facts of opening, requesting or signing in at an address.
 #[must_use]
 pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     let mut facts = match action {
@@ -74,23 +73,23 @@ pub fn analyze(action: &Action, scene: &Scene<'_>) -> Analysis {
     Analysis::of(facts)
 }
 
-/// A site is often named without its scheme: `example.com`.
+/// Adds a scheme to a site, which is often named without one: `example.com`.
 fn with_scheme(site: &str) -> String {
     if site.contains(':') { site.to_owned() } else { format!("https://{site}") }
 }
 
-/// Whether an entry of `allowed_origins` can let anything in: `http://` cannot.
+/// Reports whether an entry of `allowed_origins` can let anything in: `http://` cannot.
 #[must_use]
 pub fn is_origin(entry: &str) -> bool {
     origin::is_entry(entry)
 }
 
-/// What there is to know about one URL.
+/// Returns the facts of one URL.
 #[must_use]
 pub fn facts(text: &str, scene: &Scene<'_>) -> Vec<Fact> {
     let span = whole(text);
     let mut found = Found { facts: Vec::new(), text };
-    // What stands at the start of a URL decides where it leads, however long the rest is.
+    // The start of a URL decides where it leads, however long the rest is.
     let short = text.get(..text.floor_char_boundary(MOST_BYTES)).unwrap_or_default();
     match parse(short, scene) {
         Some(url) => look(&url, scene, &mut found),
@@ -133,7 +132,7 @@ fn look(url: &Url, scene: &Scene<'_>, found: &mut Found<'_>) {
         found.tell(FactKind::UrlScheme, Tags::NONE, scheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        // Not the text: what stands there may be a password.
+        // Not the text, which may contain a password.
         found.tell(FactKind::UrlUserinfo, Tags::NONE, url.host_str().unwrap_or_default());
     }
     let allowed = origin::entry_for(url, scene.context);
@@ -143,8 +142,8 @@ fn look(url: &Url, scene: &Scene<'_>, found: &mut Found<'_>) {
     if scene.context.allowed_origins.is_some() && allowed.is_none() {
         found.tell(FactKind::UrlForeign, Tags::NONE, url.host_str().unwrap_or(scheme));
     }
-    // A person who names `localhost` as an origin means just that; a public name that turns out
-    // to lead inside is something else, and so are a cloud's credentials.
+    // A person who names `localhost` as an origin means exactly that; a public name that resolves
+    // to an internal address is something else, and so are a cloud's credentials.
     let meant = allowed.is_some_and(|entry| origin::names(entry, url));
     match url.host() {
         Some(Host::Ipv4(address)) => address_found(address.into(), url, meant, found),
@@ -184,16 +183,16 @@ fn domain_found(domain: &str, scene: &Scene<'_>, meant: bool, found: &mut Found<
     if let Some(shown) = lookalike::shown(domain, found.text) {
         found.tell(FactKind::UrlLookalike, Tags::NONE, &shown);
     }
-    // A name of the inside was told as one. A public name has no business there, even one that
-    // somebody allowed.
+    // An internal name was recorded as one. A public name must not lead inside, even an allowed
+    // one.
     let inside = matches!(known, Some(name::Kind::Loopback | name::Kind::Internal));
     for address in scene.context.addresses.get(domain).into_iter().flatten() {
         resolved(domain, address, inside, found);
     }
 }
 
-/// A name that leads inside is an attack whatever the name says: by the time of the connection
-/// it is the address that counts.
+/// Records a name that resolves to an internal address, which is an attack regardless of the name:
+/// the connection goes to the address.
 fn resolved(domain: &str, address: &str, expected: bool, found: &mut Found<'_>) {
     let subject = format!("{domain} is {address}");
     match address.parse().map(reach) {

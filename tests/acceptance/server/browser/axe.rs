@@ -1,4 +1,4 @@
-//! axe-core, which looks for what keeps people out. It is fetched by `cargo xtask setup`.
+//! axe-core, which finds accessibility problems. It is downloaded by `cargo xtask setup`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{Page, missing, target};
 pub(in super::super) struct Axe(String);
 
 impl Axe {
-    /// Reads it from where it was fetched to. In CI it has to be there.
+    /// Reads the downloaded script. In CI it has to be there.
     pub(in super::super) fn load() -> Option<Self> {
         let path = target().join("axe-core/package/axe.min.js");
         if let Ok(script) = fs::read_to_string(&path) {
@@ -20,19 +20,19 @@ impl Axe {
         None
     }
 
-    /// Everything it finds wrong with a page, one line each.
+    /// Returns all problems of a page, one per line.
     pub(in super::super) fn look(&self, page: &Page) -> Vec<String> {
         self.run(page, "{}")
     }
 
-    /// What is wrong with the colours of a page.
+    /// Returns the problems with the colours of a page.
     pub(in super::super) fn look_at_colours(&self, page: &Page) -> Vec<String> {
         self.run(page, "{runOnly: ['color-contrast', 'link-in-text-block']}")
     }
 
     fn run(&self, page: &Page, options: &str) -> Vec<String> {
         page.eval(&format!("{};undefined", self.0));
-        // What it calls best practice counts as much as what WCAG says.
+        // Its best practices count as much as WCAG.
         let found = page.eval(&format!(
             "axe.run(document, {{resultTypes: ['violations'], preload: false, ...{options}}})
                 .then(found => found.violations.flatMap(violation => violation.nodes.map(

@@ -1,4 +1,4 @@
-//! What a person looks at: the size of the window, its colours, a picture of it.
+//! The view of a person: the size of the window, its colours, a screenshot of it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Page, target, text};
 
-/// What somebody's system prefers.
+/// The preferred colour scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Colours {
     Light,
@@ -26,7 +26,7 @@ impl Colours {
 }
 
 impl Page {
-    /// Gives the window a size.
+    /// Sets the size of the window.
     pub(in super::super) fn resize(&self, width: u32, height: u32) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -34,7 +34,7 @@ impl Page {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Prefers light or dark. Nothing moves, so that a picture is of what stays.
+    /// Sets the preferred colour scheme. Motion is reduced, so that a screenshot is stable.
     pub(in super::super) fn prefer(&self, colours: Colours) {
         let features = json!([
             {"name": "prefers-color-scheme", "value": colours.name()},
@@ -43,28 +43,28 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// Prefers a language, from the next page on.
+    /// Sets the preferred language, from the next page on.
     pub(in super::super) fn speaks(&self, language: &str) {
         let headers = json!({"headers": {"Accept-Language": language}});
         self.call("Network.setExtraHTTPHeaders", &headers);
     }
 
-    /// What keeps the page from being installed.
+    /// Returns the reasons for which the page cannot be installed.
     pub(in super::super) fn not_installable(&self) -> Vec<String> {
         let found = self.call("Page.getInstallabilityErrors", &json!({}));
         let errors = found["installabilityErrors"].as_array().expect("a list").clone();
         let errors = errors.iter().map(|error| text(&error["errorId"]));
-        // Our own contexts are thrown away, which is why they install nothing.
+        // Our contexts are incognito, and so cannot install anything.
         errors.filter(|error| error != "in-incognito").collect()
     }
 
-    /// A picture of what is in the window.
+    /// Takes a screenshot of the window.
     pub(in super::super) fn picture(&self) -> Vec<u8> {
         let taken = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         decode(&text(&taken["data"]))
     }
 
-    /// Keeps a picture under `target/screenshots`.
+    /// Saves a screenshot under `target/screenshots`.
     pub(in super::super) fn keep_picture(&self, name: &str) -> PathBuf {
         let folder = target().join("screenshots");
         fs::create_dir_all(&folder).expect("a folder");
@@ -73,14 +73,14 @@ impl Page {
         path
     }
 
-    /// Keeps a picture of a page that is not as it should be, and says where.
+    /// Saves a screenshot of a page that is not as it should be, and returns its path.
     pub(super) fn keep_failure(&self) -> String {
         let name = std::thread::current().name().unwrap_or("test").replace("::", "-");
         let path = self.keep_picture(&format!("failed-{name}"));
         format!("seen in {}", path.display())
     }
 
-    /// Whether everything fits into the window's width.
+    /// Asserts that everything fits into the window's width.
     #[track_caller]
     pub(in super::super) fn assert_fits(&self, what: &str) {
         let over = self.eval(
@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-/// What base64 stands for.
+/// Decodes base64.
 fn decode(text: &str) -> Vec<u8> {
     let value = |letter: u8| match letter {
         b'A'..=b'Z' => Some(letter - b'A'),

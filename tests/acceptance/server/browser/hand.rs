@@ -1,11 +1,11 @@
-//! What a person does: the mouse, the keyboard.
+//! The input of a person: mouse and keyboard.
 
 use serde_json::{Value, json};
 
 use super::Page;
 use super::page::quoted;
 
-/// Where an element is, once it is in view; or what is in the way.
+/// A script that returns the position of an element, once it is in view; or the obstacle.
 const PLACE: &str = "(selector => {
     const element = document.querySelector(selector);
     if (!element) return 'missing';
@@ -19,8 +19,8 @@ const PLACE: &str = "(selector => {
 })";
 
 impl Page {
-    /// Clicks the middle of an element, where nothing else may lie. Nobody aims at what moves, and
-    /// the pages take no click that comes too soon after something moved.
+    /// Clicks the middle of an element, which nothing may cover. Nobody aims at a moving element,
+    /// and the pages ignore a click that comes too soon after something moved.
     #[track_caller]
     pub(in super::super) fn click(&self, selector: &str) {
         self.wait_for(selector);
@@ -34,7 +34,7 @@ impl Page {
                 "type": kind, "x": x, "y": y, "clickCount": count,
                 "button": if count == 0 { "none" } else { "left" },
             });
-            // A click that closes the page it is on gets no answer.
+            // A click that closes its page gets no response.
             let _ = self.try_call("Input.dispatchMouseEvent", &params);
         };
         mouse("mouseMoved", 0);
@@ -42,18 +42,18 @@ impl Page {
         mouse("mouseReleased", 1);
     }
 
-    /// Clicks what leads to another page, and waits until that is there.
+    /// Clicks an element that leads to another page, and waits until that is loaded.
     #[track_caller]
     pub(in super::super) fn submit(&self, selector: &str) {
         self.leaving(|| self.click(selector));
     }
 
-    /// Writes where the focus is.
+    /// Types where the focus is.
     pub(in super::super) fn write(&self, text: &str) {
         self.call("Input.insertText", &json!({"text": text}));
     }
 
-    /// Writes into a field, in place of what stands in it.
+    /// Types into a field, replacing its content.
     #[track_caller]
     pub(in super::super) fn fill(&self, selector: &str, text: &str) {
         self.click(selector);
@@ -63,7 +63,7 @@ impl Page {
         assert_eq!(value, text, "{selector}");
     }
 
-    /// Chooses an option.
+    /// Selects an option.
     #[track_caller]
     pub(in super::super) fn choose(&self, selector: &str, value: &str) {
         let chosen = self.eval(&format!(
@@ -79,7 +79,7 @@ impl Page {
         assert_eq!(chosen, value, "{selector}");
     }
 
-    /// Presses a key, `Shift+` before it if need be.
+    /// Presses a key, with an optional `Shift+` before it.
     #[track_caller]
     pub(in super::super) fn press(&self, name: &str) {
         let (shift, key) = match name.strip_prefix("Shift+") {
@@ -97,7 +97,7 @@ impl Page {
             }
             event
         };
-        // What a key does may close the page it is pressed on.
+        // A key may close the page it is pressed on.
         let _ = self.try_call("Input.dispatchKeyEvent", &event("keyDown"));
         let _ = self.try_call("Input.dispatchKeyEvent", &event("keyUp"));
     }
@@ -116,7 +116,7 @@ impl Page {
         panic!("Tab never comes to `{selector}`; {}", self.keep_failure());
     }
 
-    /// Whoever uses the keyboard must see where they are.
+    /// Asserts that the focus is visible to a keyboard user.
     #[track_caller]
     fn assert_focus_is_seen(&self) {
         let seen = self.eval(
@@ -132,7 +132,7 @@ impl Page {
     }
 }
 
-/// The code, the number and the text of a key.
+/// Returns the code, the number and the text of a key.
 fn key_of(key: &str) -> (String, u32, &str) {
     let (code, number, text) = match key {
         "Enter" => ("Enter", 13, "\r"),

@@ -1,4 +1,4 @@
-//! One page: where it is, what is on it, and what the browser complains of.
+//! One page: its address, its content, and the problems that the browser reports.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(in super::super) struct Page {
     origin: String,
     downloads: PathBuf,
     complaints: RefCell<Vec<String>>,
-    /// Words of complaints that are expected here.
+    /// Words of problems that are expected here.
     forgiven: RefCell<Vec<String>>,
 }
 
@@ -47,7 +47,7 @@ impl Page {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
         page.before_each(CHANGES);
-        // A page in front and one behind it are told of the focus alike.
+        // Foreground and background pages both emulate focus.
         page.call("Emulation.setFocusEmulationEnabled", &json!({"enabled": true}));
         page
     }
@@ -61,14 +61,14 @@ impl Page {
         self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Opens an address of the server, and waits until all of it is there.
+    /// Opens an address of the server, and waits until it is loaded.
     #[track_caller]
     pub(in super::super) fn go(&self, path: &str) {
         let url = format!("{}{path}", self.origin);
         let until = Instant::now() + PATIENCE;
         loop {
             let went = self.call("Page.navigate", &json!({"url": url}));
-            // What the page was about to open by itself came first.
+            // A navigation that the page started by itself came first.
             if went["errorText"] != "net::ERR_ABORTED" || Instant::now() > until {
                 assert_eq!(went["errorText"], Value::Null, "{url}");
                 break;
@@ -84,7 +84,7 @@ impl Page {
         });
     }
 
-    /// Does what leads to another page, and waits until that is there.
+    /// Does something that leads to another page, and waits until that is loaded.
     #[track_caller]
     pub(super) fn leaving(&self, what: impl FnOnce()) {
         self.eval("window.left = true");
@@ -92,7 +92,7 @@ impl Page {
         self.wait(&format!("!window.left && {LOADED}"));
     }
 
-    /// Runs an expression, and waits for its promise if it is one.
+    /// Evaluates an expression, and awaits its promise if it is one.
     pub(super) fn try_eval(&self, expression: &str) -> Result<Value, String> {
         let params = json!({
             "expression": expression,
@@ -112,13 +112,13 @@ impl Page {
         self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Looks again until an expression is true.
+    /// Polls until an expression is true.
     #[track_caller]
     pub(in super::super) fn wait(&self, expression: &str) {
         let until = Instant::now() + PATIENCE;
         let mut last = Ok(Value::Null);
         while Instant::now() < until {
-            // A page that is just being left has no answer.
+            // A page that is being left does not answer.
             last = self.try_eval(&format!("Boolean({expression})"));
             if last == Ok(json!(true)) {
                 return;
@@ -140,7 +140,7 @@ impl Page {
         self.wait(&format!("!document.querySelector({})", quoted(selector)));
     }
 
-    /// How many things on the page are such.
+    /// Returns the number of elements that match.
     pub(in super::super) fn count(&self, selector: &str) -> u64 {
         let found = format!("document.querySelectorAll({}).length", quoted(selector));
         self.eval(&found).as_u64().expect("a number")
@@ -150,7 +150,7 @@ impl Page {
         self.count(selector) > 0
     }
 
-    /// The text of the first of these, as the document has it.
+    /// Returns the text of the first match, as the document has it.
     #[track_caller]
     pub(in super::super) fn text(&self, selector: &str) -> String {
         let found =
@@ -159,7 +159,7 @@ impl Page {
         found.trim().to_owned()
     }
 
-    /// An attribute of the first of these.
+    /// Returns an attribute of the first match.
     #[track_caller]
     pub(in super::super) fn attribute(&self, selector: &str, name: &str) -> String {
         let (found, name) = (quoted(selector), quoted(name));
@@ -167,24 +167,24 @@ impl Page {
         found.as_str().unwrap_or_else(|| panic!("no {name} of `{selector}`")).to_owned()
     }
 
-    /// Everything a person can read on the page.
+    /// Returns all visible text of the page.
     pub(in super::super) fn visible(&self) -> String {
         let text = self.try_eval("document.documentElement.innerText").unwrap_or_default();
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Where it is, without the server's address.
+    /// Returns the path, without the server's address.
     pub(in super::super) fn path(&self) -> String {
         let path = self.eval("location.pathname + location.search");
         path.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Runs a script before each page that follows.
+    /// Runs a script before each of the following pages.
     pub(in super::super) fn before_each(&self, script: &str) {
         self.call("Page.addScriptToEvaluateOnNewDocument", &json!({"source": script}));
     }
 
-    /// Lets no page run its scripts from here on.
+    /// Disables scripts from here on.
     pub(super) fn without_script(&self) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     }
@@ -197,7 +197,7 @@ impl Page {
         self.call("Network.emulateNetworkConditions", &conditions);
     }
 
-    /// What has been saved from this page, once something has.
+    /// Returns the file downloaded from this page, once there is one.
     #[track_caller]
     pub(in super::super) fn downloaded(&self, ending: &str) -> String {
         let until = Instant::now() + PATIENCE;
@@ -210,21 +210,21 @@ impl Page {
                 std::fs::remove_file(&path).expect("a file");
                 return text;
             }
-            // The browser is busy while it is asked.
+            // Evaluating something keeps the browser active.
             self.eval("1");
             std::thread::sleep(Duration::from_millis(15));
         }
         panic!("nothing that ends in `{ending}` was saved")
     }
 
-    /// Complaints with these words are expected from here on.
+    /// Expects problems with these words from here on.
     pub(in super::super) fn forgive(&self, words: &str) {
         self.forgiven.borrow_mut().push(words.to_owned());
     }
 
-    /// What the browser complained of so far.
+    /// Returns the problems that the browser reported so far.
     pub(in super::super) fn complaints(&self) -> Vec<String> {
-        // Whatever it has to say is said before its answer.
+        // All its events arrive before this answer.
         let _ = self.try_call("Page.getNavigationHistory", &json!({}));
         let told = self.wire.borrow_mut().told(&self.session);
         let forgiven = self.forgiven.borrow();
@@ -235,14 +235,14 @@ impl Page {
     }
 }
 
-/// Whether the page reaches its server.
+/// The connection of the page to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Network {
     There,
     Gone,
 }
 
-/// Notes when things last came or went; a clock that ticks moves nothing.
+/// Records the time of the last change; a ticking clock is not a change.
 const CHANGES: &str = "
     window.changed = 0;
     new MutationObserver(changes => {
@@ -252,7 +252,7 @@ const CHANGES: &str = "
 
 const LOADED: &str = "document.readyState === 'complete'";
 
-/// What an event complains of, if it does.
+/// Returns the problem that an event reports, if any.
 fn complaint(event: &Value) -> Option<String> {
     let params = &event["params"];
     match event["method"].as_str()? {
@@ -274,7 +274,7 @@ fn complaint(event: &Value) -> Option<String> {
     }
 }
 
-/// A text as a script writes it.
+/// Returns a text as a string literal of a script.
 pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }

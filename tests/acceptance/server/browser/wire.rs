@@ -1,4 +1,4 @@
-//! One WebSocket to the browser: commands out, answers and events back.
+//! One WebSocket to the browser: commands out, responses and events back.
 
 use std::net::TcpStream;
 
@@ -11,7 +11,7 @@ use super::PATIENCE;
 pub(super) struct Wire {
     socket: WebSocket<TcpStream>,
     last: u64,
-    /// What it has told and nobody has looked at.
+    /// Received events that have not been read yet.
     events: Vec<Value>,
 }
 
@@ -25,7 +25,7 @@ impl Wire {
         Self { socket, last: 0, events: Vec::new() }
     }
 
-    /// Asks a page, or the browser itself, and waits for the answer.
+    /// Sends a command to a page, or to the browser itself, and waits for the response.
     pub(super) fn call(
         &mut self,
         session: Option<&str>,
@@ -51,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// What a page has told until now, taken away.
+    /// Takes the events of a page so far.
     pub(super) fn told(&mut self, session: &str) -> Vec<Value> {
         let is_its = |event: &mut Value| event["sessionId"] == session;
         self.events.extract_if(.., is_its).collect()

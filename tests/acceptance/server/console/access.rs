@@ -1,4 +1,4 @@
-//! For everybody: what axe-core finds, and everything by the keyboard alone.
+//! Accessibility: the findings of axe-core, and everything by the keyboard alone.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::super::browser::{Axe, Colours, Page};
 use super::super::text;
 use super::{Desk, OFTEN, Script, card, on_card, push};
 
-/// Something of everything, and the pages that show it.
+/// Creates data of every kind, and returns the pages that show it.
 fn pages(desk: &Desk) -> Vec<(&'static str, String)> {
     let session = desk.agent.session(&json!({"task": "Tidy up the branches"}));
     for branch in ["one", "two"] {
@@ -49,7 +49,7 @@ fn axe_finds_nothing_on_any_page() {
     page.forgive("/approvals/nothing");
     let mut found = Vec::new();
     let mut look = |page: &Page, name: &str, colours: Colours, width: u32| {
-        // Only the colours change with the colours.
+        // A colour scheme changes only the colours.
         let lines = match colours {
             Colours::Light => axe.look(page),
             Colours::Dark => axe.look_at_colours(page),
@@ -104,7 +104,7 @@ fn the_keys_of_the_inbox_answer() {
     let chosen = page.attribute("article.card[aria-current=true]", "data-approval");
     page.press("r");
     page.wait("document.activeElement.matches('textarea[name=feedback]')");
-    // Letters are letters again.
+    // Letters are text again, not shortcuts.
     page.write("a no: ask me first");
     page.press("Enter");
     desk.becomes(&chosen, "rejected");

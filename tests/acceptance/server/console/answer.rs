@@ -60,7 +60,7 @@ fn an_edited_action_is_judged_again() {
             page.fill(&on_card(id, "form.edit textarea[name=edited]"), command);
             page.click(&on_card(id, "form.edit button"));
         };
-        // No riskier, and the same kind of thing: agreed to in the other's place.
+        // Not riskier, and of the same kind: approved instead of the original.
         let id = desk.agent.ask(&push("main"));
         edit(&id, "git push --force-with-lease origin main");
         desk.becomes(&id, "cancelled");
@@ -70,7 +70,7 @@ fn an_edited_action_is_judged_again() {
         assert_eq!(desk.agent.spend(&next, &push("main")).problem(409), "other-action");
         assert_eq!(desk.agent.spend(&next, &leased).expect(200)["status"], "permitted");
 
-        // Riskier: asked about anew.
+        // Riskier: needs a new approval.
         page.go("/");
         let id = desk.agent.ask(&json!({"kind": "shell", "command": "git branch -D old"}));
         edit(&id, "git branch -D old && git push --force origin main");
@@ -82,7 +82,7 @@ fn an_edited_action_is_judged_again() {
         page.click(&on_card(&next, "button[value=reject]"));
         desk.becomes(&next, "rejected");
 
-        // What never runs is refused, and the question still stands.
+        // A forbidden action is refused, and the question remains.
         page.forgive("403 (Forbidden)");
         page.go("/");
         let id = desk.agent.ask(&push("other"));
@@ -106,7 +106,7 @@ fn in_a_group_the_page_says_which_answer_was_not_taken() {
         for (id, differs) in ids.iter().zip(["one", "two", "three"]) {
             assert_eq!(page.text(&on_card(id, "mark.differs")), differs, "{script:?}");
         }
-        // Somebody else's token in its place.
+        // With the token of another question.
         page.eval(&format!(
             "(() => {{
                 const fields = [...document.querySelectorAll('form.all input[name=answer]')];
@@ -127,7 +127,7 @@ fn in_a_group_the_page_says_which_answer_was_not_taken() {
         page.keep_picture(&format!("answers-{script:?}").to_lowercase());
         desk.owner.respond(&ids[1], false).expect(200);
 
-        // All of them, rightly.
+        // All of them, with the right tokens.
         let ids = ["four", "five"].map(ask);
         page.go("/");
         page.submit("form.all button[value=approve]");
@@ -156,7 +156,7 @@ fn what_expires_does_so_on_the_screen() {
     desk.becomes(&id, "expired");
     page.wait("!document.title.startsWith('(')");
 
-    // Without script the page is as it was, and the answer comes too late.
+    // Without script the page is unchanged, and the answer comes too late.
     let page = desk.page(Script::Off);
     page.forgive("409 (Conflict)");
     let id = desk.agent.ask(&push("other"));

@@ -1,4 +1,4 @@
-//! What holds for everything: autonomous mode, and the switch that stops it all.
+//! Global controls: autonomous mode, and the switch that stops everything.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn autonomous_mode_never_covers_what_always_asks() {
     for script in Script::BOTH {
         let Some(desk) = Desk::open("profile: assistant\n") else { return };
         let page = desk.page(script);
-        // One skill shall ask whatever happens.
+        // One skill needs a confirmation in any mode.
         page.go("/apps");
         let forward = "form[action='/apps']:has([name=skill][value='email.forward'])";
         page.choose(&format!("{forward} select[name=confirm]"), "always");
@@ -61,7 +61,7 @@ fn stopping_everything_takes_one_page_and_one_button() {
         desk.becomes(&id, "cancelled");
         let harmless = json!({"kind": "shell", "command": "ls"});
         assert_ne!(desk.agent.propose(&harmless).status, 200, "{script:?}");
-        // Whoever looks elsewhere is told.
+        // The other page is told.
         other.wait_for("#halted");
         other.wait_gone(&card(&id));
 
@@ -89,7 +89,7 @@ fn a_session_is_stopped_where_it_is_shown() {
         let harmless = json!({"kind": "shell", "command": "ls"});
         desk.agent.propose_in(&session, &harmless).expect(200);
         if script == Script::On {
-            // It goes on under one's eyes.
+            // The feed updates live.
             page.wait(&format!("document.querySelectorAll('ol#feed > li').length > {before}"));
         }
         page.go("/sessions");

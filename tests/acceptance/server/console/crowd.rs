@@ -43,7 +43,7 @@ fn with_five_thousand_questions_one_can_still_be_answered() {
         println!("{script:?}: approved {:.2?} after the click", began.elapsed());
         page.wait_gone(&card(&id));
         println!("{script:?}: gone {:.2?} after the click", began.elapsed());
-        // The next one takes its place.
+        // The next one replaces it.
         page.wait("document.querySelectorAll('article.card').length >= 49");
         desk.agent.ask(&push(&format!("again-{script:?}")));
     }

@@ -1,4 +1,4 @@
-//! Keys and devices: what is shown once, and what is taken back.
+//! Keys and devices: secrets that are shown once, and revocations.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn a_key_is_shown_once() {
         let key = Client { secret: Some(secret.clone()), ..desk.owner.clone() };
         assert_eq!(key.propose(&harmless).expect(200)["status"], "permitted");
 
-        // Nowhere else, not even where one was.
+        // On no other page, not even where it was shown.
         for path in ["/developer", "/history", "/audit", "/"] {
             page.go(path);
             let all = page.eval("document.documentElement.outerHTML");

@@ -1,15 +1,15 @@
-//! The first use that README.md tells, acted out line by line and compared with what stands there.
+//! The first use in README.md, performed line by line and compared with the page.
 //!
 //! ```text
-//! $ countersign serve &       typed into a shell; with `&` it goes on beside the rest
-//! agent> git push --force     the host runs its hook, because its agent wants to run this
-//! # in the browser: …         what a person does there: `open the link`, `see "…"`, `press "…"`
-//! anything else               what the line before leads to, with `…` for what nobody can foresee
+//! $ countersign serve & typed into a shell; with `&` it runs in the background
+//! agent> git push --force the host runs its hook, because its agent wants to run this
+//! # in the browser: … actions of a person there: `open the link`, `see "…"`, `press "…"`
+//! anything else the output of the line before, with `…` for unpredictable text
 //! ```
 //!
-//! The host is scripted, and nothing else is: it runs what `install` wrote into the settings, the
-//! way Claude Code does. The one thing prepared is a port of its own, so that tests can run beside
-//! each other; the page names the usual one.
+//! The host is scripted, and nothing else is: it runs the command that `install` wrote into the
+//! settings, the way Claude Code does. The only preparation is a port of its own, so that tests can
+//! run beside each other; the page names the usual one.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -24,7 +24,7 @@ use super::super::{PATIENCE, wait};
 use super::{Browser, Page, Script, Server, Setup};
 use crate::start::{package, program};
 
-/// Not `console`: those blocks are run by `cargo xtask transcripts`, which has no browser.
+/// Not `console`: blocks of that kind are run by `cargo xtask transcripts`, without a browser.
 const FENCE: &str = "```shellsession\n";
 
 #[test]
@@ -40,7 +40,7 @@ fn the_first_use_in_the_readme_is_what_happens() {
     story.end();
 }
 
-/// The one story of a page.
+/// Returns the only such block of a page.
 fn block(page: &str) -> &str {
     let mut blocks = page.split(FENCE).skip(1).filter_map(|rest| rest.split_once("```"));
     let (block, _) = blocks.next().expect("a first use");
@@ -48,7 +48,7 @@ fn block(page: &str) -> &str {
     block
 }
 
-/// What somebody does, and what is said to it.
+/// An action, and its expected output.
 #[derive(Debug, PartialEq)]
 struct Step<'a> {
     does: Does<'a>,
@@ -84,7 +84,7 @@ struct Story {
     page: Option<Page>,
     browser: Browser,
     server: Option<Server>,
-    /// What the server must have said by the end.
+    /// The expected output of the server by the end.
     greeting: Vec<String>,
     /// A call of the agent that has not been answered yet.
     call: Option<Child>,
@@ -112,7 +112,7 @@ impl Story {
             Does::Wants(command) => self.call = Some(self.asks_its_hook(command)),
             Does::Browses(what) => what.split(", ").for_each(|what| self.browse(what)),
         }
-        // While a person is about to do something, the agent is waiting for it.
+        // Before an action of a person, the agent is waiting for it.
         let goes_on = matches!(next, Some(Step { does: Does::Browses(_), .. }));
         match self.call.take() {
             Some(call) if step.says.is_empty() && goes_on => self.call = Some(call),
@@ -128,14 +128,14 @@ impl Story {
         shell
     }
 
-    /// Runs a command to its end: everything it prints.
+    /// Runs a command to its end; returns its output.
     fn typed(&self, command: &str) -> String {
         let output = self.shell(&format!("exec 2>&1\n{command}")).output().expect("sh starts");
         assert!(output.status.success(), "{command}: {output:?}");
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Starts a server, and waits until it has said as much as it should.
+    /// Starts a server, and waits for its expected output.
     fn serve(&mut self, command: &str, says: &[&str]) {
         let log = File::create(self.setup.home.0.join("log")).expect("a log");
         let also = log.try_clone().expect("a log");
@@ -161,7 +161,7 @@ impl Story {
         self.assert_said(&said, says);
     }
 
-    /// Does what Claude Code does before its agent may run a command.
+    /// Runs the hook as Claude Code does before its agent may run a command.
     fn asks_its_hook(&self, command: &str) -> Child {
         let settings = fs::read(self.setup.home.0.join(".claude/settings.json"));
         let settings: Value = serde_json::from_slice(&settings.expect("settings")).expect("JSON");
@@ -212,8 +212,8 @@ impl Story {
         self.page.as_ref().expect("a page is open")
     }
 
-    /// Compares what was said with what stands on the page, where everybody's home is `/home/you`
-    /// and every server is at the usual port.
+    /// Compares the output with the page, where every home is `/home/you` and every server is at
+    /// the usual port.
     #[track_caller]
     fn assert_said(&self, said: &str, written: &[&str]) {
         let home = fs::canonicalize(&self.setup.home.0).expect("a home");
@@ -233,7 +233,7 @@ impl Story {
     }
 }
 
-/// Marks the one button of this name that can be seen.
+/// Marks the only visible button of this name.
 const MARK: &str = "(() => {
     const named = [...document.querySelectorAll('button')].filter(button =>
         button.textContent.trim() === LABEL && button.getClientRects().length);
@@ -241,7 +241,7 @@ const MARK: &str = "(() => {
     return named.length === 1;
 })()";
 
-/// What the host is told: a decision and its reason, or nothing.
+/// Returns the hook's output: a decision and its reason, or nothing.
 fn told(mut call: Child) -> String {
     if wait(&mut call).is_none() {
         call.kill().expect("it can be ended");
@@ -258,7 +258,7 @@ fn told(mut call: Child) -> String {
     format!("{}: {}", word("permissionDecision"), word("permissionDecisionReason"))
 }
 
-/// Whether lines are what is written; `…` alone stands for any number of them.
+/// Reports whether lines match the page; `…` alone matches any number of them.
 fn tells(written: &[&str], said: &[&str]) -> bool {
     match (written, said) {
         ([], said) => said.is_empty(),
@@ -268,7 +268,7 @@ fn tells(written: &[&str], said: &[&str]) -> bool {
     }
 }
 
-/// Whether a line is what is written; `…` stands for any part of it.
+/// Reports whether a line matches the page; `…` matches any part of it.
 fn fits(written: &str, said: &str) -> bool {
     let Some((before, after)) = written.split_once('…') else { return written == said };
     let Some(rest) = said.strip_prefix(before) else { return false };

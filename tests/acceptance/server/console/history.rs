@@ -1,4 +1,4 @@
-//! What is on record: found, taken along, erased; and the chain stays whole.
+//! The history: found, exported, erased; and the chain remains intact.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn history_is_searched_exported_and_erased() {
         assert_eq!(table.lines().count(), lines.len() + 1, "{table}");
         assert!(table.contains("heron"), "{table}");
 
-        // Not without being sure: the browser asks for the tick.
+        // Not without confirmation: the browser requires the checkbox.
         page.click("details.danger-zone > summary");
         page.click("form[action='/history/delete'] button");
         assert!(page.has("[name=sure]:invalid"));

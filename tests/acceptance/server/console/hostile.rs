@@ -1,17 +1,17 @@
-//! What an agent writes is text, whatever it writes: no markup, no script, nothing unseen.
+//! Text from an agent is shown as text: no markup, no script, nothing invisible.
 
 use serde_json::{Value, json};
 
 use super::super::browser::Page;
 use super::{Client, Desk, OFTEN, Script, card, on_card, until};
 
-/// Closes whatever it may stand in, and then does harm; with what turns text around and what
-/// nobody sees.
+/// Closes any element around it, and then does harm; with characters that reverse text and
+/// invisible ones.
 const HARM: &str = "\"'></title></textarea></pre></script></style><script>window.harm = 1</script>\
                     <img src=x onerror=window.harm=1><b data-harm>{{7*7}}</b>&lt;i data-harm&gt;\
                     \u{202e}txt.exe\u{2066}a\u{200b}b\u{feff}c\u{00ad}d";
 
-/// Characters that nobody sees, or that turn text around.
+/// Characters that are invisible, or that reverse text.
 const UNSEEN: &str = r"/[\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/";
 
 fn harm() -> Vec<Value> {
@@ -53,13 +53,14 @@ fn assert_harmless(page: &Page, where_: &str) {
     assert_eq!(unseen, json!([]), "{where_}: characters that nobody sees");
 }
 
-/// An agent that writes harm wherever it can write, its session, and the questions about it.
+/// Creates an agent that writes harm wherever it can write, its session, and the questions about
+/// it.
 fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
     desk.owner.json("PATCH", "/api/settings", &[], &json!({"logging": "enhanced"})).expect(200);
     let key = json!({"name": "<b data-harm>key</b>", "scopes": ["*"], "devices": "any",
                      "writes": {"uses": 1000, "seconds": 1}});
     let agent = desk.owner.key_of(&key);
-    // A machine says itself what it is called.
+    // A machine chooses its own name.
     let machine = desk.owner.key_of(&json!({"name": "machine", "scopes": ["*"]}));
     machine.post("/api/devices", &json!({"name": "box <b data-harm>\u{202e}\u{200b}x</b>"}));
     let session = agent.session(&json!({"task": HARM}));
@@ -69,7 +70,7 @@ fn writes_harm(desk: &Desk) -> (Client, String, Vec<String>) {
         let answer = agent.post(&format!("/api/sessions/{session}/actions"), &body);
         match answer.status {
             202 => ids.push(super::text(&answer.expect(202)["approval_id"])),
-            // What cannot be a skill, an address or a name at all is not asked about.
+            // An invalid skill, address or name is not asked about.
             status => eprintln!("{status}: {action}: {}", answer.text()),
         }
     }
@@ -104,7 +105,7 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
             assert_harmless(&page, path);
             page.assert_fits(path);
         }
-        // What a person writes is text too.
+        // Text from a person is shown as text too.
         page.go("/policy");
         page.fill("form[action='/policy'] [name=input]", HARM);
         page.submit("form[action='/policy'] button");
@@ -114,7 +115,7 @@ fn what_agents_write_is_shown_as_text_on_every_page() {
         page.go("/?done=%3Cb+data-harm%3E");
         assert_harmless(&page, "flash");
     }
-    // A live page gets the same text by other ways.
+    // A live page gets the same text in other ways.
     let page = desk.page(Script::On);
     let action =
         json!({"kind": "skill", "skill": "email.send", "params": {"to": HARM, "subject": "late"}});
@@ -137,7 +138,7 @@ fn a_command_of_two_hundred_thousand_bytes_is_shown_and_answered() {
         let id = desk.agent.ask(&action);
         Desk::see(&page, script, &card(&id));
         assert_harmless(&page, "inbox");
-        // Whoever says yes has had all of it before their eyes.
+        // The person who approves has seen all of it.
         page.go(&format!("/approvals/{id}"));
         assert_harmless(&page, "approval");
         let shown = page.eval("document.querySelector('pre.what').textContent.length");

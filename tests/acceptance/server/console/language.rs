@@ -1,4 +1,4 @@
-//! In the reader's language, and on their phone.
+//! The console in the reader's language, and on their phone.
 
 use super::{Desk, OFTEN, Script, push};
 

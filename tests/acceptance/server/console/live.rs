@@ -1,4 +1,4 @@
-//! What happens elsewhere shows here: other devices, a lost connection, a server that comes back.
+//! Events elsewhere appear here: other devices, a lost connection, a server that comes back.
 
 use std::net::TcpListener;
 
@@ -16,7 +16,7 @@ fn the_other_device_is_told_at_once() {
         page.wait("document.querySelector('#announce').textContent.trim() !== ''");
     }
     Desk::see(&old, Script::Off, &card(&id));
-    // Neither was loaded anew.
+    // Neither page was reloaded.
     second.eval("window.stayed = true");
     first.click(&on_card(&id, "button[value=approve]"));
     desk.becomes(&id, "approved");
@@ -27,7 +27,7 @@ fn the_other_device_is_told_at_once() {
     second.wait_gone(&card(&id));
     second.wait_for("#empty");
     assert_eq!(second.eval("window.stayed"), true);
-    // The one without script finds out when it answers.
+    // The page without script finds out when it answers.
     old.forgive("409 (Conflict)");
     old.submit(&on_card(&id, "button[value=reject]"));
     old.wait_for("html[data-page=error] #problem");
@@ -56,7 +56,7 @@ fn a_page_without_network_says_so_and_catches_up() {
 
 #[test]
 fn a_page_outlives_its_server() {
-    // A port of its own, so that it comes back where it was.
+    // A fixed port, so that it comes back at the same address.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let setup = Setup::new().config(OFTEN).word("--listen").word(&port.to_string());
     let Some(desk) = Desk::of(setup) else { return };

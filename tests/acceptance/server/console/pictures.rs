@@ -1,4 +1,4 @@
-//! Pictures of every page, for people to look at; nothing compares them.
+//! Screenshots of every page, for people to look at; nothing compares them.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn shell(command: &str) -> Value {
     json!({"kind": "shell", "command": command, "cwd": "/home/kim/shop"})
 }
 
-/// A day's work of an agent, part of it waiting.
+/// Creates a day's work of an agent, part of it pending.
 fn work(desk: &Desk) -> (String, String) {
     let named = |name: &str| {
         let writes = json!({"uses": 1000, "seconds": 1});

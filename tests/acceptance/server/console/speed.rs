@@ -1,7 +1,7 @@
-//! How soon a person sees a question, and how soon an agent feels the answer.
+//! The time until a person sees a question, and until an agent gets the answer.
 //!
-//! A few tries in every run, so that it goes on working; `cargo xtask bench console` makes many and
-//! keeps the table. No test asserts a time.
+//! A few tries in every run, so that it keeps working; `cargo xtask bench console` makes many and
+//! writes the table. No test asserts a time.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::browser::{Page, target};
 use super::{Desk, OFTEN, Script, card, on_card, push};
 
-/// Notes when a card has been painted, and when a button was clicked.
+/// Records when a card has been painted, and when a button was clicked.
 const NOTE: &str = "
     window.seen = {};
     const now = () => performance.timeOrigin + performance.now();
@@ -29,13 +29,14 @@ const NOTE: &str = "
     addEventListener('click', () => sessionStorage.clicked = now(), true);
 ";
 
-/// Milliseconds since 1970, as the page counts them too.
+/// Returns the milliseconds since 1970, as the page counts them too.
 fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs_f64() * 1_000.0
 }
 
-/// An agent that proposes and waits; when it began, and when it was let go.
+/// Starts an agent that proposes and waits; returns the times when it began and when it got the
+/// answer.
 fn proposes(desk: &Desk, number: usize) -> JoinHandle<(f64, f64)> {
     let agent = desk.agent.clone();
     let body = json!({"action": push(&format!("b{number}"))});
@@ -80,7 +81,7 @@ fn from_question_to_card_and_from_click_to_agent() {
         felt.push(let_go - clicked);
         page.wait_gone(&card(&id));
         page.wait_for("#connection[data-state=live]");
-        // A person takes a moment too; the next question meets a page at rest.
+        // A person takes a moment too; the next question finds an idle page.
         std::thread::sleep(Duration::from_millis(30));
     }
     let mut table = format!("| in a browser, {tries} times | p50 ms | p99 ms |\n|---|---|---|\n");

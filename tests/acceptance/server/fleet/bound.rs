@@ -1,4 +1,4 @@
-//! A key that works on approved machines alone: the hook says on which one it is.
+//! A key that works only on approved machines: the hook identifies its machine.
 
 use super::{Machine, PUSH, approve, end, waiting};
 use crate::server::{Server, text};
@@ -31,7 +31,7 @@ fn a_key_that_is_bound_to_a_machine_works_there_and_nowhere_else() {
     assert_eq!(end(call).0, "allow");
     // The same key elsewhere.
     assert_eq!(machine.call(PUSH).0, "deny");
-    // What it proves is kept under its device.
+    // Its result is stored under its device.
     assert_eq!(bound.doctor().0, 0);
     let machines = owner.get("/api/machines").expect(200);
     assert_eq!(machines["items"][0]["device_id"], id.as_str(), "{machines}");

@@ -36,10 +36,10 @@ fn what_a_machine_proved_is_kept_and_listed_by_the_console() {
     let name = kept["proof"]["machine"].as_str().expect("a name");
     assert!(page.contains("id=\"machines\"") && page.contains(name), "{page}");
     assert!(page.contains("data-state=\"proved\""), "{page}");
-    // A second time takes the place of the first.
+    // A second result replaces the first.
     assert_eq!(machine.doctor().0, 0);
     assert_eq!(owner.get("/api/machines").expect(200)["items"].as_array().expect("some").len(), 1);
-    // Others do not see it.
+    // Other people do not see it.
     let other = server.person(&owner, "member");
     assert_eq!(other.get("/api/machines").expect(200)["items"], json!([]));
     assert!(!other.get("/developer").text().contains("data-machine"));

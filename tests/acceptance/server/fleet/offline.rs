@@ -1,4 +1,4 @@
-//! Decisions that were made while the server could not be reached are on record afterwards.
+//! Decisions that were made while the server was unreachable are on record afterwards.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Machine, PUSH, approve, at_a_fixed_address, end, ended, waiting};
 use crate::server::{Client, files_with};
 
-/// What is on record of decisions without the server, oldest first.
+/// Returns the records of decisions without the server, oldest first.
 fn decided_offline(owner: &Client) -> Vec<Value> {
     let mut found = owner.history("decided_offline");
     found.reverse();
@@ -37,7 +37,7 @@ fn what_was_decided_without_the_server_is_delivered_in_order_and_once() {
     assert_eq!((code, &found["rollout"]["undelivered"]), (1, &Value::from(3)), "{found}");
     let server = setup.start();
     let owner = Client { address: server.address, ..owner };
-    // Whoever asks next delivers first.
+    // The next hook delivers them first.
     let machine = Machine { patience: "60", ..machine };
     let call = machine.begin(PUSH);
     let question = waiting(&owner);
@@ -57,7 +57,7 @@ fn what_was_decided_without_the_server_is_delivered_in_order_and_once() {
     }
     let target = records.last().expect("three")["payload"]["target"]["command"].clone();
     assert_eq!(target, "git push --force origin third");
-    // Not again, however often it is asked and looked.
+    // Not again, however often the server is contacted.
     assert_eq!(machine.doctor().0, 0);
     assert_eq!(decided_offline(&owner).len(), 3);
     assert_eq!(fs::metadata(machine.data().join("offline.jsonl")).expect("a file").len(), 0);

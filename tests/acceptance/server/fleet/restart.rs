@@ -1,4 +1,4 @@
-//! A restart is not an answer: whoever waits finds the same question again.
+//! A restart is not an answer: a waiting hook finds the same question again.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ fn a_waiting_hook_outlives_a_server_that_is_killed_stopped_or_held_up() {
         let call = machine.begin(PUSH);
         let question = waiting(&owner);
         let server = if with == Signal::STOP {
-            // Slow: it stands still, and goes on.
+            // Slow: it is paused, and continues.
             server.signal(Signal::STOP);
             std::thread::sleep(std::time::Duration::from_secs(2));
             server.signal(Signal::CONT);
@@ -110,7 +110,7 @@ fn a_late_yes_is_kept_for_the_next_try_over_a_url() {
     let machine = Machine::of(&server, "").with_key(&key);
     let mut call = machine.begin(PUSH);
     let question = waiting(&owner);
-    // The hook stands still, so the yes comes too late for it.
+    // The hook is paused, so the approval comes too late for it.
     signal(&call, Signal::STOP);
     approve(&owner, &question);
     signal(&call, Signal::KILL);
@@ -119,7 +119,7 @@ fn a_late_yes_is_kept_for_the_next_try_over_a_url() {
     assert_eq!(decision, "allow", "{reason}");
     assert_eq!(owner.history("critical_point").len(), 1, "no second card");
     assert_eq!(owner.state(&text(&question["approval_id"])), "started");
-    // It was for once.
+    // The approval was for one call.
     let again = machine.begin(PUSH);
     assert_ne!(waiting(&owner)["approval_id"], question["approval_id"]);
     signal(&again, Signal::TERM);
@@ -188,7 +188,7 @@ fn a_socket_of_the_service_manager_takes_requests_while_the_server_restarts() {
     let mut child = child;
     signal(&child, Signal::KILL);
     child.wait().expect("it is dead");
-    // Nobody is turned away in between: the connection waits in the socket's queue.
+    // No connection is refused in between: it waits in the socket's queue.
     let queued = TcpStream::connect(address).expect("the socket is still there");
     let (mut child, mut out) = activated(&setup, &socket);
     until_line(&mut out, "answer here");
@@ -203,7 +203,7 @@ fn a_socket_of_the_service_manager_takes_requests_while_the_server_restarts() {
 
 type Lines = std::io::Lines<std::io::BufReader<std::process::ChildStdout>>;
 
-/// A server that is handed a socket as systemd does it: as descriptor 3.
+/// Starts a server that inherits a socket as with systemd: as descriptor 3.
 fn activated(setup: &Setup, socket: &TcpListener) -> (std::process::Child, Lines) {
     use std::io::BufRead as _;
     let script = "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"";

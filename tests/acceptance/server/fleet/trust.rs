@@ -1,4 +1,4 @@
-//! Hooks and commands trust what the company trusts: a certificate authority of its own.
+//! Hooks and commands trust the company's own certificate authority.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ impl Authority {
     }
 }
 
-/// A person at a terminal of their own, signed in by the link that the server printed.
+/// Returns a person at their own terminal, signed in by the link that the server printed.
 fn person(server: &Server, authority: &Authority) -> Machine {
     let machine = Machine::new("profile: coding-agent\n");
     let file = authority.file(&machine.setup);
@@ -104,7 +104,7 @@ fn with_an_authority_of_its_own_a_hook_trusts_no_other() {
     let machine = Machine::new("profile: coding-agent\n");
     let (ours, theirs) = (ours.file(&server.setup), write_other(&machine, &theirs));
     let config = format!("hook: {{server: \"{}\", tls_ca: \"{ours}\"}}\n", server.url);
-    // Whatever a project's settings put into the environment.
+    // Regardless of the environment that a project's settings define.
     let machine = machine.reconfigured(&config).with("SSL_CERT_FILE", &theirs);
     let machine = machine.with("COUNTERSIGN_KEY", &some_key()).impatient("10");
     let (decision, reason) = machine.call(PUSH);
@@ -116,7 +116,7 @@ fn write_other(machine: &Machine, authority: &Authority) -> String {
     write(&machine.setup, "other.pem", &authority.issuer.pem())
 }
 
-/// A key that no server knows, put together here.
+/// Returns a key that no server knows, assembled here.
 fn some_key() -> String {
     use countersign_gate::secret::{Secret, SecretKind};
     Secret::from_bytes(SecretKind::Key, &[7; 32]).expose().to_owned()
@@ -142,7 +142,7 @@ fn a_certificate_is_read_again_and_a_wrong_one_changes_nothing() {
     let is_told = |words: &str| server.log().contains(words).then_some(());
     until("it is read again", || is_told("the certificate was read again"));
     assert!(trusts(&new) && !trusts(&old));
-    // A wrong file keeps what is there, and says so.
+    // An invalid file leaves the current one in place, with a message.
     fs::write(server.setup.home.0.join("server.pem"), "no certificate").expect("a file");
     server.signal(Signal::HUP);
     until("it says so", || is_told("the old certificate stays in use"));

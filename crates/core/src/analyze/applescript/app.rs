@@ -1,15 +1,15 @@
-//! Which app is spoken to: the same word means another thing in another app.
+//! The app that is addressed: the same word means another thing in another app.
 
-/// An app, as far as its words matter.
+/// An app, as far as its vocabulary matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum App {
     /// Files and folders.
     Finder,
     /// Other apps' windows, login items, settings, files.
     SystemEvents,
-    /// A terminal: what it is told is a command.
+    /// A terminal: text sent to it is a command.
     Terminal,
-    /// Mail of any maker.
+    /// Any mail client.
     Mail,
     /// Chat.
     Messages,
@@ -17,15 +17,14 @@ pub(super) enum App {
     Browser,
     /// Stored passwords.
     Keychain,
-    /// Text, drawings, tables: what is deleted in them is part of a document.
+    /// Text, drawings, tables: objects deleted in them are part of a document.
     Document,
     /// Sound and films.
     Player,
     /// The settings that protect the machine, inside System Events.
     Protection,
-    /// Known by name, and none of these.
+    /// Another app that is known by name.
     Other,
-    /// Not known.
     Unknown,
 }
 
@@ -106,7 +105,7 @@ const NAMES: &[(App, &[&str])] = &[
 ];
 
 impl App {
-    /// The app with this name or bundle id.
+    /// Returns the app with this name or bundle id.
     pub(super) fn named(name: &str) -> Self {
         let name = name.trim().to_ascii_lowercase();
         let name = name.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(&name);

@@ -1,4 +1,4 @@
-//! Variables: what they can hold, branch by branch.
+//! Variables: their possible values, branch by branch.
 
 use super::eval::posix;
 use super::lex::{Kind, Token};
@@ -7,7 +7,7 @@ use super::value::Value;
 use super::{Logged, Open, Walker};
 
 impl Walker<'_> {
-    /// What a name can hold here.
+    /// Returns the possible values of a name.
     pub(super) fn variable(&self, name: &str) -> Value {
         if self
             .blocks
@@ -30,13 +30,13 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether this may run again, or later than it stands.
+    /// Reports whether this may run again, or later than its position in the script.
     fn is_again(&self) -> bool {
         let again = |open: &Open| matches!(open.block, Block::Handler | Block::Repeat);
         self.blocks.iter().rev().take(64).any(again)
     }
 
-    /// Gives a name a value.
+    /// Assigns a value to a name.
     pub(super) fn set(&mut self, name: &str, value: Value) {
         if !self.spend_work(value.work()) {
             return;
@@ -57,7 +57,7 @@ impl Walker<'_> {
         }
     }
 
-    /// One branch ends: what it set is kept aside, and what was there before comes back.
+    /// Ends a branch: the values that it set are put aside, and the previous ones are restored.
     pub(super) fn end_branch(&mut self) {
         let Some(mut open) = self.blocks.pop() else { return };
         for (name, Logged { before, left }) in &mut open.log {
@@ -74,7 +74,7 @@ impl Walker<'_> {
         self.blocks.push(open);
     }
 
-    /// A block ends: it may have run or not. What it set is one of the things a name can hold.
+    /// Ends a block, which may have run or not: the values that it set are among the possible ones.
     pub(super) fn end_block(&mut self) {
         let Some(open) = self.blocks.pop() else { return };
         let always = matches!(
@@ -103,7 +103,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `set x to y`, `copy y to x`, `property x : y`, also behind `tell z to` and `if z then`.
+    /// Follows `set x to y`, `copy y to x`, `property x : y`, also after `tell z to` and `if z
+    /// then`.
     pub(super) fn assign(&mut self, statement: &[Token<'_>]) {
         let mut rest = statement;
         let mut perhaps = false;
@@ -118,7 +119,7 @@ impl Walker<'_> {
             rest = inner;
         }
         if perhaps {
-            // What may or may not happen leaves both values.
+            // A conditional assignment leaves both values possible.
             self.blocks.push(Open::new(Block::If));
             self.assign_plain(rest);
             self.end_block();
@@ -158,7 +159,7 @@ impl Walker<'_> {
                     self.assign_name(target, Value::unknown());
                 }
             }
-            // Most of what a script sets is a property of something else.
+            // Most assignments of a script are to a property of something else.
             [target] => {
                 let (value, _) = self.value(given);
                 self.assign_name(target, value);
@@ -171,7 +172,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `set end of x to y`, `set x's y to z`: `x` may now hold this too.
+    /// Follows `set end of x to y` and `set x's y to z`: `x` may now contain this too.
     fn assign_part(&mut self, targets: &[Token<'_>], given: &[Token<'_>]) {
         let owner = match targets {
             [owner, possessive, ..] if possessive.kind == Kind::Possessive => Some(owner),
@@ -191,7 +192,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `repeat with x in y`.
+    /// Follows `repeat with x in y`.
     pub(super) fn loop_variable(&mut self, statement: &[Token<'_>]) {
         if let [_, with, name, rest @ ..] = statement
             && with.word() == "with"
@@ -204,7 +205,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The paths at the start of these tokens.
+    /// Returns the paths at the start of these tokens.
     pub(super) fn paths(&mut self, tokens: &[Token<'_>]) -> (Vec<String>, usize) {
         let (value, used) = self.value(tokens);
         (value.texts.iter().map(|text| posix(text)).collect(), used)

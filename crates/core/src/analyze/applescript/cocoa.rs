@@ -6,22 +6,22 @@ use super::{Walker, nested, span_of};
 use crate::analyze::UNKNOWN;
 use crate::fact::{FactKind, Tag, Tags};
 
-/// What a method would do.
+/// The effect of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
-    /// Deletes what its first argument names.
+    /// Deletes the file that its first argument names.
     Delete,
-    /// Writes what its first argument names.
+    /// Writes the file that its first argument names.
     Write,
-    /// Writes what a later argument, `toPath:` or `toURL:`, names.
+    /// Writes the file that a later argument, `toPath:` or `toURL:`, names.
     Transfer,
     /// Runs its first argument as a script.
     Script,
-    /// Just this fact.
+    /// Any other fact.
     Is(FactKind),
 }
 
-/// The method or function with this name, in lower case; by its first part.
+/// Returns the method or function with this name, in lower case; by its first part.
 pub(super) fn method(name: &str) -> Option<Method> {
     Some(match name {
         "removeitematpath"
@@ -79,7 +79,7 @@ pub(super) fn method(name: &str) -> Option<Method> {
 }
 
 impl Walker<'_> {
-    /// Notes what a method would do.
+    /// Records the effect of a method.
     pub(super) fn cocoa(
         &mut self,
         rest: &[Token<'_>],
@@ -92,7 +92,7 @@ impl Walker<'_> {
         if !owned && !called {
             return;
         }
-        // `removeItemAtPath_error_(x, y)` is the older way to write it.
+        // `removeItemAtPath_error_(x, y)` is the older syntax.
         let name = token.text.split('_').find(|part| !part.is_empty()).unwrap_or_default();
         let Some(method) = method(name) else { return };
         let span = span_of(ahead(rest));
@@ -140,7 +140,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `NSAppleScript's alloc()'s initWithSource:(x)`.
+    /// Follows `NSAppleScript's alloc()'s initWithSource:(x)`.
     fn cocoa_script(&mut self, rest: &[Token<'_>], statement: &[Token<'_>]) {
         let is_script =
             statement.iter().any(|token| matches!(token.word(), "nsapplescript" | "osascript"));

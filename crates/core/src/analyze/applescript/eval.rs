@@ -1,4 +1,4 @@
-//! What an expression's text is, as far as the script itself says.
+//! The text of an expression, as far as the script itself determines it.
 //!
 //! Strings, `&`, variables, `quoted form of`, `POSIX path of`, `path to … folder`, characters by
 //! number, and the path arithmetic of Cocoa. Everything else is unknown, never guessed.
@@ -9,20 +9,20 @@ use super::noun::{self, Objects};
 use super::value::Value;
 use crate::analyze::UNKNOWN;
 
-/// Brackets in brackets followed.
+/// The depth of nested brackets that is followed.
 const MOST_DEPTH: u32 = 24;
 
-/// Where names get their values from, and who pays.
+/// The source of variables, and the budget of work.
 pub(super) trait Names {
-    /// What a variable holds.
+    /// Returns the value of a variable.
     fn lookup(&mut self, name: &str) -> Value;
-    /// The user's home folder.
+    /// Returns the user's home folder.
     fn home(&self) -> String;
-    /// Takes this much work; false when there is none left.
+    /// Spends this much work; returns false when there is none left.
     fn spend(&mut self, work: usize) -> bool;
 }
 
-/// The value at the start of these tokens, and how many of them it took.
+/// Returns the value at the start of these tokens, and how many of them it took.
 pub(super) fn value(tokens: &[Token<'_>], names: &mut dyn Names) -> (Value, usize) {
     let mut eval = Eval { tokens, at: 0, depth: 0, names };
     let value = eval.expression();
@@ -75,7 +75,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         }
     }
 
-    /// `as text`, `as Unicode text`, `as «class utf8»`.
+    /// Skips `as text`, `as Unicode text`, `as «class utf8»`.
     fn coercion(&mut self) {
         let more = matches!(self.word(1), "unicode" | "posix" | "international" | "styled");
         self.bump(if more { 3 } else { 2 });
@@ -119,7 +119,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         if self.sign(")") {
             return value;
         }
-        // Something else is done with it before the bracket ends.
+        // The value is used in another way before the bracket ends.
         self.close();
         Value::of(value.objects)
     }
@@ -148,7 +148,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         all.unwrap_or_else(|| Value::text(""))
     }
 
-    /// Past the bracket that closes the innermost open one.
+    /// Skips past the bracket that closes the innermost open one.
     fn close(&mut self) {
         let mut depth = 1_usize;
         while let Some(token) = self.peek() {
@@ -220,7 +220,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         Value::text(text)
     }
 
-    /// `application "Finder"`, `application id "com.apple.finder"`.
+    /// Evaluates `application "Finder"` and `application id "com.apple.finder"`.
     fn application(&mut self) -> Value {
         self.bump(if self.word(1) == "id" { 2 } else { 1 });
         let name = self.of(0);
@@ -241,7 +241,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         })
     }
 
-    /// `path to desktop folder from user domain`.
+    /// Evaluates `path to desktop folder from user domain`.
     fn path_to(&mut self) -> Value {
         self.bump(2);
         let mut local = false;
@@ -270,7 +270,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         Value::of(Objects { many: true, ..objects })
     }
 
-    /// A name that may be a variable; what is done with it further on makes it unknown.
+    /// Evaluates a name that may be a variable; any further use of it makes it unknown.
     fn variable(&mut self) -> Value {
         let word = self.word(0);
         let next = self.tokens.get(self.at + 1);
@@ -290,7 +290,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         Value::of(objects)
     }
 
-    /// Skips to where this operand must end.
+    /// Skips to the end of this operand.
     fn unknown_until_end(&mut self) -> Value {
         while let Some(token) = self.peek() {
             match token.kind {
@@ -311,7 +311,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         Value::unknown()
     }
 
-    /// What `x's y` is, given `x`: Cocoa's path arithmetic keeps a path a path.
+    /// Evaluates `x's y`, given `x`: with Cocoa's path arithmetic a path remains a path.
     fn member(&mut self, owner: Value) -> Value {
         let Some(token) = self.peek() else { return Value::unknown() };
         let name = token.text.to_ascii_lowercase();
@@ -357,7 +357,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         }
     }
 
-    /// `:(x)`, `(x)` or `:x` after a method's name.
+    /// Evaluates `:(x)`, `(x)` or `:x` after a method's name.
     fn argument(&mut self) -> Option<Value> {
         let colon = self.sign(":");
         if !colon && !self.peek().is_some_and(|token| token.is_sign("(")) {
@@ -366,7 +366,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         Some(self.of(0))
     }
 
-    /// ` inDomains:(y) |error|:(reference)`.
+    /// Skips ` inDomains:(y) |error|:(reference)`.
     fn more_arguments(&mut self) {
         while self.tokens.get(self.at + 1).is_some_and(|token| token.is_sign(":"))
             && self.peek().is_some_and(|token| matches!(token.kind, Kind::Word | Kind::Name))
@@ -376,7 +376,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
         }
     }
 
-    /// The folder that `URLsForDirectory:(x's NSLibraryDirectory) inDomains:…` just named.
+    /// Returns the folder that `URLsForDirectory:(x's NSLibraryDirectory) inDomains:…` just named.
     fn directory(&mut self) -> Value {
         let seen = self.tokens.get(..self.at).unwrap_or_default();
         let words = || seen.iter().rev().take(16).map(Token::word);
@@ -391,7 +391,7 @@ impl<'t, 'a> Eval<'t, 'a, '_> {
     }
 }
 
-/// Where a special folder is: below what, and its path there.
+/// Returns the root of a special folder, and its path there.
 fn folder(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "desktop" => ("~", "Desktop/"),
@@ -418,7 +418,7 @@ fn folder(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Words that begin another part of a statement.
+/// Reports whether a word begins another part of a statement.
 fn is_stop(word: &str) -> bool {
     matches!(
         word,
@@ -458,12 +458,12 @@ fn is_stop(word: &str) -> bool {
     )
 }
 
-/// As one word of a shell.
+/// Quotes a text as one word of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// `Macintosh HD:Users:me:` and `~/x:y` as the paths they are.
+/// Converts `Macintosh HD:Users:me:` and `~/x:y` to POSIX paths.
 pub(super) fn posix(text: &str) -> String {
     if text.starts_with(['/', '~', UNKNOWN]) {
         return text.replace(':', "/");
@@ -474,7 +474,7 @@ pub(super) fn posix(text: &str) -> String {
     }
 }
 
-/// A character by its number.
+/// Returns a character by its number.
 fn character(number: &str) -> String {
     let number = number.trim().parse().ok().and_then(char::from_u32);
     number.unwrap_or(UNKNOWN).to_string()

@@ -1,4 +1,4 @@
-//! Files that would be written or deleted, by where they are.
+//! Files that would be written or deleted, by their location.
 
 use super::lex::{Kind, Token};
 use super::shape::after_word;
@@ -10,7 +10,7 @@ use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// Notes what happens to a path, unless nothing of it is known.
+    /// Records an effect on a path, unless nothing of it is known.
     pub(super) fn touch(&mut self, kind: FactKind, path: &str, more: Tags, span: Span) {
         if path.is_empty() || path.starts_with(UNKNOWN) {
             return;
@@ -19,7 +19,7 @@ impl Walker<'_> {
         self.add(Fact::new(kind, place::shown(path)).tagged(tags).at(Some(span)));
     }
 
-    /// Where the objects of `delete …` are, as far as the script says.
+    /// Records the files that `delete …` names, as far as the script determines them.
     pub(super) fn deleted_files(&mut self, rest: &[Token<'_>], many: bool) {
         let given = ahead(rest);
         let span = span_of(given);
@@ -37,7 +37,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `file "a" of folder "b" of home` as a path.
+    /// Returns `file "a" of folder "b" of home` as a path.
     fn container(&self, given: &[Token<'_>]) -> Option<String> {
         const PASSED: &[&str] = &[
             "every", "all", "item", "items", "file", "files", "folder", "folders", "of", "in",
@@ -64,7 +64,7 @@ impl Walker<'_> {
         None
     }
 
-    /// `write x to y`, `set eof of y to 0`, `store script x in y`.
+    /// Follows `write x to y`, `set eof of y to 0`, `store script x in y`.
     pub(super) fn write(&mut self, rest: &[Token<'_>]) {
         let given = ahead(rest);
         let target = if rest.first().is_some_and(|token| token.word() == "set") {
@@ -80,7 +80,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `open for access x with write permission`.
+    /// Follows `open for access x with write permission`.
     pub(super) fn open_for_access(&mut self, rest: &[Token<'_>]) {
         let given = ahead(rest);
         let for_writing = given.windows(2).any(|pair| {
@@ -97,7 +97,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `with password "secret"`, `user name "a" password "secret"`.
+    /// Records `with password "secret"` and `user name "a" password "secret"`.
     pub(super) fn clear_password(&mut self, rest: &[Token<'_>]) {
         let Some(at) = rest.iter().take(4).position(|token| token.word() == "password") else {
             return;

@@ -1,7 +1,7 @@
 //! JavaScript for Automation: the same commands in another syntax.
 //!
-//! Not a JavaScript analyzer: only calls that reach apps, the shell or Cocoa, with the texts the
-//! script itself gives them.
+//! Not a JavaScript analyzer: only calls that reach apps, the shell or Cocoa, with literal texts
+//! from the script itself.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::analyze::UNKNOWN;
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-/// How far a call's arguments are looked at for options.
+/// The number of tokens of a call that are searched for options.
 const MOST_AHEAD: usize = 64;
 
-/// Whether a script is JavaScript, by signs that AppleScript cannot hold.
+/// Reports whether a script is JavaScript, by syntax that AppleScript does not have.
 pub(super) fn is_javascript(tokens: &[Word<'_>]) -> bool {
     tokens.windows(3).any(|three| {
         let [first, second, third] = three else { return false };
@@ -54,7 +54,7 @@ impl Token {
     }
 }
 
-/// Notes what a script in JavaScript would do.
+/// Records the effects of a script in JavaScript.
 pub(super) fn read(script: &str, walker: &mut Walker<'_>) {
     let tokens = lex(script);
     let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new() };
@@ -151,7 +151,7 @@ impl Reader<'_, '_, '_> {
         self.walker.note(kind, name, span);
     }
 
-    /// `app.doShellScript(x, {administratorPrivileges: true})`.
+    /// Follows `app.doShellScript(x, {administratorPrivileges: true})`.
     fn shell(&mut self, at: usize, span: Span) {
         let command = self.value(at + 2);
         let elevated = (at..at + MOST_AHEAD).any(|at| {
@@ -175,7 +175,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `finder.trash.items().delete()`: a plural before or inside the call.
+    /// Reports whether there is a plural before or inside the call:
+    /// `finder.trash.items().delete()`.
     fn is_many(&self, at: usize) -> bool {
         let around = at.saturating_sub(8)..at + 12;
         around.filter_map(|at| self.get(at)).any(|token| {
@@ -197,7 +198,7 @@ impl Reader<'_, '_, '_> {
         })
     }
 
-    /// A text, joined by `+` from what is known.
+    /// Evaluates a text, joined by `+` from known parts.
     fn value(&mut self, start: usize) -> Value {
         let mut value: Option<Value> = None;
         let mut at = start;
@@ -223,7 +224,7 @@ impl Reader<'_, '_, '_> {
             let work = part.work() + value.as_ref().map_or(0, Value::work);
             self.walker.spend_work(work);
             value = Some(value.map_or_else(|| part.clone(), |value| value.join(&part)));
-            // Past whatever else belongs to this part.
+            // Skips everything else that belongs to this part.
             at += 1;
             let mut depth = 0_usize;
             while let Some(token) = self.get(at) {

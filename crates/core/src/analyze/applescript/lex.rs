@@ -1,14 +1,14 @@
-//! AppleScript as tokens: what is a comment or a string is never a command.
+//! AppleScript as tokens: a comment or a string is never a command.
 //!
 //! Line comments (`--`, `#`), nested block comments, strings with their escapes, `|names|`, raw
-//! `«events»` and lines continued by `¬`. Words are lower-cased, for the language does not tell
-//! case apart. One pass, without looking back.
+//! `«events»` and lines continued by `¬`. Words are lower-cased, because the language ignores case.
+//! One pass, without backtracking.
 
 use std::borrow::Cow;
 
 use crate::verdict::Span;
 
-/// What kind of token.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A word of the language, of an app, or a plain name; in lower case.
@@ -17,9 +17,8 @@ pub(crate) enum Kind {
     Name,
     /// A string, without its quotes and escapes.
     Text,
-    /// A number.
     Number,
-    /// What stands between `«` and `»`.
+    /// The text between `«` and `»`.
     Raw,
     /// `'s`.
     Possessive,
@@ -29,7 +28,6 @@ pub(crate) enum Kind {
     End,
 }
 
-/// One token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
@@ -38,18 +36,18 @@ pub(crate) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// The word this is, or nothing when it is not a plain word.
+    /// Returns the word, or an empty string when it is not a plain word.
     pub(crate) fn word(&self) -> &str {
         if self.kind == Kind::Word { &self.text } else { "" }
     }
 
-    /// Whether this is the sign.
+    /// Reports whether this is the sign.
     pub(crate) fn is_sign(&self, sign: &str) -> bool {
         self.kind == Kind::Sign && self.text == sign
     }
 }
 
-/// What is wrong with a script's text.
+/// An error in a script's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A string without its closing quote.
@@ -60,31 +58,31 @@ pub(crate) enum Fault {
     OpenName,
     /// `«` without `»`.
     OpenRaw,
-    /// `¬` before something else than a line's end.
+    /// `¬` that is not at the end of a line.
     Continuation,
-    /// A character that no script can hold outside strings and comments.
+    /// A character that is not valid outside strings and comments.
     Character(char),
 }
 
-/// A script in tokens, with what is wrong with it.
+/// The tokens of a script, and its errors.
 #[derive(Debug, Default)]
 pub(crate) struct Lexed<'a> {
     pub(crate) tokens: Vec<Token<'a>>,
-    /// The first few.
+    /// The first few errors.
     pub(crate) faults: Vec<(Fault, Span)>,
 }
 
 impl<'a> Lexed<'a> {
-    /// The statements, each without its end.
+    /// Returns the statements, each without its end.
     pub(crate) fn statements(&self) -> impl Iterator<Item = &[Token<'a>]> {
         self.tokens.split(|token| token.kind == Kind::End).filter(|statement| !statement.is_empty())
     }
 }
 
-/// Faults told about one script.
+/// The number of errors reported about one script.
 const MOST_FAULTS: usize = 8;
 
-/// Reads a script.
+/// Splits a script into tokens.
 pub(crate) fn lex(script: &str) -> Lexed<'_> {
     let mut lexer = Lexer { text: script, at: 0, raw_ends: 0, lexed: Lexed::default() };
     while lexer.step() {}
@@ -94,7 +92,7 @@ pub(crate) fn lex(script: &str) -> Lexed<'_> {
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// No `»` stands before this: looking again for each `«` would cost the square.
+    /// The position before which there is no `»`: searching again for each `«` would be quadratic.
     raw_ends: usize,
     lexed: Lexed<'a>,
 }
@@ -128,7 +126,7 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// Adds a token of this many bytes; `trim` of them on both sides are not its text.
+    /// Adds a token of this many bytes; `trim` of them on both sides are not part of its text.
     fn push(&mut self, kind: Kind, bytes: usize, trim: usize) {
         let end = self.at.saturating_add(bytes);
         let inner = self.at.saturating_add(trim)..end.saturating_sub(trim);
@@ -249,7 +247,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `'s` after something that can own.
+    /// Reports whether `'s` follows something that can own.
     fn is_possessive(&self, quote: char) -> bool {
         let after = self.rest().chars().nth(2);
         let ends = after.is_none_or(|char| !char.is_alphanumeric() && char != '_');
@@ -295,7 +293,7 @@ fn span(start: usize, end: usize) -> Span {
     [start, end].map(|at| u32::try_from(at).unwrap_or(u32::MAX))
 }
 
-/// What a string's inside stands for.
+/// Decodes the escapes of a string.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -314,7 +312,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// The words for a raw event: a script may leave them out.
+/// Returns the words for a raw event, which a script may use instead of them.
 fn spoken(code: &str) -> Option<&'static [&'static str]> {
     Some(match code.get(..8).unwrap_or(code).to_ascii_lowercase().as_str() {
         "sysoexec" => &["do", "shell", "script"],

@@ -1,8 +1,8 @@
-//! What a command is about: the class of the objects it names, and whether it means many of them.
+//! The object of a command: the class of the objects it names, and whether it means many of them.
 
 use super::lex::{Kind, Token};
 
-/// A class of objects, by what losing them costs.
+/// A class of objects, by the cost of losing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Noun {
     /// Files, folders, documents on disk.
@@ -15,13 +15,13 @@ pub(super) enum Noun {
     People,
     /// Mail and chat messages, mailboxes, accounts.
     Mail,
-    /// What an app starts with after signing in.
+    /// Apps that start after signing in.
     LoginItem,
     /// Songs, photos, playlists, bookmarks.
     Media,
     /// Users and their groups.
     User,
-    /// Parts of an open document; an undo brings them back.
+    /// Parts of an open document, which undo restores.
     Part,
     /// Windows and tabs.
     Window,
@@ -38,7 +38,7 @@ pub(super) struct Objects {
     pub(super) many: bool,
 }
 
-/// The class with this name, and whether the name is a plural.
+/// Returns the class with this name, and whether the name is a plural.
 pub(super) fn class(word: &str, next: &str) -> Option<(Noun, bool)> {
     if word == "login" && matches!(next, "item" | "items") {
         return Some((Noun::LoginItem, next == "items"));
@@ -88,9 +88,9 @@ fn singular(word: &str) -> Option<Noun> {
     })
 }
 
-/// The objects named at the start of these tokens, by words alone.
+/// Returns the objects named at the start of these tokens, by words alone.
 pub(super) fn objects(tokens: &[Token<'_>]) -> Objects {
-    /// A class is named at the start; what follows says of what.
+    /// The number of words searched for a class, which is named at the start; its owner follows.
     const MOST_WORDS: usize = 6;
     let mut many = false;
     for (at, token) in tokens.iter().take(MOST_WORDS).enumerate() {
@@ -110,7 +110,7 @@ pub(super) fn objects(tokens: &[Token<'_>]) -> Objects {
     Objects { noun: None, many }
 }
 
-/// Words that stand before the class itself.
+/// Reports whether a word can precede the class itself.
 fn is_adjective(word: &str) -> bool {
     matches!(
         word,

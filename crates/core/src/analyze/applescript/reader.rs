@@ -1,9 +1,9 @@
-//! Programs that only read: asking about every `basename` would teach people to say yes.
+//! Programs that only read: asking about every `basename` would train people to say yes.
 
 use crate::analyze::{Analysis, Invocation};
 use crate::fact::{FactKind, Tag};
 
-/// Programs that only read, whatever they are given.
+/// Programs that only read with any arguments.
 const READERS: &[&str] = &[
     ":",
     "[",
@@ -148,7 +148,7 @@ const READERS: &[&str] = &[
     "hash",
 ];
 
-/// Programs that only read when told so by one of these words.
+/// Programs that only read with one of these words.
 const ASKED: &[(&str, &[&str])] = &[
     ("defaults", &["read", "read-type", "domains", "find"]),
     ("plutil", &["-p", "-lint"]),
@@ -172,11 +172,11 @@ const ASKED: &[(&str, &[&str])] = &[
     ("airport", &["-I", "-s"]),
     ("sysctl", &["-n", "-a", "hw*", "kern*", "machdep*"]),
     ("curl", &["--version"]),
-    // What the script does is in the facts.
+    // The effects of the script are in the facts.
     ("osascript", &["-e"]),
 ];
 
-/// Whether everything in it only reads.
+/// Reports whether all commands and facts only read.
 pub(super) fn only_reads(found: &Analysis) -> bool {
     found.commands.iter().all(reads)
         && found.facts.iter().all(|fact| match fact.kind {

@@ -1,4 +1,4 @@
-//! Messages that would leave in the user's name, and code for web pages.
+//! Messages that would be sent in the user's name, and code for web pages.
 
 use super::app::App;
 use super::lex::Token;
@@ -8,7 +8,7 @@ use super::{Walker, span_of};
 use crate::analyze::UNKNOWN;
 use crate::fact::FactKind;
 
-/// Parts of a page's code that do more than look.
+/// Parts of a page's code that do more than read.
 const ACTS: &[&str] = &[
     "click(",
     "submit(",
@@ -37,7 +37,7 @@ const ACTS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// `send x to y`.
+    /// Follows `send x to y`.
     pub(super) fn send(&mut self, rest: &[Token<'_>]) {
         let app = self.listener();
         let objects = self.named(rest);
@@ -58,7 +58,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `do JavaScript "…" in document 1`.
+    /// Follows `do JavaScript "…" in document 1`.
     pub(super) fn page_script(&mut self, rest: &[Token<'_>], words: usize) {
         let (code, _) = self.value(rest.get(words..).unwrap_or_default());
         let acts = code.texts.iter().any(|text| {
@@ -75,7 +75,7 @@ impl Walker<'_> {
         self.note(kind, subject.chars().take(200).collect::<String>(), span_of(ahead(rest)));
     }
 
-    /// `execute tab 1 of window 1 javascript "…"`.
+    /// Follows `execute tab 1 of window 1 javascript "…"`.
     pub(super) fn tab_script(&mut self, rest: &[Token<'_>]) {
         if let Some(at) = ahead(rest).iter().position(|token| token.word() == "javascript") {
             self.page_script(rest, at + 1);

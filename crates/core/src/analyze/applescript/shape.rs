@@ -1,4 +1,4 @@
-//! Which statements open a block, divide one or close one.
+//! The statements that open, divide or close a block.
 
 use super::lex::{Kind, Token};
 
@@ -30,7 +30,7 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// The word after `end`, and what an error calls it.
+    /// Returns the name of the block, as errors show it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tell => "tell",
@@ -48,27 +48,27 @@ impl Block {
     }
 }
 
-/// What a statement does to the blocks around it.
+/// The effect of a statement on the blocks around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Opens this block.
     Opens(Block),
     /// Divides this block: `else`, `on error`.
     Divides(Block),
-    /// Closes this block; any when it does not say which.
+    /// Closes this block; `None` when the statement does not name one.
     Closes(Option<Block>),
     /// None of these.
     Plain,
 }
 
-/// What this statement does to the blocks around it. `inside` is the innermost open one.
+/// Returns the effect of a statement on the blocks around it. `inside` is the innermost open one.
 pub(crate) fn shape(statement: &[Token<'_>], inside: Option<Block>) -> Shape {
     let mut rest = statement;
     loop {
         let word = |at: usize| rest.get(at).map_or("", |token| token.word());
         return match (word(0), word(1)) {
             ("tell", _) => match after_word(rest, "to") {
-                // `tell a to tell b` opens what its last part opens.
+                // `tell a to tell b` opens the block of its last part.
                 Some(after) if !after.is_empty() => {
                     rest = after;
                     continue;
@@ -116,7 +116,7 @@ fn closes(word: &str, tokens: usize) -> Option<Block> {
     })
 }
 
-/// What stands after the first such word that is not in brackets.
+/// Returns the tokens after the first such word that is not in brackets.
 pub(crate) fn after_word<'t, 'a>(tokens: &'t [Token<'a>], word: &str) -> Option<&'t [Token<'a>]> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

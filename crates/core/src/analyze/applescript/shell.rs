@@ -1,4 +1,4 @@
-//! Commands handed to a shell or a terminal, and scripts handed to another script.
+//! Commands passed to a shell or a terminal, and scripts passed to another script.
 
 use super::app::App;
 use super::lex::Token;
@@ -8,7 +8,7 @@ use crate::analyze::{Analysis, UNKNOWN, shell};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-/// Bytes of commands looked at in one script, repeats left out.
+/// The number of bytes of commands that are analyzed in one script, without repeats.
 const MOST_HANDED: usize = 512 * 1024;
 
 /// Programs that destroy, or act as root, by themselves.
@@ -18,7 +18,7 @@ const DESTRUCTIVE: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// `do shell script x with administrator privileges`.
+    /// Follows `do shell script x with administrator privileges`.
     pub(super) fn shell_script(&mut self, rest: &[Token<'_>]) {
         let (command, used) = self.value(rest.get(3..).unwrap_or_default());
         let span = span_of(rest.get(..3 + used).unwrap_or(rest));
@@ -48,11 +48,11 @@ impl Walker<'_> {
         }
     }
 
-    /// `do script x`, `write text x`: what a terminal is told.
+    /// Follows `do script x` and `write text x`: text sent to a terminal.
     pub(super) fn terminal(&mut self, given: &[Token<'_>], rest: &[Token<'_>]) {
         match self.listener() {
             App::Terminal | App::Unknown | App::SystemEvents | App::Finder | App::Other => {}
-            // An app's own language, such as the one of a drawing program.
+            // An app's own language, such as that of a drawing program.
             _ => return self.tell_of(FactKind::UnknownCode, rest),
         }
         if given.is_empty() {
@@ -63,7 +63,7 @@ impl Walker<'_> {
         self.hand(&command.texts, false, span_of(rest.get(..words).unwrap_or(rest)));
     }
 
-    /// Typed into a terminal, text is a command.
+    /// Follows a keystroke: text typed into a terminal is a command.
     pub(super) fn keystroke(&mut self, rest: &[Token<'_>]) {
         self.tell_of(FactKind::ScriptKeystroke, rest);
         if self.front == App::Terminal || self.listener() == App::Terminal {
@@ -74,7 +74,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `run script x`.
+    /// Follows `run script x`.
     pub(super) fn run_script(&mut self, rest: &[Token<'_>]) {
         let given = rest.get(2..).unwrap_or_default();
         let from_file =
@@ -91,7 +91,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether another text may still be read; notes it when not.
+    /// Reports whether another text may still be read, and records it when not.
     pub(super) fn may_read(&mut self, text: &str, span: Span) -> bool {
         if self.rehearsing || !self.handed.insert(text.to_owned()) {
             return false;
@@ -104,7 +104,7 @@ impl Walker<'_> {
         fits
     }
 
-    /// Hands commands to a shell: each text is one that could run.
+    /// Passes commands to the shell analyzer: each text is one that could run.
     pub(super) fn hand(&mut self, texts: &[String], elevated: bool, span: Span) {
         for text in texts {
             if text.trim().is_empty() || self.rehearsing {
@@ -134,7 +134,7 @@ impl Walker<'_> {
     }
 }
 
-/// How much a command does.
+/// Returns the severity of a command's effects.
 fn weigh(found: &Analysis) -> FactKind {
     let destroys = found.commands.iter().any(|command| {
         let program = command.program.split('.').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a variable can hold: a few texts, or something unknown.
+//! The value of a variable: a few texts, or something unknown.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use super::app::App;
 use super::noun::Objects;
 use crate::analyze::UNKNOWN;
 
-/// Texts one value can have; past that it is unknown.
+/// The number of possible texts past which a value is unknown.
 const MOST_TEXTS: usize = 8;
-/// Bytes one joined text can have; past that it is unknown.
+/// The number of bytes past which a joined text is unknown.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// What an expression or a variable can be.
+/// The possible values of an expression or a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
-    /// Every text it can be; [`UNKNOWN`] stands for what could not be worked out.
+    /// Every possible text; [`UNKNOWN`] marks parts that could not be worked out.
     pub(super) texts: Vec<String>,
     /// The app it refers to.
     pub(super) app: Option<App>,
@@ -39,7 +39,7 @@ impl Value {
         Self { app: Some(app), ..Self::text(name) }
     }
 
-    /// The only text it can be.
+    /// Returns the only possible text.
     pub(super) fn only(&self) -> Option<&str> {
         match self.texts.as_slice() {
             [text] if !text.contains(UNKNOWN) => Some(text),
@@ -47,12 +47,12 @@ impl Value {
         }
     }
 
-    /// How much work a copy is.
+    /// Returns the cost of a copy.
     pub(super) fn work(&self) -> usize {
         self.texts.iter().map(|text| text.len() / 64 + 1).sum()
     }
 
-    /// Each text changed.
+    /// Maps each text.
     pub(super) fn map(mut self, change: impl Fn(&str) -> String) -> Self {
         for text in &mut self.texts {
             *text = change(text);
@@ -60,7 +60,7 @@ impl Value {
         self
     }
 
-    /// This text and then the other.
+    /// Concatenates two values.
     pub(super) fn join(self, other: &Self) -> Self {
         if self.texts.len().saturating_mul(other.texts.len()) > MOST_TEXTS {
             return Self::unknown();
@@ -75,7 +75,7 @@ impl Value {
         Self { texts, app: None, objects: self.objects }
     }
 
-    /// Either.
+    /// Combines the possible texts of both.
     pub(super) fn or(mut self, other: &Self) -> Self {
         for text in &other.texts {
             if self.texts.contains(text) {
@@ -93,7 +93,6 @@ impl Value {
     }
 }
 
-/// Variables by name.
 pub(super) type Variables = HashMap<String, Value>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Commands: what each verb would do to what it names.
+//! Commands: the effect of each verb on its objects.
 
 use super::app::App;
 use super::lex::{Kind, Token};
@@ -7,11 +7,11 @@ use super::shape::after_word;
 use super::{Walker, span_of};
 use crate::fact::FactKind;
 
-/// How far a command is looked ahead for what it is about.
+/// The number of tokens that are searched for a command's object.
 const MOST_AHEAD: usize = 24;
 
 impl Walker<'_> {
-    /// Notes every command of a statement.
+    /// Records every command of a statement.
     pub(super) fn commands(&mut self, statement: &[Token<'_>]) {
         for (at, token) in statement.iter().enumerate() {
             let rest = statement.get(at..).unwrap_or_default();
@@ -30,7 +30,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Words that mean a command wherever they stand.
+    /// Follows words that are a command at any position.
     fn anywhere(&mut self, rest: &[Token<'_>], before: &[Token<'_>]) {
         let word = |at: usize| rest.get(at).map_or("", |token| token.word());
         match (word(0), word(1)) {
@@ -67,7 +67,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Words that mean a command only where one begins.
+    /// Follows words that are a command only where one begins.
     fn at_head(&mut self, rest: &[Token<'_>]) {
         let word = |at: usize| rest.get(at).map_or("", |token| token.word());
         let called = rest.get(1).is_some_and(|next| {
@@ -103,13 +103,13 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a command as it stands.
+    /// Records a command as it is written.
     pub(super) fn tell_of(&mut self, kind: FactKind, rest: &[Token<'_>]) {
         let command = rest.get(..rest.len().min(MOST_AHEAD)).unwrap_or_default();
         self.note(kind, shown(command), span_of(command));
     }
 
-    /// `tell x to …` and `tell x`.
+    /// Follows `tell x to …` and `tell x`.
     fn tell(&mut self, rest: &[Token<'_>]) {
         let target = rest.get(1..).unwrap_or_default();
         let (value, _) = self.value(target);
@@ -149,7 +149,7 @@ impl Walker<'_> {
         };
     }
 
-    /// What a command names: by its words, or by what its variable holds.
+    /// Returns the objects that a command names: by its words, or by the value of its variable.
     pub(super) fn named(&mut self, rest: &[Token<'_>]) -> Objects {
         let given = rest.get(1..).unwrap_or_default();
         let mut objects = noun::objects(given);
@@ -195,11 +195,11 @@ impl Walker<'_> {
         }
     }
 
-    /// `empty trash`, `empty the trash`, `tell trash to empty`.
+    /// Follows `empty trash`, `empty the trash`, `tell trash to empty`.
     fn empty(&mut self, rest: &[Token<'_>]) {
         let said = ahead(rest).iter().any(|token| token.word() == "trash");
         let app = self.listener();
-        // It is the Finder's word, and means nothing but the trash there.
+        // This is the Finder's word, and means only the trash there.
         if said || app == App::Finder || (rest.len() == 1 && app == App::Unknown) {
             self.tell_of(FactKind::ScriptEmptyTrash, rest);
         }
@@ -287,7 +287,7 @@ impl Walker<'_> {
         );
     }
 
-    /// `set x of y to z`, where `y` is a setting, a file or a field.
+    /// Follows `set x of y to z`, where `y` is a setting, a file or a field.
     fn set_property(&mut self, rest: &[Token<'_>]) {
         let names = ahead(rest);
         let end =
@@ -298,7 +298,8 @@ impl Walker<'_> {
         if first == "eof" {
             return self.write(rest);
         }
-        // `set require password to wake of security preferences to false`: the name holds a `to`.
+        // `set require password to wake of security preferences to false`: the name contains a
+        // `to`.
         let whole = ahead(rest);
         let of = |word: &str| {
             whole.windows(2).any(|pair| {
@@ -327,7 +328,7 @@ impl Walker<'_> {
             && !matches!(noun::objects(object).noun, Some(Noun::Window | Noun::Part))
     }
 
-    /// `with hidden answer`, `hidden answer true`, but not `hidden answer false`.
+    /// Records `with hidden answer` and `hidden answer true`, but not `hidden answer false`.
     fn hidden_answer(&mut self, rest: &[Token<'_>], before: &[Token<'_>]) {
         let off = rest.get(2).is_some_and(|next| next.word() == "false")
             || before.last().is_some_and(|before| before.word() == "without");
@@ -337,12 +338,12 @@ impl Walker<'_> {
     }
 }
 
-/// The part of a command that is looked at.
+/// Returns the part of a command that is examined.
 pub(super) fn ahead<'t, 'a>(rest: &'t [Token<'a>]) -> &'t [Token<'a>] {
     rest.get(..rest.len().min(MOST_AHEAD)).unwrap_or_default()
 }
 
-/// Whether a command can begin after this.
+/// Reports whether a command can begin after this token.
 fn is_head(before: Option<&Token<'_>>) -> bool {
     before.is_none_or(|before| match before.kind {
         Kind::Word => {
@@ -357,18 +358,18 @@ fn is_head(before: Option<&Token<'_>>) -> bool {
     })
 }
 
-/// `restart`, `sleep` as commands; `restart counter` is something else.
+/// Reports whether `restart` or `sleep` is a command; in `restart counter` it is not.
 fn is_power(next: &str, tokens: usize) -> bool {
     tokens == 1 || matches!(next, "state" | "computer" | "with" | "without" | "the" | "end")
 }
 
-/// `set the clipboard to`, `set clipboard to`: it is written, not read.
+/// Reports whether the clipboard is written, not read: `set the clipboard to`, `set clipboard to`.
 fn is_set(before: &[Token<'_>]) -> bool {
     matches!(before, [.., set] if set.word() == "set")
         || matches!(before, [.., set, the] if set.word() == "set" && the.word() == "the")
 }
 
-/// The app in `window 1 of application "X"` and `menu bar 1 of process "X"`.
+/// Returns the app in `window 1 of application "X"` and `menu bar 1 of process "X"`.
 fn addressed(target: &[Token<'_>]) -> Option<App> {
     let at = target
         .iter()
@@ -379,7 +380,7 @@ fn addressed(target: &[Token<'_>]) -> Option<App> {
     Some(App::named(&name.text))
 }
 
-/// A command as a person reads it.
+/// Returns a command as shown to a person.
 pub(super) fn shown(command: &[Token<'_>]) -> String {
     let mut text = String::new();
     for token in command {

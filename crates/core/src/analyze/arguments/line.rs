@@ -1,24 +1,25 @@
-//! Command lines that a call hands over in pieces: a list of words, or a program and its
-//! arguments side by side.
+//! Command lines that a call passes in pieces: a list of words, or a program and its arguments side
+//! by side.
 //!
-//! A program that is started from a list gets each word as it is, so the words are put together
-//! in quotes that keep the shell grammar from reading anything into them.
+//! A program that is started from a list gets each word literally, so the words are joined with
+//! quotes that keep the shell grammar from interpreting them.
 
 use serde_json::Value;
 
 use crate::analyze::purpose;
 
-/// Words of one list that are put together; a longer list is cut, and its words are judged alone.
+/// The number of words of one list that are joined; a longer list is cut, and its words are judged
+/// alone.
 const MOST_WORDS: usize = 256;
 
-/// The words of a list as one command line.
+/// Returns the words of a list as one command line.
 pub(super) fn of_list(items: &[Value]) -> Option<String> {
     let words: Option<Vec<String>> = items.iter().take(MOST_WORDS).map(word).collect();
     words.filter(|words| words.len() > 1).map(|words| words.join(" "))
 }
 
-/// The command line that stands in the fields of one object: what one field calls the program,
-/// followed by what another calls its arguments.
+/// Returns the command line in the fields of one object: the field that names the program, followed
+/// by the field with its arguments.
 pub(super) fn of_fields<'a>(
     fields: &(impl Iterator<Item = (&'a str, &'a Value)> + Clone),
 ) -> Option<String> {
@@ -27,7 +28,7 @@ pub(super) fn of_fields<'a>(
     Some(format!("{program} {words}"))
 }
 
-/// The text of a field whose name says what we look for.
+/// Returns the text of a field whose name is wanted.
 fn piece(name: &str, value: &Value, is_wanted: fn(&str) -> bool) -> Option<String> {
     let wanted = purpose::split(name).last().is_some_and(|word| is_wanted(word));
     match value {
@@ -53,7 +54,7 @@ fn is_words(word: &str) -> bool {
     )
 }
 
-/// One word in quotes, where it needs them.
+/// Returns one word, quoted where necessary.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(quoted(text)),
@@ -63,7 +64,7 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// The text as the shell would have to be told to take it for one word.
+/// Quotes a text so that a shell reads it as one word.
 pub(super) fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! What an argument is, by its name or its schema.
+//! The role of an argument, by its name or its schema.
 
 use serde_json::Value;
 
@@ -6,18 +6,18 @@ use super::tongue::{self, Tongue};
 use crate::action::Language;
 use crate::analyze::purpose;
 
-/// What an argument is.
+/// The role of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A command line.
     Command,
     /// Words for a program's command line.
     Words,
-    /// Source text in a language that its name tells.
+    /// Source text in a language that its name gives.
     Code(Tongue),
-    /// Source text in a language that something else tells.
+    /// Source text in a language that must be found elsewhere.
     Script,
-    /// Text that is source where the tool runs it, and something to look at where it does not.
+    /// Text that is source where the tool runs it, and only displayed where it does not.
     Snippet,
     /// A search, or a statement for a database.
     Query,
@@ -25,20 +25,19 @@ pub(super) enum Role {
     Path,
     /// An address.
     Url,
-    /// A domain or a number to connect to.
+    /// A domain or an IP address to connect to.
     Host,
-    /// Anything else.
     Other,
 }
 
 impl Role {
-    /// This role, or another where this one says nothing.
+    /// Returns this role, or another if this is [`Self::Other`].
     pub(super) fn or(self, other: Self) -> Self {
         if self == Self::Other { other } else { self }
     }
 }
 
-/// What the argument of this name is.
+/// Returns the role of the argument with this name.
 pub(super) fn of(name: &str, schema: Option<&Value>) -> Role {
     let words = purpose::split(name);
     if let Some(role) = source(&words) {
@@ -48,8 +47,8 @@ pub(super) fn of(name: &str, schema: Option<&Value>) -> Role {
     by_name.unwrap_or_else(|| schema.map_or(Role::Other, |schema| declared(name, schema)))
 }
 
-/// The role of a name that calls its value a source text: `script`, `python_code`. A `zip_code` is
-/// something else.
+/// Returns the role of a name that means source text: `script`, `python_code`. A `zip_code` does
+/// not.
 fn source(words: &[std::borrow::Cow<'_, str>]) -> Option<Role> {
     const TEXT: [&str; 6] = ["content", "text", "body", "source", "string", "to"];
     let named = |word: &str| matches!(word, "script" | "scripts" | "code" | "snippet" | "source");
@@ -87,7 +86,7 @@ fn of_word(word: &str) -> Role {
     }
 }
 
-/// Whether an argument of this name holds what people write: there a backtick is a quotation mark.
+/// Reports whether an argument of this name contains prose, where a backtick is a quotation mark.
 pub(super) fn is_prose(name: &str) -> bool {
     const PROSE: [&str; 34] = [
         "answer",
@@ -128,7 +127,7 @@ pub(super) fn is_prose(name: &str) -> bool {
     purpose::split(name).iter().any(|word| PROSE.contains(&&**word))
 }
 
-/// What the schema says of an argument whose name says nothing.
+/// Returns the role that the schema declares for an argument whose name says nothing.
 fn declared(name: &str, schema: &Value) -> Role {
     let property = schema.get("properties").and_then(|all| all.get(name));
     let text = |key: &str| property.and_then(|it| it.get(key)).and_then(Value::as_str);

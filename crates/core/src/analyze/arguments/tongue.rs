@@ -1,8 +1,8 @@
-//! Which language a text is written in that a tool will run.
+//! The language of a text that a tool will run.
 //!
-//! The argument's own name tells, then the fields beside it (`language: python`), then the names
-//! of the tool and its server, then the text's first line. Where nothing tells, the text is read
-//! in every language, and whatever one of them finds counts.
+//! The argument's own name decides, then the fields beside it (`language: python`), then the names
+//! of the tool and its server, then the text's first line. Where none of them does, the text is
+//! read in every language that it looks like, and the findings of all of them count.
 
 use serde_json::Value;
 
@@ -12,22 +12,23 @@ use crate::analyze::{Analysis, applescript, code, purpose, shell};
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
 
-/// Longer texts in no known language are asked about unread: each language takes its time.
+/// The length past which a text in an unknown language is not read and needs a confirmation: each
+/// language takes its time.
 const MOST_GUESSED: usize = 64 * 1024;
 
-/// A language that a tool can be told to run.
+/// A language that a tool can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tongue {
-    /// A shell's.
+    /// A shell script.
     Shell,
     /// `AppleScript`, or JavaScript for Automation.
     Applescript,
-    /// An interpreter's or a database's.
+    /// A programming language or SQL.
     Code(Language),
 }
 
 impl Tongue {
-    /// What the text would do, read in this language.
+    /// Returns the facts of a text in this language.
     pub(super) fn read(self, text: &str, scene: &Scene<'_>) -> Analysis {
         match self {
             Self::Shell => shell::analyze(text, scene),
@@ -37,12 +38,12 @@ impl Tongue {
     }
 }
 
-/// The language that a name, or a value such as `python3`, speaks of.
+/// Returns the language that a name, or a value such as `python3`, refers to.
 pub(super) fn named(name: &str) -> Option<Tongue> {
     purpose::split(name).iter().rev().find_map(|word| of_word(word))
 }
 
-/// The language that a field beside the text names.
+/// Returns the language that a field beside the text names.
 pub(super) fn beside(name: &str, value: &Value) -> Option<Tongue> {
     const NAMES: [&str; 7] =
         ["language", "lang", "interpreter", "runtime", "dialect", "engine", "shell"];
@@ -67,14 +68,14 @@ fn of_word(word: &str) -> Option<Tongue> {
     })
 }
 
-/// The language that the first line names: `#!/usr/bin/env python3`.
+/// Returns the language that the first line names: `#!/usr/bin/env python3`.
 pub(super) fn first_line(text: &str) -> Option<Tongue> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     line.split(['/', ' ']).rev().find_map(of_word)
 }
 
-/// What any of the languages finds in a text of which nobody says what it is. That one of them
-/// cannot read it says nothing.
+/// Returns the findings of all languages that a text of unknown language looks like. That one of
+/// them cannot parse it is not a finding.
 pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
     const DOUBTS: [FactKind; 4] = [
         FactKind::Unparsed,

@@ -1,4 +1,4 @@
-//! Python, JavaScript, Perl and Ruby: read into one common form, then followed step by step.
+//! Python, JavaScript, Perl and Ruby: parsed into one common form, then followed step by step.
 
 use crate::action::Language;
 use crate::analyze::{Analysis, Invocation};
@@ -13,7 +13,7 @@ mod run;
 mod tree;
 mod value;
 
-/// What this source would do.
+/// Returns the facts of a source.
 pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> Analysis {
     if language == Language::Python
         && let Some((python, commands)) = magic::split(source, scene)
@@ -29,7 +29,7 @@ pub(super) fn analyze(language: Language, source: &str, scene: &Scene<'_>) -> An
     follow(language, source, scene, None).0
 }
 
-/// What this source would do, and how many steps it took to find out; at most so many.
+/// Returns the facts of a source and the number of steps spent, up to a limit.
 fn follow(
     language: Language,
     source: &str,

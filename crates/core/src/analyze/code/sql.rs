@@ -1,8 +1,8 @@
 //! SQL, by a real grammar where it applies and by its tokens where it does not.
 //!
 //! A statement that only reads gives no facts. One that the dialect's grammar does not accept is
-//! classified by its tokens and is at least [`FactKind::Unparsed`]. Nothing here knows a schema:
-//! a function someone defined to write looks like one that reads.
+//! classified by its tokens and is at least [`FactKind::Unparsed`]. The schema is not known here: a
+//! user-defined function that writes looks like one that reads.
 
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -25,20 +25,21 @@ mod truth;
 use flavour::Flavour;
 use lexeme::Lexeme;
 
-/// Longer text is not judged.
+/// The length past which a text is not judged.
 const LONGEST: usize = 1 << 20;
-/// Beyond these the grammar is not asked: its trees nest as deep as the text does.
+/// Bounds past which the grammar is not used: its trees nest as deep as the text does.
 const MOST_TOKENS: usize = 4_000;
 const MOST_OPERATORS: usize = 250;
-/// Enough to judge by.
+/// The number of facts that are enough to judge by.
 const MOST_FACTS: usize = 200;
-/// Each level costs the grammar up to 60 kB of stack in a debug build.
+/// The depth past which the grammar is not used: each level costs it up to 60 kB of stack in a
+/// debug build.
 const DEEPEST: usize = 21;
 
-/// What these statements would do to the database, in this dialect (`postgres`, `mysql`…).
+/// Returns the effects of statements on the database, in this dialect (`postgres`, `mysql`…).
 ///
-/// For SQL on a shell's command line the caller may drop [`FactKind::SqlWrite`]: what remains is
-/// dropping, emptying, deleting, and reaching out of the database.
+/// For SQL on a shell's command line the caller may drop [`FactKind::SqlWrite`]: the remaining
+/// facts are about dropping, emptying, deleting, and reaching out of the database.
 #[must_use]
 pub fn facts(sql: &str, dialect: Option<&str>, scene: &Scene<'_>) -> Vec<Fact> {
     if sql.len() > LONGEST {
@@ -70,7 +71,7 @@ pub fn facts(sql: &str, dialect: Option<&str>, scene: &Scene<'_>) -> Vec<Fact> {
     reader.facts
 }
 
-/// Whether this text is SQL rather than something else.
+/// Reports whether this text is SQL rather than something else.
 #[must_use]
 pub fn is_statement(text: &str) -> bool {
     guess::looks_like_sql(text)
@@ -96,7 +97,8 @@ impl Reader<'_> {
         match self.flavour.reads(&first.word()) {
             Some(true) => {}
             Some(false) => self.facts.push(Fact::new(FactKind::Unparsed, "")),
-            // SQL Server needs nothing between two statements, so there the grammar looks.
+            // SQL Server does not need a separator between two statements, so there the grammar
+            // decides.
             None if self.flavour != Flavour::SqlServer && plain::only_reads(run) => {}
             None => self.changes(run, from),
         }
@@ -111,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What the grammar says, or what the tokens look like.
+    /// Records the effects by the grammar, or by the tokens where it fails.
     fn changes(&mut self, run: &[Lexeme], from: usize) {
         let kinds = match self.parse(run) {
             _ if run.first().is_some_and(|first| first.is("PRAGMA")) => {
@@ -142,7 +144,8 @@ impl Reader<'_> {
         (parser.peek_token_ref().token == Token::EOF).then_some(statement)
     }
 
-    /// The statement that really runs: `EXPLAIN` alone runs nothing, `EXPLAIN ANALYZE` does.
+    /// Returns the statement that really runs: `EXPLAIN` alone runs nothing, `EXPLAIN ANALYZE`
+    /// does.
     fn without_explain<'t>(&mut self, statement: &'t [Lexeme]) -> Option<&'t [Lexeme]> {
         let mut run = statement;
         while let Some((rest, executes)) = guess::explained(run, self.flavour) {
@@ -154,7 +157,7 @@ impl Reader<'_> {
         Some(run)
     }
 
-    /// Statements inside the strings of one that executes text.
+    /// Follows statements inside the strings of a statement that executes text.
     fn inner(&mut self, run: &[Lexeme]) {
         if !guess::executes_text(run) {
             return;
@@ -172,7 +175,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the grammar can be asked without nesting too deep.
+/// Reports whether the grammar can parse this without nesting too deep.
 fn fits(run: &[Lexeme]) -> bool {
     let mut open: Vec<(usize, Token)> = Vec::new();
     let (mut depth, mut operators, mut prefixes) = (0_usize, 0_usize, 0_usize);
@@ -195,7 +198,7 @@ fn fits(run: &[Lexeme]) -> bool {
     run.len() <= MOST_TOKENS
 }
 
-/// A span as long as the text allows.
+/// Returns a span, if the offsets fit.
 fn span_of(start: usize, end: usize) -> Option<Span> {
     Some([u32::try_from(start).ok()?, u32::try_from(end).ok()?])
 }

@@ -1,15 +1,15 @@
-//! The verbs, sorted, each with what it does and how surely it is a verb.
+//! The sorted list of verbs, each with its effect and its strength.
 
-/// What something does, from the least to the worst.
+/// An effect, from the least to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effect {
-    /// Looks, and changes nothing.
+    /// Reads, and changes nothing.
     Read,
     /// Changes something.
     Write,
-    /// Tells somebody something.
+    /// Sends a message to somebody.
     Send,
-    /// Runs what it is given.
+    /// Runs its input.
     Execute,
     /// Moves money or orders something.
     Pay,
@@ -17,10 +17,10 @@ pub(crate) enum Effect {
     Destroy,
 }
 
-/// Whether a word is always a verb in a name.
+/// The likelihood that a word is a verb in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// A verb wherever it stands.
+    /// A verb at any position.
     Strong,
     /// A noun as often as a verb: `comment`, `run`, `order`.
     Weak,
@@ -29,13 +29,13 @@ pub(super) enum Strength {
 use Effect::{Destroy, Execute, Pay, Read, Send, Write};
 use Strength::{Strong, Weak};
 
-/// What this word does, if it is a verb we know.
+/// Returns the effect of a word, if it is a known verb.
 pub(super) fn verb(word: &str) -> Option<(Effect, Strength)> {
     let at = VERBS.binary_search_by(|(known, ..)| (*known).cmp(word)).ok()?;
     VERBS.get(at).map(|(_, effect, strength)| (*effect, *strength))
 }
 
-/// Nouns that a name ends in when it tells something, sorted.
+/// Nouns at the end of names that return information, sorted.
 pub(super) static INFORMATION: &[&str] = &[
     "balance",
     "capabilities",

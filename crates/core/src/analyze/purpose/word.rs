@@ -1,12 +1,12 @@
-//! One word of a name: the verb in it, in whatever form it is written.
+//! One word of a name: the verb in it, in any form.
 //!
-//! Authors glue words together (`userdel`, `vgremove`, `dropdatabase`) and make nouns of verbs
-//! (`account_deletion`). Only verbs that destroy are looked for like that: what is overlooked of
-//! the others is a name that says nothing, which is asked about.
+//! Authors write words together (`userdel`, `vgremove`, `dropdatabase`) and make nouns of verbs
+//! (`account_deletion`). Only destructive verbs are searched for like that: missing another verb
+//! only leaves a name unknown, which needs a confirmation.
 
 use super::verb::{Effect, Strength, verb};
 
-/// Verbs that destroy and are never nouns, with enough letters to be known in any compound.
+/// Destructive verbs that are never nouns, long enough to be recognised in any compound.
 const LONG: [&str; 13] = [
     "deallocate",
     "decommission",
@@ -23,10 +23,10 @@ const LONG: [&str; 13] = [
     "uninstall",
 ];
 
-/// Short ones, which stand in a compound only beside what they destroy.
+/// Short destructive verbs, which count in a compound only beside one of the objects.
 const SHORT: [&str; 8] = ["del", "drop", "kill", "nuke", "rm", "trash", "unlink", "wipe"];
 
-/// What a short verb is glued to, sorted.
+/// Objects that a short verb is written together with, sorted.
 const OBJECTS: [&str; 62] = [
     "account",
     "acct",
@@ -92,7 +92,7 @@ const OBJECTS: [&str; 62] = [
     "volume",
 ];
 
-/// Nouns of verbs that destroy: what is left of them without their ending starts the verb.
+/// Endings of nouns made from destructive verbs, with the ending of the verb.
 const ENDINGS: [(&str, &str); 9] = [
     ("letion", "lete"),
     ("moval", "move"),
@@ -105,8 +105,8 @@ const ENDINGS: [(&str, &str); 9] = [
     ("ncation", "ncate"),
 ];
 
-/// What is taken off a picture or a text and put back with one key, so that taking it off is a
-/// change like any other.
+/// Parts of a picture or a text that are restored with one key, so that removing them is an
+/// ordinary change.
 const ADORNMENT: [&str; 22] = [
     "animation",
     "background",
@@ -132,24 +132,24 @@ const ADORNMENT: [&str; 22] = [
     "whitespace",
 ];
 
-/// What this word does, in any form.
+/// Returns the effect of a word, in any form.
 pub(super) fn meaning(word: &str) -> Option<(Effect, Strength)> {
     verb(word)
         .or_else(|| glued(word).then_some((Effect::Destroy, Strength::Strong)))
         .or_else(|| noun(word).map(|effect| (effect, Strength::Weak)))
 }
 
-/// Whether the word destroys and is never a noun.
+/// Reports whether the word destroys and is never a noun.
 pub(super) fn only_destroys(word: &str) -> bool {
     LONG.contains(&word) || matches!(word, "drop" | "wipe" | "shred" | "del" | "rm") || glued(word)
 }
 
-/// Whether what is taken away is only how something looks.
+/// Reports whether only the appearance of something is removed.
 pub(super) fn is_adornment(word: &str) -> bool {
     ADORNMENT.contains(&word)
 }
 
-/// Whether a verb that destroys is glued to what it destroys, before or after it.
+/// Reports whether a destructive verb is written together with its object, before or after it.
 fn glued(word: &str) -> bool {
     let long = LONG.iter().any(|verb| {
         let before = word.strip_suffix(verb).filter(|rest| !matches!(*rest, "un" | "re" | "is"));
@@ -167,12 +167,13 @@ fn glued(word: &str) -> bool {
     long || short
 }
 
-/// Endings that make something else of a verb: `deletes` is one, `deleted` and `remover` are not.
+/// Reports whether the rest of a word is only an inflection of the verb and not an object:
+/// `deletes`, `deleted`, `remover`.
 fn is_ending(rest: &str) -> bool {
     matches!(rest, "" | "d" | "r" | "s" | "rs" | "ed" | "er" | "ers" | "able" | "ment")
 }
 
-/// What the verb behind a noun does: `deletion`, `removal`, `termination`.
+/// Returns the effect of the verb behind a noun: `deletion`, `removal`, `termination`.
 fn noun(word: &str) -> Option<Effect> {
     let verb_of = |(noun, ending): &(&str, &str)| {
         let stem = word.strip_suffix('s').unwrap_or(word).strip_suffix(noun)?;

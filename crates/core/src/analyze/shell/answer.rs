@@ -1,5 +1,4 @@
-//! Questions that are answered before they are asked: a change of infrastructure whose plan nobody
-//! will read.
+//! Questions that are answered in advance: changes of infrastructure whose plan nobody will read.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -7,7 +6,7 @@ use super::value::Stream;
 use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
 
-/// Programs that show what they would change in infrastructure and then ask.
+/// Programs that show a plan of infrastructure changes and then ask for confirmation.
 const ASKS: &[&str] = &[
     "terraform",
     "tofu",
@@ -31,7 +30,7 @@ const ASKS: &[&str] = &[
     "spacectl",
 ];
 
-/// Verbs after which they do.
+/// Verbs after which these programs ask.
 const VERBS: &[&str] = &[
     "apply",
     "apply-all",
@@ -47,7 +46,7 @@ const VERBS: &[&str] = &[
     "run",
 ];
 
-/// Options by which they do not ask.
+/// Options that suppress the question.
 const CONSENTS: &[&str] = &[
     "--non-interactive",
     "-non-interactive",
@@ -62,8 +61,8 @@ const CONSENTS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes a change of infrastructure that is agreed to beforehand: by an option, by what is piped
-    /// in, by a variable, or because a saved plan is carried out.
+    /// Records a change of infrastructure that is agreed to in advance: by an option, by piped
+    /// input, by a variable, or because a saved plan is carried out.
     pub(super) fn answered_beforehand(
         &mut self,
         name: &str,
@@ -99,7 +98,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether a variable of the environment agrees to everything.
+    /// Reports whether an environment variable agrees to everything.
     fn variable_agrees(&self) -> bool {
         const NAMES: &[&str] = &[
             "TF_CLI_ARGS",

@@ -1,4 +1,4 @@
-//! A command's words, told apart: options, their values, operands.
+//! A command's words, classified as options, their values and operands.
 
 use super::catalogue::Program;
 use super::value::Arg;
@@ -8,18 +8,18 @@ use crate::verdict::Span;
 /// A command's words after its name.
 pub(super) struct Arguments<'a> {
     words: &'a [Arg],
-    /// Where among the words the operands are.
+    /// Positions of the operands among the words.
     places: Vec<usize>,
-    /// Where values stand in a word of their own.
+    /// Positions of option values that are words of their own.
     value_places: Vec<usize>,
     operands: Vec<&'a Arg>,
-    /// The bytes that are in any of the words.
+    /// The bytes that occur in any of the words.
     bytes: ByteSet,
-    /// Whether any word begins with a dash.
+    /// True when any word begins with a dash.
     dashed: bool,
 }
 
-/// A set of bytes; all that are not ASCII count as one.
+/// A set of bytes; all non-ASCII bytes count as one.
 #[derive(Debug, Clone, Copy, Default)]
 struct ByteSet(u128);
 
@@ -35,7 +35,7 @@ impl ByteSet {
 }
 
 impl<'a> Arguments<'a> {
-    /// Tells the words apart with what is known about the program.
+    /// Classifies the words with the catalogue's entry for the program.
     pub(super) fn new(words: &'a [Arg], program: Option<&Program>) -> Self {
         let values = program.map_or(&[][..], |program| program.values);
         let mut places = Vec::with_capacity(words.len());
@@ -62,28 +62,28 @@ impl<'a> Arguments<'a> {
         Self { words, places, value_places, operands, bytes, dashed }
     }
 
-    /// Whether any word begins with a dash.
+    /// Reports whether any word begins with a dash.
     pub(super) fn has_options(&self) -> bool {
         self.dashed
     }
 
-    /// Whether any word holds one of these characters. Most commands hold no `:` and no `=`, so
-    /// that whole families of checks need not look at their words.
+    /// Reports whether any word contains one of these characters. Most commands contain neither `:`
+    /// nor `=`, so that whole families of checks can skip their words.
     pub(super) fn hold_any(&self, bytes: &[u8]) -> bool {
         bytes.iter().any(|byte| self.bytes.has(*byte))
     }
 
-    /// All of them.
+    /// Returns all words.
     pub(super) fn words(&self) -> &'a [Arg] {
         self.words
     }
 
-    /// The words that are neither options nor their values.
+    /// Returns the words that are neither options nor their values.
     pub(super) fn operands(&self) -> &[&'a Arg] {
         &self.operands
     }
 
-    /// The options, without their values and without what follows `--`.
+    /// Returns the options before `--`, without their values.
     pub(super) fn options(&self) -> impl Iterator<Item = &'a Arg> {
         let ended = self.words.iter().position(|word| word.text == "--");
         let words = self.words.get(..ended.unwrap_or(self.words.len())).unwrap_or_default();
@@ -96,13 +96,13 @@ impl<'a> Arguments<'a> {
         options.into_iter()
     }
 
-    /// The options that stand before the first operand.
+    /// Returns the words before the first operand.
     pub(super) fn leading_options(&self) -> &'a [Arg] {
         let end = self.places.first().copied().unwrap_or(self.words.len());
         self.words.get(..end).unwrap_or_default()
     }
 
-    /// The command as rules see it.
+    /// Returns the command in the form that rules match.
     pub(super) fn invocation(&self, program: &str, span: Option<Span>) -> Invocation {
         Invocation {
             program: program.to_owned(),
@@ -113,18 +113,18 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Where among the words the operands are.
+    /// Returns the positions of the operands among the words.
     pub(super) fn into_places(self) -> Vec<usize> {
         self.places
     }
 
-    /// The text of an operand.
+    /// Returns the text of an operand.
     pub(super) fn operand(&self, at: usize) -> Option<&str> {
         self.operands.get(at).map(|arg| arg.text.as_str())
     }
 
-    /// Whether this option is there: `-f` also in `-rf`, `--force` also as `--force=x`, or this
-    /// very word.
+    /// Reports whether this option is present: `-f` also in `-rf`, `--force` also as `--force=x`,
+    /// or exactly this word.
     pub(super) fn has(&self, option: &str) -> bool {
         if !self.dashed && option.starts_with('-') {
             return false;
@@ -132,17 +132,17 @@ impl<'a> Arguments<'a> {
         self.words.iter().any(|word| is_option(&word.text, option))
     }
 
-    /// Whether any of these options is there.
+    /// Reports whether any of these options is present.
     pub(super) fn has_any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| self.has(option))
     }
 
-    /// The value of the first of these options that is there.
+    /// Returns the value of the first of these options that is present.
     pub(super) fn value(&self, options: &[&str]) -> Option<Arg> {
         self.values(options).into_iter().next()
     }
 
-    /// Every value given to any of these options: `-o x`, `-ox`, `--out x`, `--out=x`, `of=x`.
+    /// Returns every value of any of these options: `-o x`, `-ox`, `--out x`, `--out=x`, `of=x`.
     pub(super) fn values(&self, options: &[&str]) -> Vec<Arg> {
         let mut found = Vec::new();
         if !self.dashed && options.iter().all(|option| option.starts_with('-')) {
@@ -162,8 +162,8 @@ impl<'a> Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// Every value given to any of these options in a word of its own: for programs whose long
-    /// options have one dash, so that letters are never clustered.
+    /// Returns every value of these options as a word of its own, or in `--out=x`: for programs
+    /// whose long options have one dash, so that letters are never clustered.
     pub(super) fn whole_values(&self, options: &[&str]) -> Vec<Arg> {
         let pairs = self.words.windows(2).filter_map(|pair| match pair {
             [option, value] if options.contains(&option.text.as_str()) => Some(value.clone()),
@@ -178,7 +178,7 @@ impl Arguments<'_> {
     }
 }
 
-/// Whether the word is this option.
+/// Reports whether the word is this option.
 fn is_option(word: &str, option: &str) -> bool {
     if word == option {
         return true;
@@ -186,7 +186,7 @@ fn is_option(word: &str, option: &str) -> bool {
     if let Some(long) = option.strip_prefix("--") {
         return word.strip_prefix("--").is_some_and(|word| {
             let name = word.split_once('=').map_or(word, |(name, _)| name);
-            // GNU accepts any beginning of a long option.
+            // GNU accepts any unambiguous prefix of a long option.
             name == long || (name.len() >= 3 && long.starts_with(name))
         });
     }
@@ -201,8 +201,8 @@ fn is_option(word: &str, option: &str) -> bool {
     }
 }
 
-/// Whether a word may be this option, alone, with its value or as the last of several letters: the
-/// quick question, since nearly every word is asked about many options and is none of them.
+/// Reports whether a word may be this option, alone, with its value or as the last of several
+/// letters. A cheap pre-check: nearly every word is compared with many options and is none of them.
 fn may_name(word: &str, option: &str) -> bool {
     match option.as_bytes() {
         [b'-', letter] => {
@@ -213,7 +213,7 @@ fn may_name(word: &str, option: &str) -> bool {
     }
 }
 
-/// The value that stands in the same word as its option.
+/// Returns the value that is in the same word as its option.
 fn attached<'w>(word: &'w str, option: &str) -> Option<&'w str> {
     if option.starts_with("--") || (option.starts_with('-') && option.len() > 2) {
         return word.strip_prefix(option).and_then(|rest| rest.strip_prefix('='));
@@ -222,13 +222,13 @@ fn attached<'w>(word: &'w str, option: &str) -> Option<&'w str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// Whether the next word is this option's value.
+/// Reports whether the next word is this option's value.
 fn takes_next(word: &str, values: &[&str]) -> bool {
     if word.starts_with("--") {
         return values.contains(&word);
     }
     let Some(cluster) = word.strip_prefix('-') else { return false };
-    // The name of a signal is no cluster: `killall -STOP x`.
+    // The name of a signal is not a cluster: `killall -STOP x`.
     if matches!(cluster, "STOP" | "TSTP" | "HUP" | "SIGSTOP" | "SIGHUP") {
         return false;
     }

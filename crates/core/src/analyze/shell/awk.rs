@@ -1,4 +1,4 @@
-//! awk: its program is read, the commands in it are followed like those of `sh -c`.
+//! awk: its program is parsed, and the commands in it are followed like those of `sh -c`.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -19,24 +19,23 @@ mod text;
 use self::read::{Event, Given};
 use self::text::Text;
 
-/// A call of awk, its words told apart.
+/// The classified words of a call of awk.
 #[derive(Default)]
 struct Call<'a> {
-    /// Program text given by options.
+    /// Program texts given by options.
     sources: Vec<Arg>,
-    /// Files that hold program text.
+    /// Files that contain program text.
     programs: Vec<Arg>,
-    /// Libraries.
     loads: Vec<String>,
     variables: Vec<(String, Text)>,
-    /// `-i inplace`.
+    /// True with `-i inplace`.
     in_place: bool,
-    /// Every other word.
+    /// All other words.
     rest: Vec<&'a Arg>,
 }
 
 impl Walker<'_> {
-    /// Follows a call of awk; what it prints, when that is known.
+    /// Follows a call of awk; returns its output, when that is known.
     pub(super) fn awk(
         &mut self,
         args: &Arguments<'_>,
@@ -82,7 +81,8 @@ impl Walker<'_> {
         printed.filter(|_| !call.sources.is_empty())
     }
 
-    /// Notes files that a program writes while it reads them: most of them is gone.
+    /// Records files that a program overwrites while it reads them, which loses most of their
+    /// content.
     fn awk_written_inputs(&mut self, inputs: &[Arg], before: usize, span: Option<Span>) {
         let written: Vec<_> = inputs
             .iter()
@@ -106,7 +106,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The program in a file, when it is known.
+    /// Returns the program in a file, when it is known.
     fn awk_file(&mut self, file: &Arg, stdin: &Stream) -> Option<Arg> {
         let content = match &file.stream {
             Some(stream) => (**stream).clone(),
@@ -149,7 +149,7 @@ impl Walker<'_> {
         found.printed.map(|text| Stream::known(text, source.taint))
     }
 
-    /// What a program would find in `ENVIRON`.
+    /// Returns the value that a program would find in `ENVIRON`.
     fn awk_environment(&self, name: &str) -> Text {
         let given = self.environment.iter().rev().find(|(known, _)| known == name);
         let value = match given {
@@ -196,7 +196,7 @@ impl Walker<'_> {
             return;
         }
         if !line.is_known() {
-            // The part that is not known may be a command of its own.
+            // The unknown part may be a command of its own.
             self.note(Fact::new(FactKind::UnknownCode, "awk").tagged(line.taint).at(span));
         }
         self.run_text(Code::Shell, &stream(line), span, input);
@@ -219,7 +219,7 @@ fn stream(text: &Text) -> Stream {
     Stream::known(text.text.clone(), text.taint)
 }
 
-/// A file's name as awk gives it; streams and what is wholly unknown are none.
+/// Returns a file name as awk writes it; `None` for streams and wholly unknown names.
 fn awk_path(path: &Text, span: Option<Span>) -> Option<Arg> {
     let special = path.text.starts_with("/dev/std") || path.text.starts_with("/dev/fd/");
     if special || path.text.is_empty() || path.text == "-" || path.text.starts_with(UNKNOWN) {
@@ -228,7 +228,7 @@ fn awk_path(path: &Text, span: Option<Span>) -> Option<Arg> {
     Some(Arg { text: path.text.clone(), taint: path.taint, span, ..Arg::default() })
 }
 
-/// `name=value` among the files.
+/// Splits a `name=value` among the files.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
     let mut chars = name.chars();
@@ -237,7 +237,7 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
         .then_some((name, value))
 }
 
-/// Tells the words of a call apart.
+/// Classifies the words of a call.
 fn call(words: &[Arg]) -> Call<'_> {
     let mut call = Call::default();
     let mut rest = words.iter();
@@ -284,7 +284,7 @@ fn call(words: &[Arg]) -> Call<'_> {
     call
 }
 
-/// `--source=x` and `-vx=1` in two.
+/// Splits `--source=x` and `-vx=1` into option and value.
 fn split_option(text: &str) -> (&str, Option<&str>) {
     if text.starts_with("--") {
         return match text.split_once('=') {

@@ -10,7 +10,7 @@ use super::visit::{Node, flow_parts};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-/// Builtins that evaluate some of their words: names of variables with a subscript, numbers.
+/// Builtins that evaluate some of their words as arithmetic or as variables with a subscript.
 const EVALUATING: &[&str] = &[
     "let",
     "test",
@@ -77,7 +77,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `history -r`, `history search token`: the record of other shells, or secrets in it.
+    /// Records `history -r`, which reads the history of other shells, and `history search token`,
+    /// which reads secrets in it.
     fn reads_history(&mut self, words: &[Arg], span: Option<Span>) {
         let reads = words.iter().any(|word| matches!(word.text.as_str(), "-r" | "-n"));
         let seeks = words.iter().any(|word| super::parameter::names_a_secret(&word.text));
@@ -89,7 +90,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows a builtin that prints nothing; says whether this is one.
+    /// Follows a builtin that prints nothing; reports whether this is one.
     fn silent_builtin(
         &mut self,
         name: &str,
@@ -102,7 +103,7 @@ impl Walker<'_> {
             ":" | "true" | "false" | "test" | "[" | "wait" | "jobs" | "umask" | "ulimit"
             | "times" | "let" | "shopt" | "getopts" | "fg" | "bg" | "disown" | "dirs" | "hash" => {}
             "cd" | "pushd" => {
-                // Recorded so that a caller can look at relative paths from where they are used.
+                // Recorded so that a caller can resolve relative paths where they are used.
                 let shown = if self.nested { self.shown_at } else { span };
                 let arguments = super::arguments::Arguments::new(words, None);
                 self.analysis.commands.push(arguments.invocation(name, shown));
@@ -143,7 +144,7 @@ impl Walker<'_> {
         true
     }
 
-    /// `hash -p FILE NAME`: the name means the file from now on.
+    /// Follows `hash -p FILE NAME`: from now on the name means the file.
     fn hash(&mut self, words: &[Arg], span: Option<Span>) {
         let words = words.iter().skip_while(|word| word.text != "-p").collect::<Vec<_>>();
         if let [_, program, name, ..] = words.as_slice() {
@@ -152,7 +153,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Text that this very shell runs.
+    /// Follows text that the current shell runs.
     fn run_here(&mut self, line: &Arg, span: Option<Span>, stdin: &Stream) -> Stream {
         let content = Stream::known(line.text.clone(), line.taint);
         if let Some(kind) = super::interpreter::unseen(&content) {
@@ -179,12 +180,12 @@ impl Walker<'_> {
             self.state.secrets_sourced = true;
         }
         match super::interpreter::unseen(&content) {
-            // A file that is simply there is the project's own script.
+            // A file that already exists is the project's own script.
             Some(FactKind::UnknownCode) if !is_stream => {}
             Some(kind) => self.note(Fact::new(kind, "source").tagged(content.taint).at(span)),
             None => {}
         }
-        // Reading it prints nothing: what it holds is in variables now.
+        // Sourcing prints nothing: the file's values are in variables now.
         Stream::unknown(content.taint.without(Tag::Local).without(Tag::Secret))
     }
 
@@ -204,13 +205,13 @@ impl Walker<'_> {
         for word in words {
             let Some((name, body)) = word.text.split_once('=') else { continue };
             self.replaces_ours(name, span);
-            // Looked at where it is defined: an alias is there to be used.
+            // Followed at its definition: an alias is there to be used.
             self.child_script(body, span, Stream::caller());
             self.state.aliases.insert(name.to_owned(), body.to_owned());
         }
     }
 
-    /// `read x`: any line of what comes in.
+    /// Follows `read x`, whose value can be any line of the input.
     fn read(&mut self, name: &str, words: &[Arg], stdin: &Stream) {
         const MOST_LINES: usize = 64;
         let values: &[&str] = match name {
@@ -292,10 +293,10 @@ impl Walker<'_> {
         }
     }
 
-    /// `export X=…`, `local x=…`, `declare -a x`.
+    /// Follows `export X=…`, `local x=…`, `declare -a x`.
     pub(super) fn declare(&mut self, src: &str, clause: &DeclClause) -> Stream {
         let names = clause.operands.iter().any(|operand| !matches!(operand, DeclOperand::Flag(_)));
-        // Numbers and references are evaluated when they are set.
+        // Integers and name references are evaluated when they are set.
         let evaluates = clause.operands.iter().any(|operand| match operand {
             DeclOperand::Flag(word) => word.span.slice(src).contains(['i', 'n']),
             _ => false,
@@ -335,7 +336,7 @@ impl Walker<'_> {
         if names { Stream::empty() } else { Stream::unknown(Tags::of(&[Tag::Local, Tag::Secret])) }
     }
 
-    /// `break`, `continue`, `return`, `exit`: only their words can do anything.
+    /// Follows `break`, `continue`, `return` and `exit`, where only the words can have effects.
     pub(super) fn flow_word(&mut self, src: &str, builtin: &BuiltinCommand) -> Stream {
         let (code, more, assignments) = flow_parts(builtin);
         for assignment in assignments {
@@ -349,13 +350,13 @@ impl Walker<'_> {
     }
 }
 
-/// All words as one line.
+/// Joins all words into one line.
 pub(super) fn join(words: &[Arg]) -> Arg {
     let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
     Arg { text, taint: taint_of(words), ..Arg::default() }
 }
 
-/// The words after the options, some of which take a value.
+/// Skips the options, some of which take a value.
 pub(super) fn skip_options<'w>(words: &'w [Arg], values: &[&str]) -> &'w [Arg] {
     let mut rest = words;
     while let [first, tail @ ..] = rest

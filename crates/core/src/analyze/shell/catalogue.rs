@@ -1,4 +1,4 @@
-//! What is known about programs, compiled from `catalogue/*.yaml`.
+//! Knowledge about programs, compiled from `catalogue/*.yaml`.
 
 use crate::fact::{FactKind, Tag, Tags};
 use crate::lookup::{Name, Names};
@@ -9,105 +9,103 @@ use crate::place;
 pub(super) struct Program {
     /// Options that take a value in the next word.
     pub(super) values: &'static [&'static str],
-    /// How it starts another command.
+    /// The way it starts another command.
     pub(super) wraps: Option<Wrap>,
-    /// What it does to which of its words.
+    /// Its effects on its words.
     pub(super) does: &'static [Effect],
-    /// Which source text it runs.
+    /// The source text that it runs.
     pub(super) runs: Option<Runs>,
     /// Options whose value is a command line.
     pub(super) executes: &'static [&'static str],
     /// Options that name the code, or the folder of code, that it runs.
     pub(super) loads: &'static [&'static str],
-    /// How it is told which processes to end.
+    /// The way it selects processes to end.
     pub(super) ends: Option<Ends>,
-    /// Its verbs are known, so the general ones do not apply.
+    /// True when its verbs are known, so that the general ones do not apply.
     pub(super) own_verbs: bool,
-    /// Each line of its standard input is more words for it.
+    /// True when each line of its standard input is more words for it.
     pub(super) prompts: bool,
-    /// Which of its words name code that it gets.
+    /// The words that name code which it downloads.
     pub(super) installs: Option<Installs>,
-    /// When it lets others reach this machine.
+    /// The condition under which it lets others reach this machine.
     pub(super) opens: Option<Opens>,
-    /// Nothing that it makes is source text.
+    /// True when nothing that it produces is source text.
     pub(super) makes_data: bool,
 }
 
-/// Which words of a program name code that it gets.
+/// The words of a program that name code which it downloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Installs {
-    /// Those after a verb such as `install` or `run`.
+    /// The words after a verb such as `install` or `run`.
     Verbs,
-    /// All of them.
+    /// All words.
     All,
     /// The first operand; the others are for that code.
     First,
-    /// All of them, also by the name of a repository alone.
+    /// All words, also those that are only the name of a repository.
     Repositories,
 }
 
-/// When a program lets others reach this machine.
+/// The condition under which a program lets others reach this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opens {
-    /// Whenever it is started.
     Always,
-    /// When its address is one for everybody, or it asks nobody who they are.
+    /// Only if it listens on a public address, or does not authenticate anybody.
     Wide,
 }
 
-/// How a program starts another command.
+/// The way in which a program starts another command.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent word of the YAML")]
 pub(super) struct Wrap {
-    /// Words to skip before the command starts.
+    /// The number of words to skip before the command starts.
     pub(super) skip: usize,
-    /// `NAME=value` words may stand before the command.
+    /// True when `NAME=value` words may precede the command.
     pub(super) assigns: bool,
     /// Options whose value is a script for the shell.
     pub(super) script: &'static [&'static str],
-    /// Runs as another user.
+    /// True when the command runs as another user.
     pub(super) elevates: bool,
-    /// Runs in another container or pod.
+    /// True when the command runs in another container or pod.
     pub(super) elsewhere: bool,
-    /// The command's words are joined and given to a shell.
+    /// True when the command's words are joined and given to a shell.
     pub(super) joins: bool,
-    /// More words are added from standard input.
+    /// True when more words are added from standard input.
     pub(super) appends: bool,
-    /// Only after one of these operands.
+    /// Applies only after one of these operands.
     pub(super) after: &'static [&'static str],
 }
 
-/// What a program does to some of its words.
+/// An effect of a program on some of its words.
 #[derive(Debug)]
 pub(super) struct Effect {
-    /// What happens.
     pub(super) fact: FactKind,
-    /// To which words.
+    /// The words that it happens to.
     pub(super) on: Slot,
-    /// Only after these operands.
+    /// Applies only after these operands.
     pub(super) sub: &'static [&'static str],
-    /// Only with one of these.
+    /// Applies only with one of these.
     pub(super) when: &'static [&'static str],
-    /// Not with any of these.
+    /// Does not apply with any of these.
     pub(super) unless: &'static [&'static str],
-    /// Whole folders with one of these.
+    /// Covers whole folders with one of these.
     pub(super) recursive: &'static [&'static str],
-    /// Without asking with one of these.
+    /// Does not ask with one of these.
     pub(super) forced: &'static [&'static str],
-    /// Always so.
+    /// Tags that always apply.
     pub(super) tags: Tags,
-    /// The thing's name, where it is made of the word.
+    /// The pattern for the thing's name, where that is derived from the word.
     pub(super) named: &'static str,
 }
 
 impl Effect {
-    /// Whether the thing is called by the word itself.
+    /// Reports whether the word itself is the thing's name.
     pub(super) fn named_by_word(&self) -> bool {
         self.named.is_empty()
     }
 }
 
-/// Which words of a command.
+/// A selection of a command's words.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slot {
     /// Every operand.
@@ -124,23 +122,22 @@ pub(super) enum Slot {
     Option(&'static str),
 }
 
-/// How a program is told which processes to end.
+/// The way in which a program selects the processes to end.
 #[derive(Debug)]
 pub(super) struct Ends {
-    /// What names them.
     pub(super) by: By,
-    /// Only with one of these words.
+    /// Applies only with one of these words.
     pub(super) after: &'static [&'static str],
-    /// Not with any of these.
+    /// Does not apply with any of these.
     pub(super) unless: &'static [&'static str],
 }
 
-/// What names the processes to end.
+/// The kind of name by which processes to end are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// Their numbers.
+    /// Process ids.
     Number,
-    /// Their program's name.
+    /// The name of their program.
     Name,
     /// A regular expression over names, or over whole command lines.
     Pattern,
@@ -148,48 +145,43 @@ pub(super) enum By {
     Unit,
 }
 
-/// Which source text a program runs.
+/// The source text that a program runs.
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// What it is written in.
     pub(super) language: Code,
     /// Options whose value is source text.
     pub(super) source: &'static [&'static str],
-    /// The first operand is source text when no option gave it.
+    /// True when the first operand is source text and no option gave any.
     pub(super) operand: bool,
-    /// The first operand is a file to run.
+    /// True when the first operand is a file to run.
     pub(super) file: bool,
-    /// Source text may come from standard input.
+    /// True when source text may come from standard input.
     pub(super) stdin: bool,
 }
 
-/// What source text is written in.
+/// The language of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Code {
-    /// bash and its kin.
+    /// bash and similar shells.
     Shell,
-    /// Python.
     Python,
-    /// JavaScript.
     Javascript,
-    /// Perl.
     Perl,
-    /// Ruby.
     Ruby,
     /// A database's SQL.
     Sql,
     /// AppleScript, or JavaScript for Automation.
     Applescript,
-    /// A language we only look through for calls that start a shell.
+    /// A language that is only searched for calls that start a shell.
     Other,
 }
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// What is known about this program.
+/// Returns the catalogue's entry for a program.
 pub(super) fn program(name: &str) -> Option<&'static Program> {
     let known = |name: &str| PROGRAM_NAMES.find(name).and_then(|at| PROGRAMS.get(at));
-    // `python3.11` and `gcc-12` are what they are without the number.
+    // `python3.11` and `gcc-12` are looked up without the version.
     known(name).or_else(|| {
         let bare = name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
         let bare = bare.strip_suffix('-').unwrap_or(bare);
@@ -197,7 +189,7 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
     })
 }
 
-/// The names that a pattern of the shell can stand for.
+/// Returns the program names that a glob of the shell can match.
 pub(super) fn matching(pattern: &str) -> impl Iterator<Item = &'static str> {
     PROGRAM_NAMES.spellings().filter(move |name| place::matches(pattern, name))
 }

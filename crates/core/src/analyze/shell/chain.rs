@@ -1,4 +1,4 @@
-//! `a && b`, `a || b`, `a | b`: flattened, so that a long chain needs no deep stack.
+//! `a && b`, `a || b`, `a | b`: flattened, so that a long chain does not need a deep stack.
 
 use shuck_ast::{BinaryCommand, BinaryOp, Command, Stmt};
 
@@ -16,7 +16,7 @@ impl Walker<'_> {
 
     fn and_or(&mut self, src: &str, binary: &BinaryCommand, stdin: &Stream) -> Stream {
         let links = flatten(binary, |op| matches!(op, BinaryOp::And | BinaryOp::Or));
-        // A later `;` may be reached from any link, so every state on the way is possible there.
+        // A later `;` may be reached from any link, so every state in between is possible there.
         let mut possible: Option<SharedState> = None;
         let mut out = Stream::empty();
         for (op, stmt) in links {
@@ -60,7 +60,7 @@ impl Walker<'_> {
     }
 }
 
-/// The links of a left-leaning chain, first to last, each with the operator before it.
+/// Returns the links of a left-leaning chain, first to last, each with the operator before it.
 fn flatten(
     binary: &BinaryCommand,
     belongs: impl Fn(BinaryOp) -> bool,

@@ -13,20 +13,20 @@ use super::value::{Arg, Stream};
 use super::visit::Node;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
-/// Words that hold a loop up or end it.
+/// Commands that pause a loop or end it.
 const PAUSES: &[&str] =
     &["sleep", "wait", "break", "exit", "read", "return", "inotifywait", "select"];
 
-/// How a loop's condition is meant.
+/// The sense of a loop's condition.
 #[derive(Debug, Clone, Copy)]
 enum Round {
-    /// As long as it holds.
+    /// Repeats as long as it holds.
     While,
-    /// As long as it does not.
+    /// Repeats as long as it does not hold.
     Until,
 }
 
-/// Functions calling functions deeper than this are not followed.
+/// The depth of nested function calls that is followed.
 const MOST_CALLS: usize = 16;
 
 impl Walker<'_> {
@@ -82,8 +82,8 @@ impl Walker<'_> {
             }
             CompoundCommand::Coproc(command) => {
                 self.beside += 1;
-                // Its input is a descriptor that later commands may write to, which is not followed.
-                // Nested ones are read once: each reads its body.
+                // Its input is a descriptor that later commands may write to, which is not
+                // followed. Nested coprocesses are read once, since each reads its body.
                 if self.beside == 1 {
                     self.stmt(src, &command.body, stdin);
                 }
@@ -98,7 +98,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `for ((…; …; …))`.
+    /// Follows `for ((…; …; …))`.
     fn arithmetic_for(
         &mut self,
         src: &str,
@@ -118,7 +118,7 @@ impl Walker<'_> {
         self.repeat(src, &[&command.body], stdin)
     }
 
-    /// Follows what an expression runs.
+    /// Follows the commands in an arithmetic expression.
     fn expression(
         &mut self,
         src: &str,
@@ -150,7 +150,7 @@ impl Walker<'_> {
         self.any_of(src, &bodies, stdin)
     }
 
-    /// One of these runs, or none.
+    /// Follows bodies of which one runs, or none.
     fn any_of(&mut self, src: &str, bodies: &[&StmtSeq], stdin: &Stream) -> Stream {
         let before = self.state.clone();
         let mut after = before.clone();
@@ -195,8 +195,8 @@ impl Walker<'_> {
         self.repeat(src, &[body], stdin)
     }
 
-    /// A loop's second round sees what the first one set; inner loops get one round, or a nest of
-    /// them would double the work at every level.
+    /// Follows a loop twice, so that the second round sees the variables set in the first. Inner
+    /// loops get one round, or a nest of them would double the work at every level.
     fn repeat(&mut self, src: &str, bodies: &[&StmtSeq], stdin: &Stream) -> Stream {
         let rounds = if self.loops == 0 { 2 } else { 1 };
         let before = self.state.clone();
@@ -212,7 +212,7 @@ impl Walker<'_> {
         Stream::unknown(taint)
     }
 
-    /// A loop whose body may never run.
+    /// Follows a loop whose body may never run.
     fn repeat_if(
         &mut self,
         src: &str,
@@ -223,7 +223,7 @@ impl Walker<'_> {
         self.perhaps(|walker| walker.repeat(src, &[condition, body], stdin))
     }
 
-    /// Notes a loop that never ends and starts something beside itself in every round.
+    /// Records a loop that never ends and starts a background process in every round.
     fn endless(&mut self, src: &str, round: Round, condition: &StmtSeq, body: &StmtSeq) {
         let always = condition.iter().all(|stmt| {
             let text = stmt.span.slice(src).trim().trim_end_matches(';').trim();
@@ -251,14 +251,14 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a body that starts something beside itself and never waits, or that only fills a file.
+    /// Records a body that starts background processes and never waits, or that only fills a file.
     fn spawns(&mut self, src: &str, body: &StmtSeq) {
         let is_beside =
             |stmt: &&Stmt| matches!(stmt.terminator, Some(StmtTerminator::Background(_)));
         let text = body.span.slice(src);
         let in_group = text.contains("&)") || text.contains("& )") || text.contains("& }");
         let spawns = in_group || body.iter().any(|stmt| is_beside(&stmt));
-        // What runs beside the loop does not hold it up.
+        // A background process does not hold up the loop.
         let waits = body.iter().filter(|stmt| !is_beside(stmt)).any(|stmt| {
             let text = stmt.span.slice(src);
             PAUSES.iter().any(|word| text.contains(word))
@@ -272,7 +272,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `[[ … ]]` runs commands only through substitutions in its words.
+    /// Follows `[[ … ]]`, which runs commands only through substitutions in its words.
     fn condition(&mut self, src: &str, expression: &ConditionalExpr) {
         let mut waiting = vec![expression];
         while let Some(expression) = waiting.pop() {
@@ -281,7 +281,7 @@ impl Walker<'_> {
                 ConditionalExpr::Unary(unary) => waiting.push(&unary.expr),
                 ConditionalExpr::Parenthesized(inner) => waiting.push(&inner.expr),
                 ConditionalExpr::Word(word) | ConditionalExpr::Regex(word) => {
-                    // `-v` and `-eq` evaluate what the word says.
+                    // `-v` and `-eq` evaluate the text of the word.
                     let said = self.one(src, word).text;
                     self.arithmetic(&said);
                 }
@@ -336,8 +336,8 @@ impl Walker<'_> {
         out
     }
 
-    /// A function that is only defined may be called by what comes next, and in a shell of its own by
-    /// what is called there.
+    /// Follows functions that are defined but not called: a later command may call them, and in a
+    /// subshell a command there may.
     pub(super) fn uncalled_functions(&mut self, outer: Option<&SharedState>) {
         let known = |name: &str| outer.is_some_and(|outer| outer.functions.contains_key(name));
         self.state.work().entries(self.state.functions.len());

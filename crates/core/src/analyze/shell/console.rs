@@ -9,7 +9,8 @@ use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// `php artisan …`, `python manage.py …`: the program that a script is the entry to.
+    /// Follows `php artisan …` and `python manage.py …` as the framework's program that the script
+    /// starts.
     pub(super) fn console(
         &mut self,
         name: &str,
@@ -75,7 +76,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `rake -e CODE`, `mix run -e CODE`, `just --command PROGRAM …`.
+    /// Follows `rake -e CODE`, `mix run -e CODE`, `just --command PROGRAM …`.
     pub(super) fn given_source_text(
         &mut self,
         name: &str,

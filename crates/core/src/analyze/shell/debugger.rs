@@ -1,8 +1,8 @@
-//! Commands of a debugger that only look, among those it is given as options.
+//! The debugger commands in options that only inspect.
 
 use crate::analyze::UNKNOWN;
 
-/// Commands that show, stop or go on.
+/// Commands that inspect, stop or continue.
 const LOOKS: &[&str] = &[
     "backtrace",
     "bt",
@@ -59,7 +59,7 @@ const LOOKS: &[&str] = &[
     "help",
 ];
 
-/// Settings that change how something is shown.
+/// Settings that only change the display.
 const DISPLAY: &[&str] = &[
     "pagination",
     "confirm",
@@ -76,8 +76,8 @@ const DISPLAY: &[&str] = &[
     "logging",
 ];
 
-/// Whether this is a command of a debugger that runs nothing but what is debugged. What calls a
-/// function, or what a shell would expand on the way to the program, is not.
+/// Reports whether this debugger command runs nothing but the debugged program. A command that
+/// calls a function, or that a shell would expand on the way to the program, does not qualify.
 pub(super) fn only_looks(program: &str, command: &str) -> bool {
     const SPECIAL: [char; 11] = ['(', ')', '`', '|', ';', '&', '<', '>', '!', '\n', '{'];
     if program != "gdb" || command.contains(SPECIAL) || command.contains(UNKNOWN) {

@@ -1,4 +1,4 @@
-//! What a program does to its words, by the catalogue.
+//! The effects of a program on its words, by the catalogue.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -8,13 +8,13 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Programs one expects where a compressor is asked for.
+/// Programs that are expected where a compressor is configured.
 const COMPRESSORS: &[&str] = &[
     "gzip", "pigz", "bzip2", "pbzip2", "lbzip2", "xz", "pxz", "pixz", "zstd", "pzstd", "lz4",
     "lzop", "brotli", "lzma", "compress", "cat",
 ];
 
-/// Programs that name, list, describe, measure or protect files, and do not show what is in them.
+/// Programs that name, list, describe, measure or protect files, and do not show their content.
 const UNREAD: &[&str] = &[
     "ls",
     "dir",
@@ -89,7 +89,7 @@ const UNREAD: &[&str] = &[
     "cd",
 ];
 
-/// Options that say with which key or certificate to sign in.
+/// Options that select the key or certificate to sign in with.
 const IDENTITIES: &[&str] = &[
     "-i",
     "--identity",
@@ -122,7 +122,7 @@ const IDENTITIES: &[&str] = &[
     "-passin",
 ];
 
-/// Places where a result must not land unseen.
+/// Locations where a result must not be written unnoticed.
 const LANDS: Tags = Tags::of(&[
     Tag::System,
     Tag::Secret,
@@ -134,10 +134,10 @@ const LANDS: Tags = Tags::of(&[
     Tag::Top,
 ]);
 
-/// Files that nobody reads in passing.
+/// Files that must not be read incidentally.
 const PROTECTED: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked]);
 
-/// What is noted although only help seems to be asked for.
+/// Tags that are recorded even if only help seems to be asked for.
 const GRAVE_EVEN_FOR_HELP: Tags = Tags::of(&[
     Tag::Root,
     Tag::Top,
@@ -152,8 +152,9 @@ const GRAVE_EVEN_FOR_HELP: Tags = Tags::of(&[
 ]);
 
 impl Walker<'_> {
-    /// Notes what the catalogue says this program does. When only help is asked for, just what
-    /// could not be undone if the program did not know the option after all.
+    /// Records the effects that the catalogue lists for this program. When only help is asked for,
+    /// records only effects that could not be undone if the program did not know the option after
+    /// all.
     pub(super) fn effects(
         &mut self,
         name: &str,
@@ -211,7 +212,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows commands that stand in options which the catalogue knows.
+    /// Follows commands in options that the catalogue lists.
     fn executes(
         &mut self,
         name: &str,
@@ -243,7 +244,7 @@ impl Walker<'_> {
     fn effect_on(&mut self, kind: FactKind, target: &Arg, tags: Tags, asks_help: bool) {
         if asks_help {
             let found = place::locate(&target.text, &self.scene_now());
-            // `rm -rf ~/.claude help` asks for no help.
+            // `rm -rf ~/.claude help` does not ask for help.
             if !found.any(GRAVE_EVEN_FOR_HELP) {
                 return;
             }
@@ -261,7 +262,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether all that is copied are examples out of the workspace: `cp .env.example .env`.
+    /// Reports whether all copied files are samples from the workspace: `cp .env.example .env`.
     fn copies_samples(&self, name: &str, args: &Arguments<'_>) -> bool {
         let sources = match (args.operands(), args.has_any(&["-t", "--target-directory"])) {
             ([sources @ .., _], false) if !sources.is_empty() => sources,
@@ -276,7 +277,7 @@ impl Walker<'_> {
             })
     }
 
-    /// Whether somebody has looked and nothing is in this folder.
+    /// Reports whether the context knows that this folder is empty.
     fn is_empty(&self, folder: &Arg) -> bool {
         let paths = &self.scene.context.paths;
         !paths.is_empty()
@@ -291,12 +292,12 @@ impl Walker<'_> {
         tags.has(Tag::Workspace) && !tags.any(Tags::of(&[Tag::Symlink, Tag::Unknown]))
     }
 
-    /// A protected file that a program is given in any role: what the catalogue does not say it does
-    /// with it, it may do. Programs that only name, describe or measure a file are left out, and so
-    /// are options that say with which key to sign in.
+    /// Records a protected file that a program is given in any role: an effect that the catalogue
+    /// does not list is still possible. Programs that only name, describe or measure a file are
+    /// left out, and so are options that select the key to sign in with.
     ///
-    /// `before` is how many facts were known before this command: what an earlier one did with the
-    /// file says nothing about this one.
+    /// `before` is the number of facts known before this command: the effects of an earlier command
+    /// on the file say nothing about this one.
     pub(super) fn protected_among(
         &mut self,
         name: &str,
@@ -339,7 +340,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `debugfs -R 'cat /etc/shadow' disk`: a protected file in a command that is one word.
+    /// Records a protected file in a command that is a single word: `debugfs -R 'cat /etc/shadow'
+    /// disk`.
     fn protected_in_texts(&mut self, args: &Arguments<'_>, before: usize, span: Option<Span>) {
         const MOST_PARTS: usize = 16;
         const READS: &[&str] = &[
@@ -365,7 +367,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A start-up file that a program nobody here knows is given: it may change it.
+    /// Records a start-up file that is given to an unknown program, which may change it.
     fn start_up_among(&mut self, args: &Arguments<'_>) {
         for word in args.operands().iter().filter(|word| word.text.contains('/')) {
             let tags = place::locate(&word.text, &self.scene_now());
@@ -376,7 +378,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A result that an option puts somewhere, whatever the program.
+    /// Records a result file that an option names, for any program.
     pub(super) fn written_by_option(&mut self, args: &Arguments<'_>, before: usize) {
         for value in results(args.words()) {
             if !value.text.contains(['/', '~']) || value.text.contains("://") {
@@ -389,8 +391,8 @@ impl Walker<'_> {
         }
     }
 
-    /// The last of several words, where nobody says what the program does with it: a copy that lands
-    /// there may let somebody in.
+    /// Records the last of several words as written, where the catalogue does not say what the
+    /// program does with it: a copy put there may let somebody in.
     fn written_last(
         &mut self,
         name: &str,
@@ -411,14 +413,14 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether this command is known to do something with this path.
+    /// Reports whether this command is known to do something with this path.
     fn is_noted(&self, path: &str, before: usize) -> bool {
         let shown = place::shown(path);
         let facts = self.analysis.facts.get(before..).unwrap_or_default();
         facts.iter().any(|fact| fact.subject == shown)
     }
 
-    /// `chmod MODE FILE…`, `chown OWNER FILE…`.
+    /// Follows `chmod MODE FILE…` and `chown OWNER FILE…`.
     pub(super) fn permissions(&mut self, name: &str, args: &Arguments<'_>) {
         let (kind, mut tags) = match name {
             "chmod" => (FactKind::Chmod, Tags::NONE),
@@ -427,7 +429,7 @@ impl Walker<'_> {
         if args.has_any(&["-R", "--recursive"]) {
             tags = tags.with(Tag::Recursive);
         }
-        // A mode that takes rights away looks like an option.
+        // A mode that takes permissions away looks like an option.
         let takes_away = |word: &Arg| {
             let rights = word.text.strip_prefix('-').unwrap_or_default();
             !rights.is_empty() && rights.chars().all(|char| "rwxXst".contains(char))
@@ -453,7 +455,8 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a program that is mostly given names copies a file, or is told which one to write.
+/// Reports whether a program whose operands are usually names copies a file, or is told which one
+/// to write.
 fn copies(args: &Arguments<'_>) -> bool {
     match (args.operand(0), args.operand(1)) {
         (Some("cp"), _) | (Some("bundle"), Some("create")) => true,
@@ -462,7 +465,7 @@ fn copies(args: &Arguments<'_>) -> bool {
     }
 }
 
-/// Values of options that say where a result goes.
+/// Returns the values of options that name a result file.
 pub(super) fn results(words: &[Arg]) -> Vec<Arg> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -487,7 +490,7 @@ pub(super) fn results(words: &[Arg]) -> Vec<Arg> {
     found
 }
 
-/// Whether an option says where a result goes, by the words in its name.
+/// Reports whether an option names a result file, by the words in its name.
 pub(super) fn is_result(option: &str) -> bool {
     const WORDS: &[&str] = &["out", "output", "outfile", "outdir", "dest", "destination", "save"];
     const NAMES: &[&str] =
@@ -501,14 +504,14 @@ pub(super) fn is_result(option: &str) -> bool {
         || name.split(['-', '_', '.']).any(|part| WORDS.contains(&part))
 }
 
-/// What `tar` does at a checkpoint other than run a command: `dot`, `echo=…`.
+/// Reports whether an action of `tar` at a checkpoint does not run a command: `dot`, `echo=…`.
 fn is_shown_only(action: &str) -> bool {
     let kind = action.split(['=', ':']).next().unwrap_or(action);
     let alone = matches!(action, "dot" | "." | "bell" | "totals" | "echo" | "ttyout");
     alone || (action.contains('=') && matches!(kind, "echo" | "ttyout" | "sleep" | "wait"))
 }
 
-/// Whether a program for keys only shows a key's fingerprint.
+/// Reports whether a program for keys only shows a key's fingerprint.
 fn shows_fingerprint(name: &str, args: &Arguments<'_>) -> bool {
     name == "ssh-keygen" && args.has("-l") && !args.has_any(&["-e", "-y", "-p", "-c", "-i"])
 }
@@ -567,7 +570,7 @@ pub(super) fn targets(effect: &Effect, args: &Arguments<'_>) -> Vec<Arg> {
     chosen.iter().map(|arg| named(effect.named, (*arg).clone())).collect()
 }
 
-/// The thing that a word leads to: itself, or the result that is called after it.
+/// Returns the thing that a word names: itself, or the result whose name is derived from it.
 fn named(pattern: &str, word: Arg) -> Arg {
     if pattern.is_empty() || word.text.is_empty() || word.text == "-" {
         return word;

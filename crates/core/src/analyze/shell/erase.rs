@@ -1,11 +1,11 @@
-//! Edits that leave nothing of a text: substitutions whose pattern takes everything, and commands of
-//! editors for every line.
+//! Edits that leave nothing of a text: substitutions whose pattern matches everything, and editor
+//! commands for every line.
 
-/// Statements for every line that leave nothing of it, written without blanks.
+/// Per-line statements that leave nothing of the line, written without blanks.
 const ERASES_LINES: &[&str] =
     &["", "$_=''", "$_=\"\"", "$_=qq{}", "undef$_", "$_=undef", "{}", "0", "NR<0", "d", "BEGIN{}"];
 
-/// Whether a substitution leaves nothing of what its pattern matches, and matches everything.
+/// Reports whether a substitution matches everything and keeps nothing of the match.
 pub(super) fn wipes(pattern: &str, replacement: &str, flags: &str) -> bool {
     let kept = ["&", "\\0", "\\1", "\\2", "$1", "$2", "$&", "${", "\\g"];
     if kept.iter().any(|part| replacement.contains(part)) || flags.contains('e') {
@@ -18,16 +18,16 @@ pub(super) fn wipes(pattern: &str, replacement: &str, flags: &str) -> bool {
     }
 }
 
-/// What a pattern without any letter of its own matches.
+/// The matches of a pattern that contains only wildcards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wild {
-    /// Every character, or a whole run of them.
+    /// Every character; `repeated` for a whole run of them.
     Anything { repeated: bool },
     /// Every letter.
     Letters,
 }
 
-/// Reads a pattern that holds nothing but wildcards; nothing when it names something.
+/// Parses a pattern of nothing but wildcards; `None` when it contains literal text.
 fn wildcards(pattern: &str) -> Option<Wild> {
     let mut found = None;
     let mut chars = pattern.chars().peekable();
@@ -62,7 +62,7 @@ fn wildcards(pattern: &str) -> Option<Wild> {
     found
 }
 
-/// The pattern, the replacement and the flags of `s/a/b/g`, with any mark.
+/// Splits `s/a/b/g`, with any delimiter, into pattern, replacement and flags.
 pub(super) fn substitution(text: &str) -> Option<(&str, &str, &str)> {
     let rest = text.trim().strip_prefix('s')?;
     let mark = rest.chars().next().filter(char::is_ascii_punctuation)?;
@@ -79,7 +79,7 @@ pub(super) fn substitution(text: &str) -> Option<(&str, &str, &str)> {
     Some((pattern, replacement, flags))
 }
 
-/// The text before an unescaped mark, and the text behind it.
+/// Splits a text at the first unescaped delimiter.
 fn until(text: &str, mark: char) -> Option<(&str, &str)> {
     let mut escaped = false;
     for (at, char) in text.char_indices() {
@@ -91,7 +91,7 @@ fn until(text: &str, mark: char) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether a statement that Perl, Ruby or awk carries out for every line leaves nothing of it.
+/// Reports whether a statement that Perl, Ruby or awk executes for every line leaves nothing of it.
 pub(super) fn statement(text: &str) -> bool {
     let plain: String = text.chars().filter(|char| !char.is_whitespace()).collect();
     let bare = plain.trim_end_matches(';');
@@ -107,7 +107,7 @@ pub(super) fn statement(text: &str) -> bool {
         })
 }
 
-/// Whether commands of an editor leave no line: `%d`, `1,$c`, `g/./d`, `%s/.*//`, `%!true`.
+/// Reports whether editor commands leave no line: `%d`, `1,$c`, `g/./d`, `%s/.*//`, `%!true`.
 pub(super) fn editor(commands: &str) -> bool {
     commands.split(['\n', '|']).any(command) || commands.split('\n').any(command)
 }
@@ -133,7 +133,7 @@ fn command(text: &str) -> bool {
     matches_all && on_every_line(rest)
 }
 
-/// Whether a command leaves nothing of the lines it is for.
+/// Reports whether a command leaves nothing of the lines it applies to.
 fn on_every_line(command: &str) -> bool {
     let command = command.trim_end_matches('!');
     let deletes = [

@@ -1,4 +1,4 @@
-//! Ways to run code that nobody expects to run any: variables, git's settings and hooks.
+//! Unexpected ways to run code: variables, git's settings and hooks.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -15,7 +15,7 @@ const FLAGS_THAT_RUN: &[&str] =
     &["--eval", "-toolexec", "linker=", "-fplugin", "-specs", "-wrapper", "-f/", "--file=/"];
 
 impl Walker<'_> {
-    /// Notes a variable that makes other programs run code.
+    /// Records a variable that makes other programs run code.
     pub(super) fn variable_that_runs(
         &mut self,
         name: &str,
@@ -51,7 +51,7 @@ impl Walker<'_> {
             let tags = place::locate(program, &self.scene_now());
             let elsewhere =
                 program.contains('/') && !program.contains(UNKNOWN) && !tags.has(Tag::System);
-            // `CC='sh x'`: an interpreter is no compiler.
+            // `CC='sh x'`: an interpreter is not a compiler.
             let interpreter = catalogue::program(place::base_name(program))
                 .is_some_and(|program| program.runs.is_some())
                 && value.text.contains(' ');
@@ -68,7 +68,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `gh config set editor COMMAND`, `go env -w NAME=VALUE`: a setting that is kept and runs code.
+    /// Records a persistent setting that runs code: `gh config set editor COMMAND`, `go env -w
+    /// NAME=VALUE`.
     pub(super) fn kept_settings(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if matches!(name, "git" | "hg") || super::floor::only_mentions(name) {
             return;
@@ -95,7 +96,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether programs are searched in the working folder, or where this script has put some.
+    /// Reports whether `PATH` includes the working folder, or a folder where this script has put
+    /// programs.
     fn finds_own_programs(&self, path: &str) -> bool {
         path.split(':').filter(|folder| !folder.is_empty()).any(|folder| {
             let inside = format!("{}/", place::absolute(folder, &self.scene_now()));
@@ -110,7 +112,8 @@ impl Walker<'_> {
         })
     }
 
-    /// A file that another program loads: text of this script is read, other files ask.
+    /// Follows a value that another program loads as code: a text of this script is read. Reports
+    /// whether the value needs a confirmation.
     fn loads_from(&mut self, name: &str, value: &Arg, span: Option<Span>) -> bool {
         if let Some(stream) = &value.stream {
             let content = (**stream).clone();
@@ -129,7 +132,8 @@ impl Walker<'_> {
             && (from_script || from_anybody || !tags.has(Tag::System))
     }
 
-    /// `GIT_CONFIG_KEY_0=core.pager`: a setting of git in two variables.
+    /// Records a git setting that is split into two variables, such as
+    /// `GIT_CONFIG_KEY_0=core.pager`.
     fn git_variable(&mut self, name: &str, value: &Arg, span: Option<Span>) {
         let names_command = name.starts_with("GIT_CONFIG_KEY_")
             && (runs_a_command(&value.text.to_ascii_lowercase())
@@ -140,7 +144,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `GIT_TRACE_REDACT=0`, `SSLKEYLOGFILE=x`: secrets that are hidden otherwise.
+    /// Records variables that reveal secrets which are otherwise hidden: `GIT_TRACE_REDACT=0`,
+    /// `SSLKEYLOGFILE=x`.
     fn variable_that_uncovers(&mut self, name: &str, value: &Arg, span: Option<Span>) {
         let off = matches!(value.text.as_str(), "0" | "false" | "no" | "off");
         let uncovers = name.ends_with("_REDACT") && off
@@ -169,7 +174,7 @@ impl Walker<'_> {
         true
     }
 
-    /// git: settings and options that run commands.
+    /// Follows git's settings and options that run commands.
     pub(super) fn git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         for setting in args.values(&["-c", "--config-env", "--config"]) {
             if let Some((key, value)) = setting.text.split_once('=') {
@@ -211,7 +216,7 @@ impl Walker<'_> {
             Some("submodule") => Some("foreach"),
             _ => None,
         };
-        // Options of the command are among its words, so all of them are taken.
+        // The command's options are among its words, so all words are taken.
         let at = starts.and_then(|start| args.words().iter().position(|word| word.text == start));
         if let Some(words) = at.and_then(|at| args.words().get(at + 1..))
             && !words.is_empty()
@@ -221,7 +226,7 @@ impl Walker<'_> {
                 let content = Stream::known(line.text.clone(), line.taint);
                 self.run_text(Code::Shell, &content, span, &Stream::caller());
             } else {
-                // Several words are a command with its words.
+                // Several words are a program with its arguments.
                 self.run(command.to_vec(), Stream::caller());
             }
         }
@@ -249,13 +254,13 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a variable says where packages come from.
+/// Reports whether a variable names the source of packages.
 fn names_a_source(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name == "GOPROXY" || name.ends_with("INDEX_URL") || name.ends_with("REGISTRY")
 }
 
-/// Whether a variable names the compiler, linker or other tool that a build runs.
+/// Reports whether a variable names the compiler, linker or other tool that a build runs.
 fn names_a_tool(name: &str) -> bool {
     const TOOLS: &[&str] = &[
         "CC",
@@ -279,7 +284,7 @@ fn names_a_tool(name: &str) -> bool {
     TOOLS.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether a variable's name says that programs load code or settings from its value.
+/// Reports whether a variable's name implies that programs load code or settings from its value.
 fn loads_by_its_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is_home = name.ends_with("_HOME") && !name.starts_with("XDG_");
@@ -290,7 +295,8 @@ fn ends_in(endings: &[&str], name: &str) -> bool {
     endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether a variable adds options to a command, and one of them loads code or destroys something.
+/// Reports whether a variable adds options to a command of which one loads code or destroys
+/// something.
 fn holds_loading_options(name: &str, value: &str) -> bool {
     let known = has(words::VARIABLES_OPTIONS, name);
     let adds = known
@@ -306,7 +312,7 @@ fn holds_loading_options(name: &str, value: &str) -> bool {
     adds && value.split_whitespace().any(|word| loads(word) || super::verb::destroys(word))
 }
 
-/// Whether a variable switches off the check of what is downloaded.
+/// Reports whether a variable switches off the verification of downloads.
 fn leaves_unchecked(name: &str, value: &str) -> bool {
     let off = matches!(value, "0" | "off" | "false" | "no");
     let on = !off && !value.is_empty();
@@ -321,7 +327,7 @@ fn leaves_unchecked(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether code would be downloaded from a place that is not one of the usual ones.
+/// Reports whether code would be downloaded from an unusual source.
 fn downloads_elsewhere(name: &str, value: &str) -> bool {
     let is_source = has(words::VARIABLES_SOURCES, name)
         || (name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX"))
@@ -334,7 +340,7 @@ fn downloads_elsewhere(name: &str, value: &str) -> bool {
         })
 }
 
-/// Whether a text names a file that anybody may have put there.
+/// Reports whether a text names a file in a world-writable temporary folder.
 fn names_temporary_file(text: &str) -> bool {
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| {
         text.match_indices(folder).any(|(at, _)| {
@@ -346,7 +352,7 @@ fn names_temporary_file(text: &str) -> bool {
     })
 }
 
-/// Whether a setting of git names a command.
+/// Reports whether a git setting names a command.
 fn runs_a_command(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
@@ -369,7 +375,7 @@ fn runs_a_command(key: &str) -> bool {
     has(words::GIT_COMMANDS, key) || has(words::GIT_SECTIONS, section) || has(endings, last)
 }
 
-/// Values these settings usually have.
+/// Reports whether this is a usual value of such a setting.
 fn is_ordinary_setting(key: &str, value: &str) -> bool {
     let program = value.split_whitespace().next().map_or("", place::base_name);
     let plain = !value.contains([';', '|', '&', '`']) && !value.contains("$(");

@@ -15,16 +15,16 @@ use super::{Walker, output};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 
-/// Brace expansion that makes more words than this is not followed.
+/// The number of words past which a brace expansion is not followed.
 const MOST_WORDS: usize = 2_000;
 
-/// Letters that are looked at to expand the braces of one word.
+/// The number of characters examined to expand the braces of one word.
 const MOST_LETTERS: usize = 1024 * 1024;
 
-/// Expansions that make more words than this in one command are not followed.
+/// The number of words of one command past which its expansions are not followed.
 const MOST_ARGUMENTS: usize = 200_000;
 
-/// A word that expansion makes longer than this is not followed.
+/// The length past which an expanded word is not followed.
 const MOST_TEXT: usize = 32 * 1024;
 
 /// Words under construction.
@@ -62,7 +62,7 @@ impl Fields {
         self.done.extend(self.current.take());
     }
 
-    /// An unquoted expansion: split where the separator characters are.
+    /// Splits an unquoted expansion at the separators.
     fn split(&mut self, arg: &Arg, separators: &str) {
         let is_separator = |char: char| separators.contains(char);
         let mut first = true;
@@ -80,7 +80,7 @@ impl Fields {
 }
 
 impl Walker<'_> {
-    /// The words of a command, after every expansion.
+    /// Returns the words of a command, after every expansion.
     pub(super) fn words(&mut self, src: &str, words: &[Word]) -> Vec<Arg> {
         let mut args = Vec::with_capacity(words.len() + 1);
         for word in words {
@@ -89,7 +89,7 @@ impl Walker<'_> {
         args
     }
 
-    /// One word that is not split: an assignment's value, a redirection's target.
+    /// Expands one word that is not split: an assignment's value, a redirection's target.
     pub(super) fn one(&mut self, src: &str, word: &Word) -> Arg {
         let mut fields = Fields::default();
         self.parts(src, &word.parts, true, true, &mut fields);
@@ -134,7 +134,7 @@ impl Walker<'_> {
         args.extend(fields.done.into_iter().map(|arg| Arg { span, ..arg }));
     }
 
-    /// Brace expansion works on the text, before anything else: so it does here.
+    /// Expands braces on the text, before any other expansion, as the shell does.
     fn braces(&mut self, src: &str, word: &Word, args: &mut Vec<Arg>) {
         let span = self.span(word.span);
         let text = word.span.slice(src);
@@ -229,8 +229,8 @@ impl Walker<'_> {
         }
     }
 
-    /// A variable in the middle of an option that the script has not set is most likely empty:
-    /// `--h${nothing}ard`.
+    /// Reports whether a part is a variable in the middle of an option and is most likely empty,
+    /// because the script has not set it: `--h${nothing}ard`.
     fn is_gap(&self, kind: &WordPart, fields: &Fields) -> bool {
         let name = match kind {
             WordPart::Variable(name) => name.as_str(),
@@ -290,7 +290,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Unquoted text: backslashes, tilde, patterns.
+    /// Expands unquoted text: backslashes, tildes, globs.
     fn literal(&mut self, text: &str, is_first: bool, fields: &mut Fields) {
         if text.is_empty() {
             return;
@@ -331,7 +331,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What an expansion gives: one word, or several for `$@` and arrays.
+    /// Returns the words of an expansion: one, or several for `$@` and arrays.
     pub(super) fn expansion(
         &mut self,
         src: &str,
@@ -366,7 +366,7 @@ impl Walker<'_> {
             WordPart::SingleQuoted { value, dollar } => {
                 vec![Arg::literal(single_quoted(value.slice(src), *dollar, part, src))]
             }
-            // Forms of the grammar that only appear when the parser keeps old shapes.
+            // Forms of the grammar that appear only when the parser keeps old syntax.
             _ => {
                 self.follow_in(src, Node::Part(part));
                 vec![Arg::unknown(Tags::NONE)]
@@ -374,7 +374,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What a command substitution prints, without the last newlines.
+    /// Returns the output of a command substitution, without its trailing newlines.
     pub(super) fn substitution(
         &mut self,
         src: &str,
@@ -382,8 +382,8 @@ impl Walker<'_> {
         syntax: CommandSubstitutionSyntax,
         place: Place,
     ) -> Arg {
-        // Between backticks a backslash is taken away before the text is read as a script; the
-        // grammar leaves it there, and `r\\m` would not be `rm`.
+        // Between backticks a backslash is removed before the text is read as a script; the grammar
+        // leaves it there, and `r\\m` would not be `rm`.
         let raw = place.slice(src);
         self.followed.insert(place.start.offset());
         if syntax == CommandSubstitutionSyntax::Backtick && raw.contains('\\') {
@@ -408,7 +408,7 @@ impl Walker<'_> {
         self.followed.insert(place.start.offset());
         let outer = self.state.clone();
         self.beside += 1;
-        // What is written to `>(…)` is not followed to it.
+        // Text written to `>(…)` is not followed into it.
         let stdin = if is_input { Stream::caller() } else { Stream::unknown(Tags::NONE) };
         let out = self.seq(src, body, stdin);
         self.beside -= 1;
@@ -422,8 +422,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Arithmetic runs commands through substitutions in its text, and in the texts of the variables
-    /// that it names: bash evaluates those again.
+    /// Follows arithmetic, which runs commands through substitutions in its text and in the texts
+    /// of the variables that it names: bash evaluates those again.
     pub(super) fn arithmetic(&mut self, text: &str) {
         self.evaluated(text);
         self.evaluate_names(text);
@@ -440,7 +440,7 @@ impl Walker<'_> {
     }
 }
 
-/// The script between backticks, as the shell reads it.
+/// Returns the script between backticks, as the shell reads it.
 fn without_backticks(raw: &str) -> String {
     let inner = raw.strip_prefix('`').unwrap_or(raw);
     let inner = inner.strip_suffix('`').unwrap_or(inner);
@@ -455,7 +455,7 @@ fn without_backticks(raw: &str) -> String {
     text
 }
 
-/// Whether all words become one between double quotes: `"$*"`, `"${list[*]}"`.
+/// Reports whether all words become one between double quotes: `"$*"`, `"${list[*]}"`.
 fn is_joined(kind: &WordPart) -> bool {
     let of = |reference: &VarRef| {
         reference.name.as_str() == "*"
@@ -484,7 +484,7 @@ fn join_quoted(values: &[Arg], fields: &mut Fields) {
         if at > 0 {
             fields.end_word();
         }
-        // What was a pattern in a variable is just text between quotes.
+        // A glob in a variable is just text between quotes.
         fields.arg(&Arg { glob: false, ..value.clone() });
     }
     if values.is_empty() {
@@ -492,9 +492,9 @@ fn join_quoted(values: &[Arg], fields: &mut Fields) {
     }
 }
 
-/// `a{b,c}d` → `abd acd`; `{1..3}` → `1 2 3`. `None` when there would be too many.
+/// Expands `a{b,c}d` to `abd acd` and `{1..3}` to `1 2 3`. `None` when there would be too many.
 fn brace_words(text: &str) -> Option<Vec<String>> {
-    // Every brace that opens is looked for to the end of the word.
+    // For every opening brace the word is searched to its end.
     let mut left = MOST_LETTERS;
     let mut done = Vec::new();
     let mut waiting = vec![text.to_owned()];
@@ -517,7 +517,8 @@ fn brace_words(text: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// The first brace expression that expands: what stands before, its choices, what stands after.
+/// Finds the first brace expression that expands; returns the text before it, its choices and the
+/// text after it.
 fn first_brace(text: &str) -> Option<(String, Vec<String>, String)> {
     let mut from = 0;
     while let Some(open) = text.get(from..)?.find('{').map(|at| at + from) {
@@ -533,7 +534,7 @@ fn first_brace(text: &str) -> Option<(String, Vec<String>, String)> {
     None
 }
 
-/// Whether the text after `before` is inside quotes or behind a backslash.
+/// Reports whether the text after `before` is inside quotes or behind a backslash.
 fn is_quoted_at(before: &str) -> bool {
     let (mut single, mut double, mut escaped) = (false, false, false);
     for char in before.chars() {
@@ -548,7 +549,8 @@ fn is_quoted_at(before: &str) -> bool {
     single || double || escaped
 }
 
-/// The choices of a brace expression whose `{` has just been read, and what follows its `}`.
+/// Returns the choices of a brace expression whose `{` has just been read, and the text after its
+/// `}`.
 fn choices(text: &str) -> Option<(Vec<String>, String)> {
     let mut depth = 0_u32;
     let mut parts = vec![String::new()];
@@ -592,7 +594,7 @@ fn choices(text: &str) -> Option<(Vec<String>, String)> {
     None
 }
 
-/// `1..3`, `a..e`, `9..1..2` and `01..10`.
+/// Expands `1..3`, `a..e`, `9..1..2` and `01..10`.
 fn sequence(text: &str) -> Option<Vec<String>> {
     let bounds: Vec<&str> = text.split("..").collect();
     let (from, to, step) = match bounds.as_slice() {
@@ -621,7 +623,7 @@ fn sequence(text: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Numbers from one to another; nothing when there would be too many.
+/// Returns the numbers from one to another; `None` when there would be too many.
 fn steps(from: i64, to: i64, step: u64) -> Option<Vec<i64>> {
     let count = usize::try_from(from.abs_diff(to) / step).ok()?;
     let stride = i64::try_from(step).ok()?.checked_mul(if from <= to { 1 } else { -1 })?;
@@ -629,13 +631,13 @@ fn steps(from: i64, to: i64, step: u64) -> Option<Vec<i64>> {
     (count <= MOST_WORDS).then(|| (0..=count).map(number).collect::<Option<Vec<_>>>())?
 }
 
-/// Words that carry no doubt about where they come from.
+/// Returns the tags of all words together, except [`Tag::Created`].
 pub(super) fn taint_of(args: &[Arg]) -> Tags {
     args.iter().fold(Tags::NONE, |tags, arg| tags.and(arg.taint)).without(Tag::Created)
 }
 
-/// The text of `'…'` or `$'…'`. The grammar leaves the escapes of the second as they are in
-/// elements of arrays.
+/// Returns the text of `'…'` or `$'…'`. In array elements, the grammar leaves the escapes of the
+/// latter as they are.
 fn single_quoted<'a>(value: &'a str, dollar: bool, part: &WordPartNode, src: &str) -> Cow<'a, str> {
     let raw = part.span.slice(src).strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
     if dollar && raw == Some(value) && value.contains('\\') {

@@ -1,4 +1,4 @@
-//! The working folder, and the files a script has written itself.
+//! The working folder, and the files that a script has written itself.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -7,14 +7,14 @@ use super::value::{Arg, Stream};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 
-/// What a command puts into a file.
+/// The content that a command puts into a file.
 pub(super) struct Carried {
     to: Arg,
     content: Stream,
     kind: FactKind,
 }
 
-/// The lines that a patch adds to each file, as far as a file is named.
+/// Returns the lines that a patch adds to each file, where a file is named.
 fn patched(patch: &str, folder: Option<&str>) -> Vec<Carried> {
     let mut found: Vec<Carried> = Vec::new();
     for line in patch.lines() {
@@ -34,11 +34,11 @@ fn patched(patch: &str, folder: Option<&str>) -> Vec<Carried> {
     found
 }
 
-/// Bytes of a path beyond which the folder that a script has gone to is not known.
+/// The length of a path in bytes past which the working folder is unknown.
 const LONGEST_FOLDER: usize = 4096;
 
 impl Walker<'_> {
-    /// Where relative paths start now.
+    /// Returns the folder that relative paths start from at this point.
     pub(super) fn cwd(&self) -> Option<&str> {
         match self.state.values("PWD") {
             Some([value, ..]) => {
@@ -49,12 +49,12 @@ impl Walker<'_> {
         }
     }
 
-    /// The surroundings at this point of the script.
+    /// Returns the surroundings at this point of the script.
     pub(super) fn scene_now(&self) -> Scene<'_> {
         Scene { cwd: self.cwd(), ..self.scene }
     }
 
-    /// `cd` with these words.
+    /// Follows `cd`.
     pub(super) fn change_folder(&mut self, folder: Option<&Arg>) {
         let target = match folder {
             None => Arg::literal(self.scene.home()),
@@ -63,8 +63,8 @@ impl Walker<'_> {
             }
             Some(arg) => arg.saying(place::absolute(&arg.text, &self.scene_now())),
         };
-        // No system takes such a path, and every command after it would cost as much as the path
-        // is long.
+        // No system takes such a path, and every later command would cost as much as the path is
+        // long.
         let is_known = target.text.len() <= LONGEST_FOLDER;
         let target = if is_known { target } else { Arg::unknown(target.taint) };
         self.state.work().text(target.text.len());
@@ -73,12 +73,12 @@ impl Walker<'_> {
         self.state.set("PWD", vec![target]);
     }
 
-    /// A path as files are remembered by.
+    /// Returns the key under which a path's file is stored.
     pub(super) fn key(&self, path: &str) -> String {
         place::absolute(path, &self.scene_now())
     }
 
-    /// Remembers what a script wrote to a file.
+    /// Records the content that a script wrote to a file.
     pub(super) fn wrote(&mut self, path: &Arg, content: Stream, kind: FactKind) {
         if !path.is_known() || path.glob {
             return;
@@ -92,19 +92,20 @@ impl Walker<'_> {
                 let content = super::output::concat(before.content, content);
                 File { content, whole: before.whole }
             }
-            // What the file held before is not known, but what was added is still worth reading.
+            // The file's previous content is unknown, but the added text is still worth reading.
             (FactKind::Append, None) => File { content, whole: false },
             _ => File { content, whole: true },
         };
         self.state.files.insert(key, file);
     }
 
-    /// Remembers that a script made a file or folder without telling what is in it.
+    /// Records that a script made a file or folder whose content is unknown.
     pub(super) fn made(&mut self, path: &Arg, taint: Tags) {
         self.wrote(path, Stream::unknown(taint), FactKind::Write);
     }
 
-    /// What a command takes from one file to another: known texts, and names for other files.
+    /// Returns the content that a command transfers between files: known texts, and names for other
+    /// files.
     pub(super) fn carried(&self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Vec<Carried> {
         let operands = args.operands();
         let (sources, target) = match name {
@@ -160,7 +161,7 @@ impl Walker<'_> {
         sources.iter().map(carry).collect()
     }
 
-    /// Remembers what was taken from one file to another, where anything is known of it.
+    /// Records content that was transferred between files, where anything is known of it.
     pub(super) fn put_down(&mut self, carried: Vec<Carried>) {
         for Carried { to, content, kind } in carried {
             let telling = content.text.is_some()
@@ -172,7 +173,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Remembers that a path is another name for a file.
+    /// Records that a path is another name for a file.
     pub(super) fn names(&mut self, source: &Arg, link: &Arg) {
         if source.is_known() && link.is_known() && !source.glob {
             let link = match link.text.as_str() {
@@ -186,7 +187,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The file that a path is another name for.
+    /// Returns the file that a path is another name for.
     pub(super) fn named(&self, path: &str) -> Option<String> {
         if self.state.names.is_empty() {
             return None;
@@ -205,7 +206,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Remembers that a program now has another name.
+    /// Records that a program now has another name.
     pub(super) fn links(&mut self, source: &str, link: &Arg) {
         let is_program = !source.contains('/')
             || ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"]
@@ -220,7 +221,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The program that this name was given to by this very script.
+    /// Returns the program that this script gave this name to.
     pub(super) fn linked_program(&self, first: &Arg) -> Option<String> {
         if self.state.links.is_empty() || !first.text.contains('/') {
             return None;
@@ -228,7 +229,7 @@ impl Walker<'_> {
         self.state.links.get(&self.key(&first.text)).cloned()
     }
 
-    /// Forgets a file that is gone.
+    /// Forgets a file that was moved or deleted.
     pub(super) fn moved_away(&mut self, path: &str) {
         if !self.state.files.is_empty() {
             let key = self.key(path);
@@ -236,7 +237,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether this very script made the file, or the folder it is in.
+    /// Reports whether this script made the file, or the folder it is in.
     pub(super) fn made_here(&self, path: &str) -> bool {
         if self.state.files.is_empty() {
             return false;
@@ -254,7 +255,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What is known of a file's content.
+    /// Returns the known content of a file.
     pub(super) fn content_of(&self, path: &Arg) -> Stream {
         if !self.state.files.is_empty() {
             let key = self.key(&path.text);
@@ -279,7 +280,7 @@ impl Walker<'_> {
         Stream::unknown(taint)
     }
 
-    /// A file that a command takes as its input.
+    /// Returns the content of a file that a command takes as its input.
     pub(super) fn read_file(&mut self, path: &Arg) -> Stream {
         if let Some(stream) = &path.stream {
             return (**stream).clone();

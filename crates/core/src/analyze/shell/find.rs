@@ -1,4 +1,4 @@
-//! `find` and its kin: what is found, what is done to it.
+//! `find` and similar programs: the files found and the actions on them.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -8,7 +8,7 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Tests that do not narrow down what is found.
+/// Tests that do not narrow down the result.
 const NOT_FILTERS: &[&str] = &[
     "-delete",
     "-exec",
@@ -141,7 +141,7 @@ impl Walker<'_> {
                         self.note_path(FactKind::Write, file, Tags::of(&[Tag::Created]));
                     }
                 }
-                // `find` takes neither outside of a command, so somebody meant to give it one.
+                // `find` takes neither outside of a command, so a command was intended.
                 "{}" | ";" => {
                     let subject = "find: a command that does not begin with -exec";
                     let before = tests.len().saturating_sub(rest.len() + 1);
@@ -155,8 +155,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows the words before a place where a command was to end, from each that can be a
-    /// program; tells whether any of them would do something.
+    /// Follows the words before the end of an intended command, from each word that can be a
+    /// program; reports whether any of them would do something.
     fn may_mean_a_command(&mut self, words: &[Arg], found: &[Arg]) -> bool {
         const FURTHEST: usize = 16;
         let first = words.len().saturating_sub(FURTHEST);
@@ -179,7 +179,7 @@ impl Walker<'_> {
         first > 0 || self.analysis.facts.len() > known
     }
 
-    /// Looking for keys and credentials all over the machine.
+    /// Records a search for keys and credentials all over the machine.
     fn secret_names(&mut self, roots: &[Arg], tests: &[Arg], span: Option<Span>) {
         let scene = self.scene_now();
         let outside =
@@ -205,7 +205,7 @@ impl Walker<'_> {
         self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
     }
 
-    /// `fd PATTERN -x cmd`.
+    /// Follows `fd PATTERN -x cmd`.
     pub(super) fn fd(&mut self, args: &Arguments<'_>, _span: Option<Span>) -> Option<Stream> {
         let words = args.words();
         let at = words.iter().position(|word| {
@@ -222,7 +222,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether some test lets through less than everything.
+/// Reports whether some test lets through less than everything.
 fn narrows_down(tests: &[Arg]) -> bool {
     let mut in_command = false;
     tests.iter().any(|test| {
@@ -236,8 +236,8 @@ fn narrows_down(tests: &[Arg]) -> bool {
     })
 }
 
-/// Of every word, whether something before it narrows down what reaches it. What stands behind `-o`
-/// is done to all that the tests before it did not take.
+/// Returns for every word whether something before it narrows down the result. An action after `-o`
+/// applies to all files that the tests before it did not accept.
 fn narrowed(tests: &[Arg]) -> Vec<bool> {
     let mut open = vec![false];
     let mut in_command = false;
@@ -266,7 +266,8 @@ fn narrowed(tests: &[Arg]) -> Vec<bool> {
     all
 }
 
-/// What is found below a folder: the folder itself first, unless something narrows it down.
+/// Returns the files found below a folder: the folder itself first, unless something narrows the
+/// result down.
 fn found_below(root: &Arg, filtered: bool) -> Arg {
     if filtered {
         let text = format!("{}/{UNKNOWN}", root.text.trim_end_matches('/'));

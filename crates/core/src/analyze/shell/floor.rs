@@ -1,9 +1,9 @@
-//! A text that would be catastrophic as a command of its own.
+//! Texts that would be catastrophic as commands of their own.
 //!
-//! Programs take commands in more ways than a catalogue can list: an option, a configuration
-//! value, a key of a file, a list of words. So every word, value and text that a command is given
-//! is also read as a command by itself, whatever the program. Where that would be a hard block, a
-//! person is asked. Words that a program only prints or searches for are left alone.
+//! Programs take commands in more ways than a catalogue can list: an option, a configuration value,
+//! a key of a file, a list of words. So every word, value and text that a command is given is also
+//! read as a command by itself, for any program. Where that would be a hard block, a person is
+//! asked. Words that a program only prints or searches for are left alone.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -17,19 +17,20 @@ use crate::fact::{Fact, FactKind};
 use crate::rule;
 use crate::verdict::Span;
 
-/// Texts that are read in one action; what comes after them is not read and asks.
+/// The number of texts that are read in one action; further texts are not read but need a
+/// confirmation.
 const MOST_READ: usize = 32;
-/// Commands that are followed in one text.
+/// The number of commands that are followed in one text.
 const MOST_COMMANDS: u32 = 64;
-/// Words of one command from which on it is read as another command.
+/// The number of words of one command from which the rest is read as another command.
 const MOST_TAILS: usize = 8;
-/// Words that are shown of a command with more of them than are read.
+/// The number of words shown of a command that has more such words than are read.
 const MOST_SHOWN: usize = 8;
-/// Longer texts are not read as a whole, but still looked through.
+/// The length past which a text is not read as a whole, but still searched.
 const MOST_TEXT: usize = 16 * 1024;
 
-/// Programs that print their words or search for them, and those whose programs are read by readers
-/// of their own.
+/// Programs that print their words or search for them, and programs whose source text has a reader
+/// of its own.
 const MENTIONS: &[&str] = &[
     "echo",
     "printf",
@@ -66,7 +67,7 @@ const MENTIONS: &[&str] = &[
     "gsed",
 ];
 
-/// Options whose value is written for people, or is what is searched for.
+/// Options whose value is written for people, or is searched for.
 const PROSE: &[&str] = &[
     "-m",
     "--message",
@@ -89,7 +90,7 @@ const PROSE: &[&str] = &[
 /// Programs in which `-m` is a message.
 const RECORDS: &[&str] = &["git", "hg", "svn", "jj", "gh", "glab", "bzr", "fossil", "darcs"];
 
-/// Files that are written for people.
+/// Endings of files that are written for people.
 const DOCUMENTS: &[&str] = &[".md", ".txt", ".rst", ".adoc", ".html", ".log", ".tex", ".csv"];
 
 /// Words that a hard block can begin with.
@@ -116,11 +117,11 @@ const TRIGGERS: &[&str] = &[
     "truncate",
 ];
 
-/// More words that such a command can begin with where it is given word by word.
+/// Further words that such a command can begin with where it is given word by word.
 const CARRIERS: &[&str] = &["ln", "install", "sed", "sh", "bash", "sudo", "doas", "env"];
 
 impl Walker<'_> {
-    /// Looks through the words and the input of a program.
+    /// Examines the words and the input of a program.
     pub(super) fn floor(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
         if self.is_floor || MENTIONS.contains(&name) {
             return;
@@ -157,8 +158,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Reads words that would be catastrophic as a command from one of them on: any program may
-    /// start what stands behind its own words. More such words than are read ask as well.
+    /// Reads the words from each one that a catastrophic command can begin with: any program may
+    /// run the words after its own. More such words than are read need a confirmation as well.
     fn floor_of_tails(&mut self, args: &Arguments<'_>) {
         let words = args.words();
         let mut read = 0;
@@ -189,7 +190,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks through the values of options that are commands by their names: `--pager`, `--filter`.
+    /// Examines the values of options whose names imply a command: `--pager`, `--filter`.
     fn floor_of_options(&mut self, args: &Arguments<'_>) {
         const RUNS: &[&str] = &[
             "pager",
@@ -224,7 +225,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks through what process substitutions hand to a program.
+    /// Examines the process substitutions that are passed to a program.
     fn floor_of_streams(&mut self, args: &Arguments<'_>) {
         for word in args.words() {
             if let Some(text) = word.stream.as_ref().and_then(|stream| stream.text.clone()) {
@@ -233,7 +234,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks through the values of an assignment.
+    /// Examines the values of an assignment.
     pub(super) fn floor_of_values(&mut self, values: &[Arg]) {
         if !self.is_floor {
             for value in values {
@@ -245,7 +246,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Reads a word that is a statement of SQL which destroys something, whatever the program.
+    /// Reads a word that is a destructive SQL statement, for any program.
     fn floor_of_statement(&mut self, name: &str, word: &Arg) {
         const STARTS: &[&str] = &["DROP ", "TRUNCATE ", "DELETE FROM "];
         let runs = catalogue::program(name).and_then(|program| program.runs.as_ref());
@@ -258,7 +259,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks through what the script has written to files.
+    /// Examines the files that the script has written.
     pub(super) fn floor_of_files(&mut self) {
         let written: Vec<_> = self
             .state
@@ -272,7 +273,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a text that would be catastrophic as a command.
+    /// Records a text that would be catastrophic as a command.
     pub(super) fn floor_of(&mut self, text: &str, span: Option<Span>) {
         if self.is_floor || !is_suspect(text) {
             return;
@@ -286,20 +287,20 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether a command line would be blocked for good.
+    /// Reports whether a command line would be a hard block.
     fn is_catastrophic(&mut self, line: &str) -> bool {
         self.floor_reads += 1;
         let Analysis { commands, facts, .. } = self.read_apart(line);
         rule::has_block(&commands, &facts)
     }
 
-    /// Whether a command line that is understood would be asked about or blocked.
+    /// Reports whether a command line that is understood would be asked about or blocked.
     pub(super) fn would_ask(&mut self, line: &str) -> bool {
         let Analysis { commands, facts, .. } = self.read_apart(line);
         rule::would_ask(&commands, &facts)
     }
 
-    /// Follows a command line without keeping what it finds.
+    /// Follows a command line without keeping its findings.
     fn read_apart(&mut self, line: &str) -> Analysis {
         let mut reader = Walker::new(self.scene_now().deeper());
         reader.fuel = MOST_COMMANDS;
@@ -312,7 +313,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether the catalogue knows a program and says that it reads and prints, or runs source text
+/// Reports whether the catalogue knows that a program only reads and prints, or runs source text
 /// that is read where it is run.
 fn only_reads(name: &str) -> bool {
     let Some(program) = catalogue::program(name) else { return false };
@@ -330,12 +331,12 @@ fn only_reads(name: &str) -> bool {
     reads || read
 }
 
-/// Whether a hard block can begin with this word.
+/// Reports whether a hard block can begin with this word.
 pub(super) fn can_block(word: &str) -> bool {
     TRIGGERS.contains(&word)
 }
 
-/// Whether a program only prints its words or looks for them.
+/// Reports whether a program only prints its words or searches for them.
 pub(super) fn only_mentions(name: &str) -> bool {
     MENTIONS.contains(&name)
 }
@@ -348,8 +349,8 @@ fn is_cluster(word: &str) -> bool {
             .is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
-/// Whether a text can hold a command and something that a hard block is about: cheap, because it
-/// is asked of every word.
+/// Reports whether a text can contain a command and a target of a hard block. Cheap, because it is
+/// called for every word.
 fn is_suspect(text: &str) -> bool {
     text.len() >= 5
         && text.contains(['/', '~', '$', '*'])
@@ -361,8 +362,8 @@ fn is_suspect(text: &str) -> bool {
             || text.contains('&'))
 }
 
-/// The texts in a text that may be commands: the whole, and from every word that a hard block can
-/// begin with, as far as they are looked at.
+/// Returns the parts of a text that may be commands: the whole, and from every word that a hard
+/// block can begin with, up to the bound.
 fn candidates(text: &str) -> Vec<String> {
     let text = text.replace("\\n", "\n");
     let mut found = Vec::new();
@@ -374,7 +375,7 @@ fn candidates(text: &str) -> Vec<String> {
             let before = text.get(..*at).and_then(|before| before.chars().next_back());
             before.is_none_or(|char| !char.is_alphanumeric() && !"_-.".contains(char))
         });
-        // One more than is read, so that what is left out is noticed.
+        // One more than is read, so that an omission is noticed.
         for at in starts.take(MOST_READ + 1) {
             let rest = start_of(text.get(at..).unwrap_or_default());
             match rest.get(trigger.len()..).and_then(|after| after.chars().next()) {
@@ -390,14 +391,15 @@ fn candidates(text: &str) -> Vec<String> {
     found
 }
 
-/// As much of a text as a command can be long.
+/// Returns the start of a text, as long as a command can be.
 fn start_of(text: &str) -> &str {
     const LONGEST: usize = 2_048;
     let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// The text up to where what it stands in ends: a quote, a line, or a bracket that it did not open.
+/// Returns the text up to the end of its enclosing construct: a quote, a line, or a bracket that it
+/// did not open.
 fn cut(text: &str) -> &str {
     let mut open = 0_u32;
     for (at, char) in text.char_indices() {
@@ -413,7 +415,7 @@ fn cut(text: &str) -> &str {
     text
 }
 
-/// A list of words as one line: `rm", "-rf", "/"]`.
+/// Returns a list of words as one line: `rm", "-rf", "/"]`.
 fn listed(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.chars().map(|char| if "\"',;()[]{}:".contains(char) { ' ' } else { char }).collect()

@@ -1,9 +1,9 @@
-//! Code from elsewhere: what a program that installs or runs code is told to get, by the form of
-//! the word.
+//! Code from elsewhere: the source of code that a program installs or runs, by the form of the
+//! word.
 //!
-//! Which programs do that is said in the catalogue (`installs`). A name is looked up in the usual
-//! registry, which stays quiet; an address, a repository on a forge, another registry and a package
-//! without its signature ask.
+//! The catalogue lists the programs that do that (`installs`). A name is looked up in the usual
+//! registry, which needs no confirmation; an address, a repository on a forge, another registry and
+//! a package without its signature do.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -16,7 +16,7 @@ use crate::verdict::Span;
 use crate::words::{self, has};
 
 impl Walker<'_> {
-    /// Notes code that a program is told to get from an address or from another registry.
+    /// Records code that a program is told to download from an address or from another registry.
     pub(super) fn code_from_elsewhere(
         &mut self,
         name: &str,
@@ -40,7 +40,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--prefix /usr`, `PREFIX=/usr`, `--to /usr/local/bin`: programs of the system are replaced.
+    /// Records installations that replace programs of the system: `--prefix /usr`, `PREFIX=/usr`,
+    /// `--to /usr/local/bin`.
     pub(super) fn installed_into_system(&mut self, args: &Arguments<'_>) {
         const PLACES: &[&str] = &[
             "prefix",
@@ -81,10 +82,10 @@ impl Walker<'_> {
     }
 }
 
-/// The word that names code from elsewhere.
+/// Returns the word that names code from elsewhere.
 fn named_code(name: &str, installs: Installs, args: &Arguments<'_>) -> Option<Arg> {
     let verb = Verb::of(installs, args);
-    // `cargo add` writes a dependency down and runs nothing.
+    // `cargo add` adds a dependency to the manifest and runs nothing.
     if verb == Verb::Other || (name == "cargo" && args.operand(0) == Some("add")) {
         return None;
     }
@@ -119,14 +120,14 @@ fn named_code(name: &str, installs: Installs, args: &Arguments<'_>) -> Option<Ar
             return Some(word.clone());
         }
         if is_operand && verb == (Verb::Runs { named_at: places }) {
-            // What follows is for the program that is run.
+            // The following words are for the program that is run.
             break;
         }
     }
     None
 }
 
-/// An interpreter's script, or an option of its own, that is an address.
+/// Returns an interpreter's script, or an option of its own, that is an address.
 fn script_at_address<'w>(name: &str, args: &Arguments<'w>) -> Option<&'w Arg> {
     const WEB: &[&str] = &["http://", "https://", "ftp://", "data://", "php://input", "phar://"];
     let is_remote = |word: &&Arg| {
@@ -136,7 +137,7 @@ fn script_at_address<'w>(name: &str, args: &Arguments<'w>) -> Option<&'w Arg> {
         (WEB.iter().any(|start| value.starts_with(start)) && !value.contains(' '))
             || text.contains(":git/url")
     };
-    // Of these the first operand is a verb, and the second one the script.
+    // For these programs the first operand is a verb, and the second one is the script.
     let verbs = usize::from(matches!(name, "deno" | "bun"));
     let operands = args.operands();
     let scripts = operands.iter().take(verbs + 1).copied();
@@ -148,14 +149,14 @@ fn script_at_address<'w>(name: &str, args: &Arguments<'w>) -> Option<&'w Arg> {
     scripts.chain(own).find(is_remote)
 }
 
-/// What the words of a program that installs mean.
+/// The meaning of the words of a program that installs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     /// Every word may name code.
     Gets,
-    /// The operand at this place is run, and gets the words after it.
+    /// The operand at this position is run with the words after it.
     Runs { named_at: usize },
-    /// Nothing is got.
+    /// Nothing is downloaded.
     Other,
 }
 
@@ -190,7 +191,7 @@ impl Verb {
     }
 }
 
-/// Whether a word is an address of code that is not a usual place for it.
+/// Reports whether a word is an address of code outside the usual sources.
 fn is_foreign(word: &str) -> bool {
     if word.is_empty() || word.starts_with(UNKNOWN) || word.contains([' ', '\n']) {
         return false;
@@ -198,7 +199,8 @@ fn is_foreign(word: &str) -> bool {
     is_on_a_forge(word) || address(word).is_some_and(|host| !is_usual(host))
 }
 
-/// `github:owner/name#v1.2`, `#4f2a…`: one version of a repository on a forge, which stays the same.
+/// Reports whether a word names one fixed version of a repository on a forge:
+/// `github:owner/name#v1.2`, `#4f2a…`.
 fn is_pinned(word: &str) -> bool {
     let version = word.rsplit_once('#').map_or("", |(_, version)| version);
     let digits = version.strip_prefix('v').unwrap_or(version);
@@ -209,14 +211,15 @@ fn is_pinned(word: &str) -> bool {
             || (version.len() >= 7 && version.chars().all(|char| char.is_ascii_hexdigit())))
 }
 
-/// The forges that a package manager's own lists of packages usually lie on.
+/// Reports whether an address is on one of the forges that usually host a package manager's own
+/// package lists.
 fn is_public_forge(word: &str) -> bool {
     address(word).is_some_and(|host| {
         matches!(host, "github.com" | "gitlab.com" | "bitbucket.org" | "codeberg.org")
     })
 }
 
-/// The host of an address: `https://host/…`, `name@git+ssh://host/…`, `git@host:path`.
+/// Returns the host of an address: `https://host/…`, `name@git+ssh://host/…`, `git@host:path`.
 pub(super) fn address(word: &str) -> Option<&str> {
     if let Some((before, rest)) = word.split_once("://") {
         let scheme = before.rsplit(['@', '=', ',', ':']).next().unwrap_or(before);
@@ -233,14 +236,14 @@ pub(super) fn address(word: &str) -> Option<&str> {
     (user == "git" && is_host).then_some(host)
 }
 
-/// Whether everything comes from here, or nothing does: the usual registries and this machine.
+/// Reports whether a host is a usual registry, this machine, or unknown.
 fn is_usual(host: &str) -> bool {
     host.contains(UNKNOWN)
         || (has(words::VARIABLES_REGISTRIES, host) && host != "github.com")
         || matches!(host, "localhost" | "127.0.0.1" | "[" | "")
 }
 
-/// `github:owner/name`, but not `github:NixOS/nixpkgs`.
+/// Reports whether a word is of the form `github:owner/name`, but not `github:NixOS/nixpkgs`.
 pub(super) fn is_on_a_forge(word: &str) -> bool {
     let bare = word.rsplit('@').next().filter(|rest| rest.contains(':')).unwrap_or(word);
     bare.split_once(':').is_some_and(|(forge, path)| {
@@ -252,7 +255,7 @@ pub(super) fn is_on_a_forge(word: &str) -> bool {
     })
 }
 
-/// `owner/name`, where nothing else is expected.
+/// Reports whether a word is of the form `owner/name`, for words that cannot be anything else.
 fn is_repository(word: &str) -> bool {
     let plain = |part: &str| {
         !part.is_empty()
@@ -262,7 +265,8 @@ fn is_repository(word: &str) -> bool {
     word.split_once('/').is_some_and(|(owner, name)| plain(owner) && plain(name))
 }
 
-/// A host without its scheme, where a registry is expected: `--trusted-host pypi.example`.
+/// Reports whether a word is a host without a scheme, where a registry is expected: `--trusted-host
+/// pypi.example`.
 fn is_other_host(word: &str) -> bool {
     let host = word.split(['/', ':']).next().unwrap_or_default();
     host.contains('.')
@@ -275,10 +279,11 @@ fn is_other_host(word: &str) -> bool {
         && !is_usual(host)
 }
 
-/// `example.com/owner/tool@version`: a module that is downloaded to be run.
+/// Reports whether a word names a module that is downloaded and run:
+/// `example.com/owner/tool@version`.
 fn is_module(word: &str) -> bool {
     let Some((path, version)) = word.split_once('@') else { return false };
-    // A version that is written out is checked against a public record.
+    // An explicit version is verified against a public checksum database.
     if version.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     {
         return false;

@@ -1,4 +1,4 @@
-//! Commands of git that run a program at the other end, or throw the changes of many files away.
+//! Commands of git that run a program on the remote end, or discard the changes of many files.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -8,7 +8,8 @@ use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// `git checkout -- src/`, `git restore '*.rs'`, `git rm '*'`: changes of many files at once.
+    /// Records changes of many files at once: `git checkout -- src/`, `git restore '*.rs'`, `git rm
+    /// '*'`.
     pub(super) fn discards(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let Some((verb, rest)) = args.operands().split_first() else { return };
         let keeps = match verb.text.as_str() {
@@ -28,7 +29,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `git clone -u COMMAND`, `git ls-remote --exec COMMAND`: the program at the other end.
+    /// Records a program given for the remote end: `git clone -u COMMAND`, `git ls-remote --exec
+    /// COMMAND`.
     pub(super) fn git_transport(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let verb = args.operand(0).unwrap_or_default();
         if !matches!(verb, "clone" | "fetch-pack" | "ls-remote" | "archive") {

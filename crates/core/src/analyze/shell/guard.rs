@@ -1,4 +1,4 @@
-//! Countersign seen from an agent's shell: its commands, its program, its data.
+//! Countersign as an agent's shell can reach it: its commands, its program, its data.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -12,23 +12,23 @@ use crate::words::{self, has};
 /// The name of our own program.
 pub(super) const OWN: &str = "countersign";
 
-/// How our socket is shown, wherever it is.
+/// The text shown for our socket, at any path.
 const SOCKET: &str = "countersign/server.sock";
 
-/// Programs that look at a name, or write it down, and open nothing.
+/// Programs that inspect or print a name, and open nothing.
 const MENTIONS: &[&str] = &[
     "echo", "printf", "ls", "stat", "file", "test", "[", "find", "grep", "rg", "git", "cat", "ss",
     "lsof", "fuser", "du", "df", "realpath", "readlink", "basename", "dirname", "which", "man",
     "tree", "mkdir", "touch", "cd",
 ];
 
-/// Programs that take whole folders with them.
+/// Programs that archive or copy whole folders.
 const ARCHIVERS: &[&str] = &[
     "tar", "gtar", "bsdtar", "zip", "7z", "7za", "rsync", "rclone", "restic", "borg", "scp",
     "cpio", "ditto",
 ];
 
-/// Whether a package is put in the place of the one that is installed: another version, by force.
+/// Reports whether the installed package is replaced: by another version, or by force.
 fn replaces(name: &str, args: &Arguments<'_>) -> bool {
     let installs = args.operands().iter().take(2).any(|word| {
         matches!(
@@ -66,13 +66,13 @@ fn replaces(name: &str, args: &Arguments<'_>) -> bool {
     name != "git" && installs && other
 }
 
-/// Where a shell says a program is: for our own a path that shows what it is.
+/// Returns the path that a shell reports for a program: for our own, a path that identifies it.
 pub(super) fn where_it_is(name: &str) -> String {
     if name == OWN { format!("/usr/local/bin/{OWN}") } else { name.to_owned() }
 }
 
 impl Walker<'_> {
-    /// Notes that something else is run under our name.
+    /// Records that another program is run under our name.
     pub(super) fn replaces_ours(&mut self, name: &str, span: Option<Span>) {
         if name == OWN {
             self.note(
@@ -81,7 +81,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes our program run in surroundings that are not the real ones.
+    /// Records that our program is run in a manipulated environment.
     pub(super) fn deceives_ours(&mut self, wrapper: &str, command: &[Arg]) {
         const DECEIVES: &[&str] = &[
             "faketime",
@@ -109,8 +109,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes what a program does to Countersign, to its processes or to a host that it guards.
-    /// Also when only help seems to be asked for: not every program knows the word.
+    /// Records effects of a program on Countersign, on its processes or on a host that it guards.
+    /// Also when only help seems to be asked for, because not every program knows the word.
     pub(super) fn about_the_guard(
         &mut self,
         name: &str,
@@ -119,7 +119,8 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         let told = ["--help", "--version", "-V"];
-        // `install x --version 1.0` asks for no version: there it is the last word, or the only one.
+        // `install x --version 1.0` does not ask for the version: for that, it is the last word or
+        // the only one.
         let asks = |(at, word): (usize, &Arg)| {
             let last = at + 1 == args.words().len() || at == 0 || word.text == "--help";
             told.contains(&word.text.as_str()) && last
@@ -145,7 +146,8 @@ impl Walker<'_> {
         self.own_package(name, args, span);
     }
 
-    /// Keys sent to another terminal that can only be an answer: `tmux send-keys -t x y Enter`.
+    /// Records keys sent to another terminal that can only be an answer: `tmux send-keys -t x y
+    /// Enter`.
     pub(super) fn answers(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const ENDS: &[&str] = &["Enter", "C-m", "C-j", "Return", "KPEnter"];
         const YES: &[&str] =
@@ -170,8 +172,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Our package uninstalled, our processes handed to a program, or a request to our server that
-    /// decides.
+    /// Records that our package is uninstalled, that our processes are passed to a program, or that
+    /// a request to our server decides something.
     fn own_package(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const REMOVES: &[&str] =
             &["uninstall", "remove", "erase", "purge", "deinstall", "rm", "delete"];
@@ -229,7 +231,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Our own commands: looking is fine, deciding or changing is not.
+    /// Records our own commands that decide or change something; those that only inspect are
+    /// allowed.
     fn own_command(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let words: Vec<&str> = args.operands().iter().map(|arg| arg.text.as_str()).collect();
         let looks = matches!(
@@ -256,8 +259,9 @@ impl Walker<'_> {
         }
     }
 
-    /// A program that is given our data by name can read it, and one that is given our socket can
-    /// answer: over it, a program of the server's user is its owner.
+    /// Records our data or socket in the words of a program: with the data's path it can read it,
+    /// and over the socket it can answer, because a program of the server's user counts as the
+    /// owner there.
     fn own_data(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let mentions = MENTIONS.contains(&name) && !(name == "fuser" && args.has("-k"));
         if mentions || name == OWN {
@@ -290,7 +294,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What a word says about our data, where it can be about that.
+    /// Returns the tags of a word that may refer to our data.
     fn own_tags(&self, word: &Arg, part: &str) -> Tags {
         if part.len() < 2 {
             return Tags::NONE;
@@ -308,7 +312,8 @@ impl Walker<'_> {
         if can { place::locate(part, &scene) } else { Tags::NONE }
     }
 
-    /// `cp settings.json ~/.claude/`: what lands in a folder has the name of its source.
+    /// Records files that are put into a folder under their own names: `cp settings.json
+    /// ~/.claude/`.
     pub(super) fn puts_into_folder(&mut self, name: &str, args: &Arguments<'_>) {
         if !matches!(name, "cp" | "gcp" | "mv" | "gmv" | "ln" | "install" | "rsync" | "scp") {
             return;

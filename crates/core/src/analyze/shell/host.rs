@@ -1,4 +1,4 @@
-//! Agent hosts started from an agent's shell: whether the hooks that guard them still run.
+//! Agent hosts started from an agent's shell: checks that the hooks that guard them still run.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::place;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// Settings that decide which hooks run and what is asked.
+/// Settings that control which hooks run and what needs a confirmation.
 const DECIDING: &[&str] = &[
     "hooks",
     "disableAllHooks",
@@ -26,7 +26,7 @@ const DECIDING: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes that a host would be started without its guard.
+    /// Records that a host would be started without its guard.
     pub(super) fn host(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         self.unasked_by_form(name, args, span);
         let Some(host) = guarded::host(name) else { return };
@@ -54,7 +54,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--yes-always`, `--trust-all-tools`: by the form of an option, for every agent.
+    /// Recognises options such as `--yes-always` and `--trust-all-tools` by their form, for every
+    /// agent.
     fn unasked_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let is_agent =
             |name: &str| guarded::host(name).is_some() || has(words::SETTINGS_AGENTS, name);
@@ -103,7 +104,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--permission-mode dontAsk`: any mode but those that ask or only plan.
+    /// Records any mode except those that ask, only plan or accept edits, and other MCP servers:
+    /// `--permission-mode dontAsk`.
     fn mode_by_form(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const ASKS: &[&str] =
             &["default", "plan", "ask", "manual", "on-request", "untrusted", "prompt", "read-only"];
@@ -120,7 +122,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`: variables that switch something off by their names.
+    /// Records variables whose names switch a protection off or move the server:
+    /// `X_DISABLE_HOOKS=1`, `X_BASE_URL=…`.
     fn variables_by_form(&mut self, name: &str, span: Option<Span>) {
         let found = self.environment.iter().find_map(|(variable, value)| {
             let value = value.as_ref().map_or("", |value| value.text.as_str());
@@ -142,7 +145,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `claude config set hooks …`, `claude mcp add …`: what a host does from now on.
+    /// Records persistent settings of a host: `claude config set hooks …`, `claude mcp add …`.
     fn host_settings(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let operands: Vec<&str> = args.operands().iter().map(|word| word.text.as_str()).collect();
         let changes = |verb: &str| {
@@ -182,7 +185,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What settings given on the command line do, where they do anything of concern.
+    /// Returns the effect of settings given on the command line, where it is of concern.
     fn settings(&self, value: &Arg) -> Option<FactKind> {
         let inline = value.text.trim_start().starts_with('{');
         let text = if inline { Some(value.text.clone()) } else { self.content_of(value).text };
@@ -203,7 +206,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Variables that take a host's settings elsewhere or switch something off.
+    /// Returns variables that move a host's settings elsewhere or switch something off.
     fn host_variables(&self, host: &'static Host) -> Vec<(FactKind, &'static str)> {
         let mut found = Vec::new();
         let home = [("HOME", ""), ("USERPROFILE", "")];
@@ -231,7 +234,7 @@ impl Walker<'_> {
         found
     }
 
-    /// A variable at this point of the script.
+    /// Returns the state of a variable at this point of the script.
     fn variable_now(&self, name: &str) -> Variable<'_> {
         let given = self.environment.iter().rev().find(|(variable, _)| variable == name);
         let value = match given {
@@ -244,7 +247,7 @@ impl Walker<'_> {
         value.map_or(Variable::Unset, Variable::Set)
     }
 
-    /// Whether a folder is the one the host takes by itself.
+    /// Reports whether a folder is the host's default.
     fn is_usual(&self, folder: &str, usual: &str) -> bool {
         let scene = self.scene_now();
         let usual = match usual {
@@ -256,7 +259,7 @@ impl Walker<'_> {
     }
 }
 
-/// `--allowedTools 'Bash(*)'`: every command, by name.
+/// Finds an option that allows every command: `--allowedTools 'Bash(*)'`.
 fn tools_let_through<'a>(args: &Arguments<'a>) -> Option<&'a Arg> {
     args.options().find(|word| {
         let (option, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
@@ -280,15 +283,15 @@ fn tools_let_through<'a>(args: &Arguments<'a>) -> Option<&'a Arg> {
     })
 }
 
-/// What a script has made of a variable.
+/// The state that a script has left a variable in.
 enum Variable<'a> {
-    /// Nothing: it is what the script was started with.
+    /// Unchanged since the script was started.
     Inherited,
     Unset,
     Set(&'a Arg),
 }
 
-/// Whether an option or subcommand of the catalogue is given: `--yolo`, `--auto high`,
+/// Reports whether an option or subcommand of the catalogue is given: `--yolo`, `--auto high`,
 /// `hooks disable`.
 fn is_given(option: &str, args: &Arguments<'_>) -> bool {
     let wanted: Vec<&str> = option.split(' ').collect();
@@ -305,7 +308,7 @@ fn is_given(option: &str, args: &Arguments<'_>) -> bool {
     }
 }
 
-/// `--yolo`, `--yolo=true`; `-y` also among other letters.
+/// Reports whether a word is a switch: `--yolo`, `--yolo=true`; `-y` also among other letters.
 fn is_switch(word: &str, name: &str) -> bool {
     let (given, value) = word.split_once('=').map_or((word, "true"), |(name, value)| (name, value));
     let letter = name.strip_prefix('-').filter(|letter| letter.len() == 1);
@@ -317,7 +320,7 @@ fn is_switch(word: &str, name: &str) -> bool {
 }
 
 fn is_value(given: &str, wanted: &str) -> bool {
-    // `-c approval_policy="never"` says the same without quotes and blanks.
+    // Quotes and blanks do not matter: `-c approval_policy="never"`.
     let given: String = given.chars().filter(|char| !" \"'".contains(*char)).collect();
     match wanted.strip_suffix('*') {
         Some(start) => given.starts_with(start),

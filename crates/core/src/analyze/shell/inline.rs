@@ -1,5 +1,5 @@
-//! Source text on the command line of programs that are not interpreters first of all, and of
-//! those whose language has no reader here.
+//! Source text on the command line of programs that are not primarily interpreters, and of programs
+//! whose language lacks a reader here.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -27,7 +27,7 @@ const VERBS: &[(&str, &str, Code)] = &[
     ("drush", "php-eval", Code::Other),
 ];
 
-/// Programs that take commands of their own in words that start with a plus.
+/// Programs that take their own commands in words that start with a plus.
 const PLUS: &[&str] =
     &["vim", "vi", "nvim", "ex", "view", "gvim", "vimdiff", "less", "more", "most", "emacs", "ed"];
 
@@ -45,7 +45,7 @@ const LOADS: &[(&str, &[&str])] = &[
 ];
 
 impl Walker<'_> {
-    /// Follows source text that stands in the words of a program; nothing when there is none.
+    /// Follows source text in the words of a program; `None` when there is none.
     pub(super) fn inline(
         &mut self,
         name: &str,
@@ -69,7 +69,7 @@ impl Walker<'_> {
         if matches!(name, "ed" | "red" | "ex") && !stdin.from_caller && stdin.text.is_some() {
             self.run_text(Code::Other, stdin, span, &Stream::empty());
             if let Some(file) = args.operands().first() {
-                // What is typed into it ends up in the file.
+                // The input is written to the file.
                 self.wrote(file, stdin.clone(), FactKind::Append);
             }
         }
@@ -92,7 +92,7 @@ impl Walker<'_> {
         Some(self.run_text(*language, &content, source.span.or(span), stdin))
     }
 
-    /// Files that an option has run: those outside the workspace nobody has seen.
+    /// Follows files that an option runs: nobody has seen files outside the workspace.
     fn loaded_files(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) {
         let Some((_, options)) = LOADS.iter().find(|(program, _)| *program == name) else { return };
         for file in args.values(options) {
@@ -111,7 +111,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `go run file.go`.
+    /// Follows `go run file.go`.
     fn run_files(&mut self, args: &Arguments<'_>) {
         for file in
             args.operands().iter().skip(1).filter(|file| super::source::ends_in(&file.text, "go"))
@@ -121,7 +121,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `vim +'!cmd'`, `less +!cmd`.
+    /// Follows `vim +'!cmd'` and `less +!cmd`.
     fn plus_words(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         for word in args.words() {
             let Some(command) = word.text.strip_prefix('+') else { continue };
@@ -134,7 +134,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Source text in a language that has no reader: asks unless it only reads, computes and prints.
+    /// Records source text in a language without a reader, unless it only reads, computes and
+    /// prints.
     pub(super) fn without_reader(&mut self, text: &str, span: Option<Span>) {
         let Some(files) = super::plain::only_reads(text) else {
             return self.note(Fact::new(FactKind::UnknownCode, "code without a reader").at(span));

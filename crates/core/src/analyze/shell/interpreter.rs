@@ -11,7 +11,7 @@ use crate::place;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// What kind of unseen code this is, when it cannot be read from here.
+/// Returns the kind of code whose text is not available here.
 pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
     let hidden = match &content.text {
         None => true,
@@ -31,8 +31,8 @@ pub(super) fn unseen(content: &Stream) -> Option<FactKind> {
     }
 }
 
-/// Sources on one command line that are followed: each sees all the words after it, so thousands
-/// would take time by the square.
+/// The number of sources on one command line that are followed: each sees all the words after it,
+/// so following thousands would be quadratic.
 const MOST_SOURCES: usize = 64;
 
 impl Walker<'_> {
@@ -50,7 +50,7 @@ impl Walker<'_> {
         }
         let mut sources = match runs.language {
             Code::Shell => command_string(args),
-            // Where `-cmd` is an option, `-csv` is another one and not `-c sv`.
+            // Where `-cmd` is an option, `-csv` is another option and not `-c sv`.
             _ if runs.source.iter().any(|option| is_long_with_one_dash(option)) => {
                 args.whole_values(runs.source)
             }
@@ -107,7 +107,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows the file that a shell reads before anything else.
+    /// Follows the start-up file of a shell.
     fn start_up_file(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const NAMES: [&str; 2] = ["BASH_ENV", "ENV"];
         let before = self.environment.len();
@@ -127,7 +127,7 @@ impl Walker<'_> {
                 None => self.content_of(&file),
             };
             if content.text.is_some() || file.stream.is_some() {
-                // A shell inside it does not read it again.
+                // A nested shell does not read it again.
                 self.environment.extend(NAMES.map(|name| (name.to_owned(), None)));
                 self.run_text(Code::Shell, &content, span, &Stream::caller());
                 self.environment.truncate(before);
@@ -135,7 +135,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows the source texts that options gave.
+    /// Follows the source texts given by options.
     fn run_sources(
         &mut self,
         language: Code,
@@ -163,7 +163,7 @@ impl Walker<'_> {
         out
     }
 
-    /// Notes an interpreter without a script, as another user or started by another program.
+    /// Records an interpreter without a script, as another user or started by another program.
     fn opens_shell(
         &mut self,
         name: &str,
@@ -305,7 +305,7 @@ impl Walker<'_> {
         Stream::unknown(if generates { taint.with(Tag::Decoded) } else { taint })
     }
 
-    /// Takes over what another analyzer found in a text inside this one.
+    /// Adopts the findings of another analyzer for a text inside this one.
     pub(super) fn merge(&mut self, found: Analysis, span: Option<Span>) {
         let shown = if self.nested { self.shown_at } else { span };
         for fact in &found.facts {
@@ -314,8 +314,8 @@ impl Walker<'_> {
             }
         }
         for fact in found.facts {
-            // Writing rows is what a database client is for; losing them, or changing who may do
-            // what, is not.
+            // Writing rows is the normal use of a database client; losing them or changing
+            // permissions is not.
             if fact.kind != FactKind::SqlWrite || administers(&fact.subject) {
                 self.note(fact.at(shown));
             }
@@ -328,8 +328,8 @@ impl Walker<'_> {
         );
     }
 
-    /// Looks through a language we have no analyzer for: calls that start a shell, and the strings
-    /// they are given.
+    /// Searches a text in a language without an analyzer for calls that start a shell, and follows
+    /// their string arguments.
     pub(super) fn shell_calls_in(&mut self, text: &str, span: Option<Span>) {
         const CALLS: &[&str] = &[
             "system",
@@ -370,7 +370,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a statement changes the server or the rights on it rather than its rows.
+/// Reports whether a statement changes the server or its permissions rather than rows.
 fn administers(statement: &str) -> bool {
     let mut words = statement.split_whitespace().map(str::to_ascii_lowercase);
     let first = words.next().unwrap_or_default();
@@ -380,7 +380,7 @@ fn administers(statement: &str) -> bool {
         || has(words::SQL_ADMINISTERS, &format!("{first} {}", second.trim_end_matches(';')))
 }
 
-/// Whether a shell is given this option. What stands behind the script is for the script.
+/// Reports whether a shell is given this option. Options after the script are for the script.
 fn has_letter(args: &Arguments<'_>, letter: char) -> bool {
     args.leading_options().iter().take_while(|word| word.text != "--").any(|word| {
         let letters = word.text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
@@ -388,7 +388,7 @@ fn has_letter(args: &Arguments<'_>, letter: char) -> bool {
     })
 }
 
-/// The script of `bash -c`: the first operand, wherever the option stands.
+/// Returns the script of `bash -c`: the first operand, wherever the option is.
 fn command_string(args: &Arguments<'_>) -> Vec<Arg> {
     let takes_a_script = has_letter(args, 'c');
     let is_option = |word: &Arg| word.text.starts_with('+');
@@ -396,7 +396,7 @@ fn command_string(args: &Arguments<'_>) -> Vec<Arg> {
     operands.next().filter(|_| takes_a_script).map(|word| (*word).clone()).into_iter().collect()
 }
 
-/// Each `-e` of osascript and sed is a line of one script.
+/// Joins the `-e` options of osascript and sed, each of which is a line of one script.
 pub(super) fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
     let mut lines = lines.into_iter();
     let Some(mut first) = lines.next() else { return Vec::new() };
@@ -408,18 +408,19 @@ pub(super) fn joined_lines(lines: Vec<Arg>) -> Vec<Arg> {
     vec![first]
 }
 
-/// What `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
+/// Reports whether an option is longer than one letter and has a single dash, such as `-cmd`.
 fn is_long_with_one_dash(option: &str) -> bool {
     option.len() > 2 && !option.starts_with("--")
 }
 
+/// Returns the words that `bash -c SCRIPT name a b` puts into `$0`, and into `$1`, `$2`.
 fn script_arguments(args: &Arguments<'_>, source: &Arg) -> Option<(Arg, Vec<Arg>)> {
     let at = args.words().iter().position(|word| word == source)?;
     let (name, words) = args.words().get(at + 1..)?.split_first()?;
     Some((name.clone(), words.to_vec()))
 }
 
-/// A string literal at the start of the text.
+/// Returns the string literal at the start of the text.
 fn first_string(text: &str) -> Option<String> {
     let open = text.chars().next().filter(|char| matches!(char, '"' | '\''))?;
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! Commands that run later, unasked: settings and scripts of tools, tasks of editors, waits in the
-//! background, hidden scripts.
+//! Commands that run later without a question: settings and scripts of tools, tasks of editors,
+//! waits in the background, hidden scripts.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -11,11 +11,11 @@ use crate::place;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// Seconds in the background after which nobody watches what comes next.
+/// Seconds in the background after which nobody watches the next command any more.
 const LONG: f64 = 3600.0;
 
 impl Walker<'_> {
-    /// Notes what a program has run later.
+    /// Records commands that a program defers.
     pub(super) fn runs_later(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         self.package_script(name, args, span);
         self.setting_that_runs(name, args, span);
@@ -28,8 +28,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `npm pkg set scripts.postinstall='…'`: judged as a script, and asked about where it runs by
-    /// itself.
+    /// Follows `npm pkg set scripts.postinstall='…'` as a script, and records it where it runs
+    /// automatically.
     fn package_script(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if !matches!(
             (name, args.operand(0)),
@@ -56,8 +56,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `tool config set script-shell ./x`, `go env -w CC=./x`: a setting whose name says that its
-    /// value is run or loaded.
+    /// Records a setting whose name implies that its value is run or loaded: `tool config set
+    /// script-shell ./x`, `go env -w CC=./x`.
     fn setting_that_runs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if matches!(name, "git" | "kubectl" | "gcloud" | "aws" | "az") {
             return;
@@ -83,7 +83,7 @@ impl Walker<'_> {
             || has(words::SETTINGS_RUNS, &key.to_ascii_lowercase())
             || parts.last().is_some_and(|last| has(words::SETTINGS_RUNS, last));
         let tool = name == "go" && matches!(key, "CC" | "CXX" | "GOFLAGS" | "GOROOT" | "GOTOOLDIR");
-        // A plain name is a program of the system's or a mode; a path is somebody's file.
+        // A plain name is a program of the system or a mode; a path is a custom file.
         let unexpected = value.contains(['/', ' ', '~', ';']) || matches!(key, "GOROOT");
         if (runs || tool) && unexpected {
             let subject = format!("{name} {key}={}", place::shown(&value));
@@ -91,7 +91,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `pm2 save`, `forever-service install x`: started again with the machine.
+    /// Records services that start again with the machine: `pm2 save`, `forever-service install x`.
     fn comes_back(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let verb = args.operand(0).unwrap_or_default();
         if has(words::SETTINGS_MANAGERS, name) && has(words::SETTINGS_MANAGER_VERBS, verb) {
@@ -99,7 +99,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a script that hides: a file of its own with a dot in front, outside of the workspace.
+    /// Records a hidden script: a file with a leading dot in its name, outside of the workspace.
     pub(super) fn hidden_script(&mut self, file: &Arg) {
         const SOURCED: &[&str] = &["rc", "profile", "env", "login", "logout", "aliases"];
         let name = place::base_name(&file.text);
@@ -117,7 +117,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `(sleep 1d; ./x) &`: notes what runs in the background after a long wait.
+    /// Records commands that run in the background after a long wait: `(sleep 1d; ./x) &`.
     pub(super) fn after_a_wait(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if self.background == 0 {
             return;
@@ -131,7 +131,7 @@ impl Walker<'_> {
     }
 }
 
-/// `90`, `1.5h`, `2d` in seconds; nothing for what never ends.
+/// Converts `90`, `1.5h`, `2d` to seconds; `None` for a wait that never ends.
 fn seconds(text: &str) -> Option<f64> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, unit)) if unit.is_ascii_alphabetic() => (text.get(..at)?, unit),

@@ -1,9 +1,10 @@
 //! Servers that let others reach this machine.
 //!
-//! A web server of a project that listens for everybody is daily work and stays quiet. A server by
-//! which files, data, a shell or the running program can be reached (`opens` in the catalogue) asks
-//! when it listens for everybody or lets everybody in; and whatever the program, so does an option
-//! that lets everybody in, a setting that makes a daemon listen for everybody, and a debugger's port.
+//! A project's web server that listens on all interfaces is daily work and needs no confirmation. A
+//! server that exposes files, data, a shell or the running program (`opens` in the catalogue) needs
+//! one when it listens on all interfaces or does not authenticate anybody. For any program, so does
+//! an option that switches authentication off, a setting that makes a daemon listen on all
+//! interfaces, and a debugger's port.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -13,11 +14,11 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// Options by which a debugger or an inspector is reached.
+/// Options that open the port of a debugger or an inspector.
 const DEBUGS: &[&str] = &["inspect", "inspect-brk", "inspect-port", "inspect-wait", "jdwp"];
 
 impl Walker<'_> {
-    /// Notes a server that others can reach and use.
+    /// Records a server that others can reach and use.
     pub(super) fn listens(
         &mut self,
         name: &str,
@@ -47,7 +48,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a program is a server, as far as its words say.
+/// Reports whether the words of a program make it a server.
 fn serves(opens: Option<Opens>, args: &Arguments<'_>) -> bool {
     const VERBS: &[&str] = &[
         "serve",
@@ -70,7 +71,7 @@ fn serves(opens: Option<Opens>, args: &Arguments<'_>) -> bool {
         })
 }
 
-/// The word by which a server listens for everybody.
+/// Returns the word that makes a server listen on all interfaces.
 fn for_everybody(args: &Arguments<'_>) -> Option<String> {
     let mut before = "";
     args.words().iter().find_map(|word| {
@@ -97,7 +98,7 @@ fn is_wide(option: &str, word: &Arg) -> bool {
     (named && is_everybody(text)) || port || host_of(text).is_some_and(is_sure)
 }
 
-/// Whether an option says where a server listens, by its last part.
+/// Reports whether an option sets a listening address, by its last part.
 fn is_place(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit(['.', '/']).next().unwrap_or(&name);
@@ -105,19 +106,20 @@ fn is_place(name: &str) -> bool {
         || last.rsplit(['-', '_']).next().is_some_and(|part| has(words::SERVICES_PLACES, part))
 }
 
-/// An address that stands for every network, in any notation: `:8080`, `*:80`, `tcp://0.0.0.0:1`.
+/// Reports whether an address means all interfaces, in any notation: `:8080`, `*:80`,
+/// `tcp://0.0.0.0:1`.
 fn is_everybody(value: &str) -> bool {
     let Some(host) = host_of(value) else { return false };
     has(words::SERVICES_EVERYBODY, host)
         || (host.is_empty() && value.trim_start_matches(':').parse::<u16>().is_ok())
 }
 
-/// An address that means nothing else, wherever it stands.
+/// Reports whether an address means all interfaces in any context.
 fn is_sure(host: &str) -> bool {
     matches!(host, "0.0.0.0" | "[::]" | "::")
 }
 
-/// The host of `scheme://host:port/…`.
+/// Returns the host of `scheme://host:port/…`.
 fn host_of(value: &str) -> Option<&str> {
     let value = value.split_once("://").map_or(value, |(_, rest)| rest);
     let value = value.split(['/', ',']).next()?;
@@ -127,7 +129,8 @@ fn host_of(value: &str) -> Option<&str> {
     Some(value.rsplit_once(':').map_or(value, |(host, _)| host))
 }
 
-/// `--inspect=0.0.0.0`, `-agentlib:jdwp=…,address=*:5005`, `--remote-debugging-address=0.0.0.0`.
+/// Finds a debugger that listens on all interfaces: `--inspect=0.0.0.0`,
+/// `-agentlib:jdwp=…,address=*:5005`, `--remote-debugging-address=0.0.0.0`.
 fn debugger_for_everybody(args: &Arguments<'_>) -> Option<String> {
     if !args.hold_any(b"=") {
         return None;
@@ -145,8 +148,8 @@ fn debugger_for_everybody(args: &Arguments<'_>) -> Option<String> {
     })
 }
 
-/// `flask run --debug --host 0.0.0.0`: its pages of errors run code. Ports that only root may take
-/// are those of services.
+/// Finds a reachable server in debug mode, whose error pages run code: `flask run --debug --host
+/// 0.0.0.0`. Privileged ports are those of services.
 fn debugged_server(name: &str, args: &Arguments<'_>) -> Option<String> {
     if name == "php" {
         let address = args.value(&["-S"])?.text;
@@ -167,7 +170,8 @@ fn is_everybody_by_name(value: &str) -> bool {
     host_of(value).is_some_and(|host| is_sure(host) || host == "*")
 }
 
-/// `config set core.https_address [::]:8443`: a daemon that goes on listening.
+/// Finds a setting that makes a daemon listen on all interfaces: `config set core.https_address
+/// [::]:8443`.
 fn setting_for_everybody(args: &Arguments<'_>) -> Option<String> {
     const SETS: &[&str] = &["set", "config", "configure"];
     let sets = |word: &Arg| SETS.iter().any(|verb| word.text.eq_ignore_ascii_case(verb));
@@ -181,7 +185,8 @@ fn setting_for_everybody(args: &Arguments<'_>) -> Option<String> {
     wide.map(|word| word.text.clone())
 }
 
-/// `--noauth`, `--auth none`, `--without-connection-token`, `--NotebookApp.token=''`.
+/// Finds an option that switches authentication off: `--noauth`, `--auth none`,
+/// `--without-connection-token`, `--NotebookApp.token=''`.
 fn lets_everybody_in(args: &Arguments<'_>) -> Option<String> {
     let mut before = "";
     args.words().iter().find_map(|word| {

@@ -1,4 +1,4 @@
-//! Options and words by which an interpreter or `make` gets its source from somewhere else.
+//! Options and words that make an interpreter or `make` load its source from somewhere else.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -13,7 +13,7 @@ const RUN_SOURCE: &[&str] = &["timeit"];
 const RUN_FILE: &[&str] =
     &["cProfile", "profile", "pdb", "trace", "runpy", "coverage", "pyinstrument"];
 
-/// Endings of files that hold code.
+/// Endings of files that contain code.
 const CODE: &[&str] = &[
     ".so", ".dylib", ".dll", ".jar", ".el", ".vim", ".nse", ".lua", ".ko", ".wasm", ".node",
     ".cmake", ".gradle", ".mk", ".spec", ".specs",
@@ -63,7 +63,7 @@ const LOADS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes source that does not stand in the usual place.
+    /// Records source that is not in its usual location.
     pub(super) fn loads(
         &mut self,
         name: &str,
@@ -112,7 +112,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `python -m timeit 'code'`, `python -m cProfile file`.
+    /// Follows `python -m timeit 'code'` and `python -m cProfile file`.
     fn python_module(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let Some(module) = args.value(&["-m"]) else { return };
         let name = module.text.as_str();
@@ -134,7 +134,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `cmake -E rm -rf x`: the tools of the shell, by another name.
+    /// Follows `cmake -E rm -rf x`: the shell's tools under another name.
     fn cmake_tool(&mut self, args: &Arguments<'_>) {
         let at = args.words().iter().position(|word| word.text == "-E");
         let Some(mut words) = at.and_then(|at| args.words().get(at + 1..)).map(<[Arg]>::to_vec)
@@ -151,7 +151,8 @@ impl Walker<'_> {
         self.run(words, Stream::caller());
     }
 
-    /// `ruby -run -e rm -- -r x`, `perl -MExtUtils::Command -e rm_rf x`: a command by its name.
+    /// Follows a command that a library defines: `ruby -run -e rm -- -r x`, `perl
+    /// -MExtUtils::Command -e rm_rf x`.
     fn command_library(&mut self, args: &Arguments<'_>) {
         let is_library =
             |word: &Arg| matches!(word.text.as_str(), "-run" | "-MExtUtils::Command" | "-MShell");
@@ -171,8 +172,8 @@ impl Walker<'_> {
         self.run(words, Stream::caller());
     }
 
-    /// `perl -I/tmp -MX`, `ruby -r/tmp/x`, `php -d auto_prepend_file=/tmp/x.php`: code from where
-    /// anybody may have put it.
+    /// Records code from a world-writable folder: `perl -I/tmp -MX`, `ruby -r/tmp/x`, `php -d
+    /// auto_prepend_file=/tmp/x.php`.
     fn libraries_from_temp(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const LETTERS: &[&str] = &["-I", "-M", "-m", "-r", "-l", "-C", "-S"];
         const SETTINGS: &[&str] = &[
@@ -208,7 +209,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A module that is loaded first: `data:` holds its text, another address is remote.
+    /// Follows a preloaded module: `data:` contains its text, any other address is remote.
     fn loaded(&mut self, name: &str, module: &Arg, span: Option<Span>) {
         let text = module.text.as_str();
         if let Some((_, source)) = text.strip_prefix("data:").and_then(|data| data.split_once(','))
@@ -224,7 +225,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `deno run https://…`
+    /// Records `deno run https://…`.
     fn remote_script(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let scripts = args.operands().iter().take(2);
         let remote =
@@ -235,7 +236,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `make -f - <<< …`, `make --eval=…`: the recipes of a makefile whose text is known.
+    /// Follows the recipes of a makefile whose text is known: `make -f - <<< …`, `make --eval=…`.
     fn makefile(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         let mut texts: Vec<Stream> = Vec::new();
         for file in args.values(&["-f", "--file", "--makefile"]) {
@@ -274,7 +275,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes libraries, plug-ins, scripts and sets of options that an option has the program run:
+    /// Records libraries, plug-ins, scripts and option files that an option makes the program load:
     /// from a temporary folder, or native code from anywhere but the system.
     pub(super) fn loads_code(
         &mut self,
@@ -304,8 +305,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--plugin-dir DIR`, `--module-path=DIR`: a folder of code that is neither the system's nor the
-    /// project's.
+    /// Records a temporary folder that an option names as a folder of code, unless this script made
+    /// it: `--plugin-dir DIR`, `--module-path=DIR`.
     fn loads_folder(&mut self, previous: &str, word: &Arg) {
         const CODE: &[&str] = &[
             "plugin",
@@ -337,7 +338,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `-fplugin=./x.so`, `--load-module ./x.so`: a library that an option for code names.
+    /// Reports whether an option for code names a native library: `-fplugin=./x.so`, `--load-module
+    /// ./x.so`.
     fn is_native_code(&self, previous: &str, word: &str) -> bool {
         const NATIVE: &[&str] = &["so", "dylib", "dll", "node", "ko"];
         const NAMES: &[&str] =
@@ -353,7 +355,8 @@ impl Walker<'_> {
             && !place::locate(value, &self.scene_now()).has(Tag::System)
     }
 
-    /// `-C linker=./x`, `--config 'build.rustc-wrapper="./x"'`: a tool that is not the system's.
+    /// Reports whether a setting names a tool outside the system folders: `-C linker=./x`,
+    /// `--config 'build.rustc-wrapper="./x"'`.
     fn is_own_tool(&self, word: &str) -> bool {
         let Some((setting, tool)) = word.split_once('=') else { return false };
         let setting = setting.trim();

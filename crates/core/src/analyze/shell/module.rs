@@ -14,7 +14,7 @@ const MODULES: &[&str] =
     &["pip", "pytest", "virtualenv", "ansible", "twine", "poetry", "uv", "flask", "django"];
 
 impl Walker<'_> {
-    /// `python -m MODULE …` where the module is a program of its own.
+    /// Follows `python -m MODULE …` where the module is a program of its own.
     pub(super) fn python_program(
         &mut self,
         args: &Arguments<'_>,
@@ -78,7 +78,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Modules that run what a file holds, serve something or write somewhere.
+    /// Follows modules that run the content of a file, serve something or write files.
     fn module_that_acts(
         &mut self,
         module: &str,
@@ -87,7 +87,7 @@ impl Walker<'_> {
         span: Option<Span>,
     ) {
         match module {
-            // Reading such a file runs what is in it.
+            // Loading such a file runs the code in it.
             "pickle" | "joblib" | "cloudpickle" | "dill" | "shelve" => {
                 for file in inner.operands() {
                     let content = Stream { text: None, ..self.content_of(file) };
@@ -95,7 +95,7 @@ impl Walker<'_> {
                     self.file_of_code("python", file, content);
                 }
             }
-            // Python 2 serves its folder to everybody, and cannot do otherwise.
+            // Python 2 always serves its folder on all interfaces.
             "SimpleHTTPServer" | "CGIHTTPServer" => {
                 self.note(Fact::new(FactKind::Listen, module).at(span));
             }
@@ -126,7 +126,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `python -m zipfile -e ARCHIVE FOLDER`, `python -m tarfile -c ARCHIVE FILE…`.
+    /// Follows `python -m zipfile -e ARCHIVE FOLDER` and `python -m tarfile -c ARCHIVE FILE…`.
     fn python_archive(&mut self, args: &Arguments<'_>) {
         let creates = args.has_any(&["-c", "--create"]);
         let unpacks = args.has_any(&["-e", "--extract"]);
@@ -147,12 +147,12 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a module of Python is a server that others can do much with.
+/// Reports whether a module of Python is a server that exposes much to others.
 fn opens(module: &str) -> bool {
     catalogue::program(module).is_some_and(|program| program.opens.is_some())
 }
 
-/// Whether a server takes a port that only root may take: one that others expect a service on.
+/// Reports whether a server takes a privileged port, where others expect a service.
 fn privileged(args: &Arguments<'_>) -> bool {
     args.operands().iter().any(|word| word.text.parse().is_ok_and(|port: u16| port < 1024))
 }

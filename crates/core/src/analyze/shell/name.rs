@@ -1,11 +1,11 @@
-//! The name that a program is known by.
+//! The name under which a program is looked up.
 
 use super::catalogue;
 use crate::place;
 use crate::words;
 
-/// The name of a program without its folder. Some file systems know no case: there `RM` is `rm`.
-/// GNU's tools are called by their own names, also where a `g` stands before them.
+/// Returns the name of a program without its folder. Some file systems ignore case: there `RM` is
+/// `rm`. GNU tools with a `g` prefix are looked up under their own names.
 pub(super) fn program_name(path: &str) -> String {
     let name = place::base_name(path);
     if let Some(own) = name.strip_prefix('g').filter(|own| words::has(words::PROGRAMS_GNU, own)) {

@@ -1,4 +1,4 @@
-//! Programs that talk to the network: what they fetch, what they send.
+//! Programs that use the network: the data they fetch and send.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -8,7 +8,7 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Whether what this program prints comes from the network.
+/// Reports whether the output of this program comes from the network.
 pub(super) fn fetches(name: &str) -> bool {
     matches!(
         name,
@@ -50,7 +50,7 @@ pub(super) const DATA: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// `curl` and its kin. Returns what it prints.
+    /// Follows `curl` and similar programs; returns the output.
     pub(super) fn http_client(
         &mut self,
         name: &str,
@@ -87,7 +87,7 @@ impl Walker<'_> {
         self.saved(name, args)
     }
 
-    /// Local data that goes out with the request.
+    /// Records local data that the request sends.
     fn sent_by_http(
         &mut self,
         name: &str,
@@ -98,7 +98,7 @@ impl Walker<'_> {
         let here = super::upload::reaches_only_here(args);
         let outer = self.tags;
         if here {
-            // What stays on this machine has not left it.
+            // Data that stays on this machine has not left it.
             self.tags = outer.with(Tag::Loopback);
         }
         self.sent_files(name, args, stdin, span);
@@ -106,7 +106,7 @@ impl Walker<'_> {
     }
 
     fn sent_files(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
-        // Of wget, `-T` is a time.
+        // In wget, `-T` is a timeout.
         let uploads: &[&str] = match name {
             "wget" | "wget2" => &["--post-file", "--body-file"],
             _ => &["-T", "--upload-file", "--post-file", "--body-file"],
@@ -146,7 +146,7 @@ impl Walker<'_> {
         }
         let mut taint = stdin.taint.without(Tag::Created);
         if stdin.text.is_none() && !taint.has(Tag::Fetched) {
-            // What a program prints that nobody here follows is from this machine.
+            // The output of a program that is not followed here is data of this machine.
             taint = taint.with(Tag::Local);
         }
         if taint.has(Tag::Local) {
@@ -162,7 +162,7 @@ impl Walker<'_> {
         self.note_path(FactKind::Send, file, Tags::of(&[Tag::Local]));
     }
 
-    /// Where the answer goes: a file this script now has, or standard output.
+    /// Returns the output, or records the response in the file that it is saved to.
     fn saved(&mut self, name: &str, args: &Arguments<'_>) -> Stream {
         let fetched = Tags::of(&[Tag::Fetched]);
         let output = match name {
@@ -199,7 +199,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `nc`, `socat`…: what is fed in goes out; `-e` gives the other side a shell.
+    /// Follows `nc`, `socat`…: their input is sent; `-e` gives the other side a shell.
     pub(super) fn raw_network(
         &mut self,
         name: &str,
@@ -239,7 +239,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `scp`, `rsync`…: local files to another machine.
+    /// Records local files that `scp`, `rsync`… copy to another machine.
     pub(super) fn copies_over_network(&mut self, name: &str, args: &Arguments<'_>) {
         let operands = match (name, args.operands()) {
             ("rclone", [_, rest @ ..]) => rest,
@@ -248,7 +248,7 @@ impl Walker<'_> {
         let Some((target, sources)) = operands.split_last() else { return };
         self.copies_protected(sources, target);
         if place::is_remote(&target.text) {
-            // A machine without a name is nobody's that one knows.
+            // A machine that is given as a public address, without a name, is unknown.
             let nameless = super::upload::is_public_number(&target.text);
             let tags = if nameless { Tags::of(&[Tag::Local]) } else { Tags::NONE };
             for source in sources.iter().filter(|source| !place::is_remote(&source.text)) {
@@ -290,7 +290,8 @@ impl Walker<'_> {
 }
 
 impl Walker<'_> {
-    /// `scp host:.ssh/id_rsa .`, `scp x host:/etc/cron.d/`: protected files on another machine.
+    /// Records protected files on another machine: `scp host:.ssh/id_rsa .`, `scp x
+    /// host:/etc/cron.d/`.
     fn copies_protected(&mut self, sources: &[&Arg], target: &Arg) {
         let path_of = |word: &Arg| {
             let path = word.text.split_once(':').map(|(_, path)| path.trim_start_matches(':'))?;
@@ -322,7 +323,7 @@ impl Walker<'_> {
     }
 }
 
-/// The file that a download lands in: `aria2c -d FOLDER -o NAME`, `curl --output-dir FOLDER -o NAME`.
+/// Returns the file of a download: `aria2c -d FOLDER -o NAME`, `curl --output-dir FOLDER -o NAME`.
 fn in_folder(name: &str, file: Arg, args: &Arguments<'_>) -> Arg {
     let folder = match name {
         "aria2c" => args.value(&["-d", "--dir"]),
@@ -397,8 +398,7 @@ const NOT_SENDERS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Local files that stand before an address on another machine are sent there, whatever the
-    /// program.
+    /// Records local files before an address on another machine as sent there, for any program.
     pub(super) fn sends_to_address(&mut self, name: &str, args: &Arguments<'_>) {
         if NOT_SENDERS.contains(&name) {
             return;
@@ -421,7 +421,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Data in an address or in a name that is looked up leave the machine with it.
+    /// Records data in an address or in a DNS name, which leave the machine with the lookup.
     pub(super) fn sends_in_names(&mut self, name: &str, args: &Arguments<'_>) {
         const LOOKUPS: &[&str] =
             &["dig", "nslookup", "host", "drill", "ping", "kdig", "resolvectl"];
@@ -440,7 +440,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What is piped into a program that hands it to another machine.
+    /// Records the input of a program that passes it to another machine.
     pub(super) fn sends_input(
         &mut self,
         name: &str,
@@ -457,7 +457,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A folder that a program serves to others.
+    /// Records a folder that a program serves to others.
     pub(super) fn serves(&mut self, name: &str, args: &Arguments<'_>) {
         const ROOTS: &[&str] =
             &["--root", "-r", "--path", "--base-path", "-h", "--dir", "--directory", "-d"];
@@ -487,7 +487,7 @@ impl Walker<'_> {
     }
 }
 
-/// Addresses at which cloud machines hand out their credentials.
+/// Reports whether a text contains an address at which cloud machines hand out their credentials.
 fn is_metadata(text: &str) -> bool {
     [
         "169.254.169.254",

@@ -1,8 +1,8 @@
-//! Options whose value is a command, whatever the program, and lines that a client reads as its
-//! own commands.
+//! Options whose value is a command in any program, and lines that a client reads as its own
+//! commands.
 //!
-//! `--rsh`, `--on-exit`, `--pager` mean the same in every tool: the value is run. It is judged as the
-//! command that it is, so a harmless one stays quiet.
+//! `--rsh`, `--on-exit`, `--pager` mean the same in every tool: the value is run. It is judged as a
+//! command, so a harmless one needs no confirmation.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -16,13 +16,13 @@ use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// Commands that are followed in one option.
+/// The number of commands that are followed in one option.
 const MOST_COMMANDS: u32 = 64;
-/// Lines of input that are followed; what comes after them asks.
+/// The number of input lines that are followed; further lines need a confirmation.
 const MOST_LINES: usize = 40;
 
 impl Walker<'_> {
-    /// Follows commands that stand in the values of options.
+    /// Follows commands in the values of options.
     pub(super) fn commands_in_options(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         if self.is_floor {
             return;
@@ -39,7 +39,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows a text that is a command of its own in a word of a program nobody has met.
+    /// Follows a command in a single word of an unknown program.
     pub(super) fn commands_in_words(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         if self.is_floor {
             return;
@@ -53,7 +53,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Judges a command that a program is given. A text that is no command after all says nothing.
+    /// Judges a command that a program is given. A text that turns out not to be a command is
+    /// ignored.
     fn given_command(&mut self, value: &Arg, span: Option<Span>) {
         let span = value.span.or(span);
         if code::sql::is_statement(&value.text) {
@@ -75,7 +76,7 @@ impl Walker<'_> {
         self.merge(found, span);
     }
 
-    /// Follows the lines that a client reads from its input as if each stood on its command line.
+    /// Follows the lines that a client reads from its input as if each were on its command line.
     pub(super) fn commands_in_input(
         &mut self,
         name: &str,
@@ -99,7 +100,7 @@ impl Walker<'_> {
                 self.run_text(Code::Shell, &content, span, &Stream::caller());
                 continue;
             }
-            // What goes to another machine is told to a server of a kind nobody knows.
+            // Input for another machine is treated as commands of an unknown server.
             let mut given = match name {
                 "nc" | "ncat" | "netcat" | "telnet" | "socat" => vec![Arg::literal("server")],
                 _ => vec![Arg::literal(name)],
@@ -123,7 +124,7 @@ fn unquoted(word: &str) -> &str {
     word.trim_matches(['\'', '"', ','])
 }
 
-/// Whether an option of this name is given a command.
+/// Reports whether an option of this name takes this value as a command.
 fn takes_command(name: &str, value: &Arg) -> bool {
     let full = format!("--{name}");
     let text = value.text.trim();

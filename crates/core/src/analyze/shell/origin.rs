@@ -1,4 +1,4 @@
-//! Under which circumstances something is seen, for those who are shown the effects.
+//! The circumstances in which facts are recorded, for callers that show effects.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::fact::Origin;
 use crate::place::Detail;
 
 impl Walker<'_> {
-    /// Follows something that happens only if a condition holds, something matches or an event
-    /// comes.
+    /// Calls a function for something that happens only if a condition holds, a pattern matches or
+    /// an event occurs.
     pub(super) fn perhaps<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
         self.conditions += 1;
         let done = inside(self);
@@ -17,7 +17,7 @@ impl Walker<'_> {
         done
     }
 
-    /// The circumstances at this point of the script.
+    /// Returns the circumstances at this point of the script.
     pub(super) fn origin(&self) -> Option<Arc<Origin>> {
         if self.scene.detail == Detail::Facts {
             return None;

@@ -1,4 +1,4 @@
-//! What a command prints, where that can be told from its words.
+//! The output of commands, where it can be derived from their words.
 
 use super::arguments::Arguments;
 use super::expand::taint_of;
@@ -13,7 +13,7 @@ mod print;
 
 pub(super) use print::{Escapes, printf, unescape};
 
-/// One text after the other.
+/// Concatenates two streams.
 pub(super) fn concat(first: Stream, second: Stream) -> Stream {
     let text = match (first.text, second.text) {
         (Some(mut first), Some(second)) => {
@@ -25,11 +25,11 @@ pub(super) fn concat(first: Stream, second: Stream) -> Stream {
     Stream { text, taint: first.taint.and(second.taint), from_caller: false }
 }
 
-/// What a substitution puts into a word.
+/// Returns the text of a substitution as a word.
 pub(super) fn as_arg(out: &Stream) -> Arg {
     match &out.text {
         Some(text) => {
-            // Bash drops zeros.
+            // Bash drops NUL bytes.
             let text = text.trim_end_matches('\n').replace('\0', "");
             Arg { text, taint: out.taint, ..Arg::default() }
         }
@@ -38,7 +38,7 @@ pub(super) fn as_arg(out: &Stream) -> Arg {
 }
 
 impl Walker<'_> {
-    /// What this program prints when given these words and this input.
+    /// Returns the output of this program for these words and this input.
     pub(super) fn output(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
         let words = args.words();
         let taint = taint_of(words);
@@ -108,7 +108,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Programs that print their input or their files, or some of their lines.
+    /// Follows programs that print their input or their files, or some of their lines.
     fn passes_on(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
         let files: Vec<_> = args.operands().iter().filter(|arg| arg.text != "-").collect();
         if name == "tee" {
@@ -131,7 +131,7 @@ impl Walker<'_> {
             "cat" | "bat" | "less" | "more" if is_plain => Some(text),
             "tac" if is_plain => Some(filter::tac(&text)),
             "uniq" if is_plain => Some(filter::uniq(&text)),
-            // The order depends on the language.
+            // The order depends on the locale.
             "sort" if is_plain && text.lines().count() < 2 => Some(text),
             _ => None,
         });
@@ -143,7 +143,7 @@ impl Walker<'_> {
     }
 }
 
-/// Programs made to have their output evaluated: `eval "$(ssh-agent -s)"`.
+/// Reports whether the output of a program is meant to be evaluated: `eval "$(ssh-agent -s)"`.
 fn prints_settings(name: &str, args: &Arguments<'_>) -> bool {
     const ALWAYS: &[&str] = &[
         "ssh-agent",
@@ -182,8 +182,8 @@ fn prints_settings(name: &str, args: &Arguments<'_>) -> bool {
         || args.operands().iter().take(2).any(|word| WORDS.contains(&word.text.as_str()))
 }
 
-/// Programs that turn one text into another: computed where it is simple, marked as decoded where
-/// it is not.
+/// Follows programs that decode text: computed where it is simple, tagged as decoded where it is
+/// not.
 fn decode(name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
     let taint = stdin.taint.and(taint_of(args.words()));
     let input = stdin.text.as_deref().filter(|text| !text.contains(UNKNOWN));
@@ -244,7 +244,7 @@ impl Walker<'_> {
     }
 }
 
-/// The folder of a path, as `dirname` prints it.
+/// Returns the folder of a path, as `dirname` prints it.
 fn folder_of(path: &str) -> String {
     match path.trim_end_matches('/').rsplit_once('/') {
         Some(("", _)) => "/".to_owned(),

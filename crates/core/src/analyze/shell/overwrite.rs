@@ -10,13 +10,13 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Files that hold nothing, or nothing of use.
+/// Devices that provide no content, or none of use.
 pub(super) const NOTHING: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
 const EDITORS: &[&str] =
     &["vim", "vi", "nvim", "ex", "gvim", "rvim", "ed", "red", "vim.tiny", "vim.basic"];
 
-/// Places whose content a mount must not hide.
+/// Locations whose content a mount must not hide.
 const COVERED: Tags = Tags::of(&[
     Tag::Guard,
     Tag::AboveGuard,
@@ -27,7 +27,7 @@ const COVERED: Tags = Tags::of(&[
 ]);
 
 impl Walker<'_> {
-    /// Notes files that a program leaves without what was in them.
+    /// Records files that lose their content.
     pub(super) fn loses(
         &mut self,
         name: &str,
@@ -46,7 +46,7 @@ impl Walker<'_> {
         self.renamed_to_one(name, args);
     }
 
-    /// Notes a file whose content is gone, unless it is scratch or this script has made it.
+    /// Records a file whose content is lost, unless it is scratch or this script has made it.
     pub(super) fn lost(&mut self, file: &Arg, span: Option<Span>) {
         let tags = place::locate(&file.text, &self.scene_now());
         let spared = Tags::of(&[Tag::Temp, Tag::BuildOutput, Tag::Stream, Tag::Log]);
@@ -57,7 +57,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `sort -o FILE /dev/null`, `uniq /dev/null FILE`, `mv FILE /dev/null`.
+    /// Records `sort -o FILE /dev/null`, `uniq /dev/null FILE`, `mv FILE /dev/null`.
     fn overwritten_with_nothing(
         &mut self,
         name: &str,
@@ -92,7 +92,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `ex -sc '%d|x' FILE`, `perl -i -ne '' FILE`, `awk -i inplace '{}' FILE`.
+    /// Records `ex -sc '%d|x' FILE`, `perl -i -ne '' FILE`, `awk -i inplace '{}' FILE`.
     fn emptied_in_place(
         &mut self,
         name: &str,
@@ -129,7 +129,7 @@ impl Walker<'_> {
             return;
         }
         for file in args.operands() {
-            // A file that is edited is there; a word with blanks is one of the editor's commands.
+            // A file that is edited exists; a word with blanks is one of the editor's commands.
             let is_file = file.glob
                 || !file.is_known()
                 || (file.text.contains('.') && !file.text.contains([' ', '$', ',', '%']));
@@ -139,7 +139,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `perl -i -pe TEXT FILE`: the file is written anew.
+    /// Records the file that `perl -i -pe TEXT FILE` rewrites.
     fn edited_in_place(&mut self, name: &str, args: &Arguments<'_>) {
         if !matches!(name, "perl" | "perl5" | "ruby") || !edits_in_place(args) {
             return;
@@ -153,7 +153,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A mount hides what is in the folder it is put on.
+    /// Records a mount that hides the content of its mount point.
     fn covered(&mut self, name: &str, args: &Arguments<'_>) {
         let mounts = matches!(name, "mount" | "bindfs" | "fuse-overlayfs" | "unionfs" | "mergerfs")
             || name.starts_with("mount.");
@@ -179,7 +179,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The words of a sandbox that put something else over the guard: `bwrap --tmpfs ~/.claude`.
+    /// Records words of a sandbox that mount something over the guard: `bwrap --tmpfs ~/.claude`.
     pub(super) fn covered_by_sandbox(&mut self, name: &str, words: &[Arg]) {
         if !matches!(name, "bwrap" | "firejail" | "unshare" | "systemd-nspawn" | "proot") {
             return;
@@ -195,27 +195,27 @@ impl Walker<'_> {
     }
 }
 
-/// Whether an option says that files are changed where they are.
+/// Reports whether any option edits files in place.
 fn edits_in_place(args: &Arguments<'_>) -> bool {
     args.words().iter().any(|word| in_place(&word.text))
 }
 
-/// Whether an option of Perl or Ruby says that files are edited in place: `-i`, `-pi.bak`.
+/// Reports whether an option of Perl or Ruby edits files in place: `-i`, `-pi.bak`.
 pub(super) fn in_place(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
-    // What stands behind these letters is their value.
+    // The text after these letters is their value.
     let own = letters.split(['M', 'm', 'I', 'e', 'E', 'r', 'F', '-']).next();
     own.unwrap_or_default().contains('i')
 }
 
-/// `-n`, `-ni`, `-i -ne`: only what the text prints stays in the file.
+/// Reports whether an option keeps only printed text in the file: `-n`, `-ni`, `-i -ne`.
 fn prints_nothing(option: &str) -> bool {
     let letters = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     let own = letters.unwrap_or_default().split(['M', 'm', 'I', 'e', 'E', 'r', 'F']).next();
     own.unwrap_or_default().contains('n')
 }
 
-/// `-e`, `-ne`, `-pe`: the next word is source text.
+/// Reports whether the next word is source text: `-e`, `-ne`, `-pe`.
 pub(super) fn is_source(option: &str) -> bool {
     option.strip_prefix('-').is_some_and(|rest| rest.len() < 6 && rest.ends_with(['e', 'E']))
 }

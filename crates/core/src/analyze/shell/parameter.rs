@@ -13,7 +13,7 @@ use crate::analyze::UNKNOWN;
 use crate::fact::{Tag, Tags};
 
 impl Walker<'_> {
-    /// What `$name` gives.
+    /// Returns the words of `$name`.
     pub(super) fn variable(&mut self, name: &str) -> Vec<Arg> {
         match name {
             "@" | "*" => match &self.state.positional {
@@ -38,7 +38,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A variable the script has not set.
+    /// Returns a variable that the script has not set.
     pub(super) fn environment(&self, name: &str) -> Arg {
         match name {
             "HOME" => Arg::literal(self.scene.home()),
@@ -58,7 +58,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What `${…}` gives.
+    /// Returns the words of `${…}`.
     pub(super) fn parameter(&mut self, src: &str, expansion: &ParameterExpansion) -> Vec<Arg> {
         let Some(bourne) = expansion.bourne() else {
             self.follow_in(src, Node::Parameter(expansion));
@@ -123,7 +123,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A subscript is evaluated: `${x[$(…)]}`.
+    /// Follows a subscript, which is evaluated: `${x[$(…)]}`.
     pub(super) fn subscript(&mut self, src: &str, reference: &VarRef) {
         if let Some(subscript) = reference.subscript.as_deref() {
             self.calculate(src, Node::Subscript(subscript), subscript.syntax_text(src));
@@ -149,7 +149,7 @@ impl Walker<'_> {
             Err(_) => values.len().checked_sub(at.unsigned_abs()),
         });
         match at {
-            // Nothing is known about any of its words.
+            // None of its words is known.
             _ if values.iter().all(|value| !value.is_known()) => values,
             Some(Some(at)) => values.get(at).cloned().into_iter().collect(),
             _ => vec![Arg::unknown(super::expand::taint_of(&values))],
@@ -166,7 +166,7 @@ impl Walker<'_> {
     ) -> Vec<Arg> {
         let is_set = self.is_set(reference.name.as_str());
         let values = self.access(src, reference);
-        // Several words are joined first, and what joins them counts.
+        // Several words are joined first, with a separator that counts.
         let is_joined = values.len() > 1;
         let is_empty = !is_joined && values.iter().all(|arg| arg.text.is_empty());
         match operator {
@@ -188,7 +188,7 @@ impl Walker<'_> {
                 operand.map(|word| self.one(src, word));
                 values
             }
-            // With a pattern only some letters change.
+            // With a pattern, only some characters change.
             ParameterOp::UpperAll | ParameterOp::LowerAll if operand.is_some() => {
                 operand.map(|word| self.one(src, word));
                 values.iter().map(|arg| Arg::unknown(arg.taint)).collect()
@@ -221,7 +221,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The default of a variable that may be empty.
+    /// Returns the default of a variable that may be empty.
     fn default(
         &mut self,
         reference: &VarRef,
@@ -230,10 +230,10 @@ impl Walker<'_> {
         assigns: bool,
     ) -> Arg {
         if !self.is_set(reference.name.as_str()) {
-            // The environment may hold something else.
+            // The environment may contain another value.
             default.taint = default.taint.with(Tag::Unknown);
         } else if !values.iter().all(Arg::is_known) {
-            // It may be either.
+            // Either value is possible.
             self.floor_of(&default.text, default.span);
             return Arg::unknown(super::expand::taint_of(values).and(default.taint));
         }
@@ -243,7 +243,7 @@ impl Walker<'_> {
         default
     }
 
-    /// Whether the script has given a variable a value.
+    /// Reports whether the script has given a variable a value.
     fn is_set(&self, name: &str) -> bool {
         match (&self.state.positional, name.parse::<usize>()) {
             (Some(words), Ok(at)) => at <= words.len(),
@@ -252,7 +252,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `${x:=…}`; what becomes of a list is not worked out.
+    /// Assigns the default of `${x:=…}`; the result for a list is unknown.
     fn assign_default(&mut self, reference: &VarRef, default: &Arg) {
         let name = reference.name.as_str();
         let is_list = reference.subscript.is_some()
@@ -261,18 +261,18 @@ impl Walker<'_> {
         self.state.set(name, vec![value]);
     }
 
-    /// All that `${list[@]:…}` and `${@:…}` choose from; nothing for a single value.
+    /// Returns the list that `${list[@]:…}` and `${@:…}` select from; `None` for a single value.
     fn whole_list(&mut self, reference: &VarRef, values: &[Arg]) -> Option<Vec<Arg>> {
         if matches!(reference.name.as_str(), "@" | "*") {
             self.state.positional.as_ref()?;
-            // Here the name of the script is the first.
+            // Here the name of the script comes first.
             return Some([self.variable("0"), values.to_vec()].concat());
         }
         let is_list = reference.subscript.as_deref().is_some_and(Subscript::is_array_selector);
         is_list.then(|| values.to_vec())
     }
 
-    /// Values without what a pattern matches.
+    /// Returns values without the part that a pattern matches.
     fn trimmed(
         &mut self,
         src: &str,
@@ -302,15 +302,15 @@ impl Walker<'_> {
         })
     }
 
-    /// What takes the place of a match; not worked out where versions of bash differ.
+    /// Returns the replacement of a match; unknown where versions of bash differ.
     fn replacement(&mut self, src: &str, word: &Word) -> Arg {
         let with = self.one(src, word);
         let is_escaped = self.in_quotes && word.span.slice(src).contains(['\\', '\'']);
-        // Newer ones put what was matched in the place of `&`.
+        // Newer versions replace `&` with the matched text.
         if is_escaped || with.text.contains('&') { Arg::unknown(with.taint) } else { with }
     }
 
-    /// Values with a text in place of what a pattern matches.
+    /// Returns values in which a text replaces the matches of a pattern.
     fn replaced(
         &mut self,
         src: &str,
@@ -333,8 +333,8 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a word means the same between double quotes, where single ones and most backslashes stand
-/// for themselves.
+/// Reports whether a word means the same between double quotes, where single quotes and most
+/// backslashes are literal.
 fn is_same_in_quotes(src: &str, word: &Word) -> bool {
     word.parts.iter().all(|part| match &part.kind {
         WordPart::SingleQuoted { .. } => false,
@@ -343,7 +343,7 @@ fn is_same_in_quotes(src: &str, word: &Word) -> bool {
     })
 }
 
-/// `GITHUB_TOKEN`, `DB_PASSWORD`…
+/// Reports whether a variable's name suggests a secret: `GITHUB_TOKEN`, `DB_PASSWORD`…
 pub(super) fn names_a_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     [
@@ -371,7 +371,7 @@ fn map_known(values: &[Arg], change: impl Fn(&str) -> Option<String>) -> Vec<Arg
         .collect()
 }
 
-/// The words of a list from one on, as many as are asked for.
+/// Returns a slice of a list, from an offset and with an optional length.
 fn part_of_list(list: Vec<Arg>, offset: &str, length: Option<&str>) -> Option<Vec<Arg>> {
     let offset = offset.parse::<i64>().ok()?;
     let start = if offset < 0 {
@@ -383,7 +383,7 @@ fn part_of_list(list: Vec<Arg>, offset: &str, length: Option<&str>) -> Option<Ve
     Some(list.into_iter().skip(start).take(most).collect())
 }
 
-/// `${x@Q}` and its kin.
+/// Applies `${x@Q}` and similar operators.
 fn transformed(text: &str, operator: char) -> Option<String> {
     match operator {
         'U' => Some(text.to_uppercase()),

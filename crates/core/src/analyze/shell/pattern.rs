@@ -1,14 +1,15 @@
 //! Patterns of the shell in `${x#…}`, `${x%…}` and `${x/…/…}`, as bash matches them.
 //!
-//! A text that is worked out wrongly would have another command judged than the one that runs. So
-//! whatever a pattern holds that is not read here makes the result unknown.
+//! With a wrong result, another command would be judged than the one that runs. So any syntax in a
+//! pattern that is not handled here makes the result unknown.
 
-/// Longer texts are not matched: each place in them may be tried against the whole pattern.
+/// The length past which a text is not matched: each position may be tried against the whole
+/// pattern.
 const MOST_CHARS: usize = 4_096;
-/// Pieces that a pattern may have.
+/// The number of pieces that a pattern may have.
 const MOST_PIECES: usize = 64;
 
-/// A pattern that has been read.
+/// A parsed pattern.
 #[derive(Debug, PartialEq)]
 pub(super) struct Pattern(Vec<Piece>);
 
@@ -26,14 +27,14 @@ enum Piece {
     },
 }
 
-/// Which of the matches.
+/// The match to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Shortest,
     Longest,
 }
 
-/// Which matches are replaced.
+/// The matches to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Where {
     First,
@@ -43,7 +44,7 @@ pub(super) enum Where {
 }
 
 impl Pattern {
-    /// Reads a pattern as it stands in the script; nothing where it is not as plain as it looks.
+    /// Parses a pattern from the script's text; `None` where it uses syntax that is not handled.
     pub(super) fn read(source: &str) -> Option<Self> {
         let mut pieces = Vec::new();
         let mut chars = source.chars().peekable();
@@ -62,7 +63,7 @@ impl Pattern {
                     pieces.extend(text.chars().map(Piece::Char));
                 }
                 '$' | '`' | '~' | '{' | '}' => return None,
-                // With `extglob` it would be something else.
+                // With `extglob` this has another meaning.
                 '?' | '*' | '+' | '@' | '!' if chars.peek() == Some(&'(') => return None,
                 '?' => pieces.push(Piece::Any),
                 '*' => pieces.push(Piece::Star),
@@ -79,7 +80,7 @@ impl Pattern {
 
     fn matches(&self, text: &[char]) -> bool {
         let (mut at, mut piece) = (0, 0);
-        // Where the last star was, and how much of the text it has taken.
+        // The position of the last star, and how much of the text it has taken.
         let mut star: Option<(usize, usize)> = None;
         while at < text.len() {
             let fits = match (self.0.get(piece), text.get(at)) {
@@ -103,7 +104,7 @@ impl Pattern {
         self.0.get(piece..).is_some_and(|rest| rest.iter().all(|piece| *piece == Piece::Star))
     }
 
-    /// The text without what matches at its start.
+    /// Removes a match at the start of the text.
     pub(super) fn without_start(&self, text: &str, length: Length) -> Option<String> {
         let chars = chars_of(text)?;
         let ends = 0..=chars.len();
@@ -114,7 +115,7 @@ impl Pattern {
         Some(chars.into_iter().skip(end.unwrap_or(0)).collect())
     }
 
-    /// The text without what matches at its end.
+    /// Removes a match at the end of the text.
     pub(super) fn without_end(&self, text: &str, length: Length) -> Option<String> {
         let chars = chars_of(text)?;
         let all = chars.len();
@@ -126,7 +127,7 @@ impl Pattern {
         Some(chars.into_iter().take(start.unwrap_or(all)).collect())
     }
 
-    /// The text with something else in place of what matches, as long as it can be each time.
+    /// Replaces matches in the text, each as long as possible.
     pub(super) fn replaced(&self, text: &str, with: &str, place: Where) -> Option<String> {
         let chars = chars_of(text)?;
         let all = chars.len();
@@ -139,7 +140,7 @@ impl Pattern {
                 Where::End => self.fits(&chars, at, all).then_some(all),
                 _ => longest(at),
             };
-            // A match of nothing counts only where that is all there is, or at an end that is asked for.
+            // An empty match counts only if the text is empty, or at an anchored end.
             let anchored = all == 0 || matches!(place, Where::Start | Where::End);
             if let Some(end) = end.filter(|end| !is_done && (*end > at || anchored)) {
                 out.push_str(with);
@@ -178,11 +179,11 @@ fn chars_of(text: &str) -> Option<Vec<char>> {
     (text.len() <= MOST_CHARS).then(|| text.chars().collect())
 }
 
-/// Reads a set whose `[` has been read, and says how many characters it takes.
+/// Parses a set whose `[` has been read, and returns the number of characters it takes.
 fn set(rest: &str) -> Option<(Piece, usize)> {
     let negated = rest.starts_with(['!', '^']);
     let body: Vec<char> = rest.chars().skip(usize::from(negated)).collect();
-    // A bracket that comes first stands for itself.
+    // A bracket that comes first is literal.
     let end = body.iter().skip(1).position(|char| *char == ']')? + 1;
     let inside = body.get(..end)?;
     if inside.iter().any(|char| "[]\\'\"$`".contains(*char)) {

@@ -1,9 +1,9 @@
-//! Source text in languages that have no reader here: whether it only computes and prints.
+//! Source text in languages without a reader here: recognises text that only computes and prints.
 //!
-//! Every name in it must be one of those that print, compute or report a version, or a variable
-//! it has set itself. Anything else may do anything.
+//! Every name in it must be one that prints, computes or reports a version, or a variable that it
+//! has set itself. Any other name may do anything.
 
-/// Longer text is not looked through.
+/// The length past which a text is not examined.
 const MOST_TEXT: usize = 8 * 1024;
 
 /// Words that print, compute, choose or report a version, in any of the languages.
@@ -38,7 +38,7 @@ const WORDS: &[&str] = &[
     "memory_get_usage", "stdpath", "exists", "has", "executable", "sys_get_temp_dir", "php_sapi_name", "Statistics", "LinearAlgebra", "numeric_version",
 ];
 
-/// Commands of editors that change the text being edited, or the editor.
+/// Commands of editors that change the edited text, or the editor.
 #[rustfmt::skip]
 const EDITING: &[&str] = &[
     "q", "qa", "qall", "quit", "quitall", "w", "wa", "wall", "wq", "wqa", "wqall", "x", "xa", "xall", "set", "setlocal",
@@ -55,7 +55,7 @@ const EDITING: &[&str] = &[
 const READING: &[&str] =
     &["file_get_contents", "readfile", "readLines", "readRDS", "filesize", "file_exists"];
 
-/// The files that a source text reads, when it does no more than that, compute and print, or edit
+/// Returns the files that a source text reads, when it only reads, computes and prints, or edits
 /// the text in an editor.
 pub(super) fn only_reads(text: &str) -> Option<Vec<String>> {
     if text.len() > MOST_TEXT {
@@ -73,7 +73,7 @@ pub(super) fn only_reads(text: &str) -> Option<Vec<String>> {
 #[derive(Debug, PartialEq)]
 enum Piece<'t> {
     Name(&'t str),
-    /// A string, with what is computed inside it.
+    /// A string, with the expressions inside it.
     Text(&'t str),
     Number,
     Mark(char),
@@ -129,7 +129,7 @@ fn only_computes(text: &str, depth: usize, files: &mut Vec<String>) -> bool {
     true
 }
 
-/// A name after these is a new variable.
+/// Reports whether the next name is a new variable.
 fn sets_next(before: Option<&Piece<'_>>) -> bool {
     matches!(
         before,
@@ -137,7 +137,7 @@ fn sets_next(before: Option<&Piece<'_>>) -> bool {
     )
 }
 
-/// Whether what a string computes is plain: `#{…}`, `${…}`, `$(…)`, `\(…)`.
+/// Reports whether the expressions inside a string are plain: `#{…}`, `${…}`, `$(…)`, `\(…)`.
 fn string_is_plain(string: &str, depth: usize, files: &mut Vec<String>) -> bool {
     let mut rest = string;
     while let Some(at) =
@@ -163,7 +163,7 @@ fn string_is_plain(string: &str, depth: usize, files: &mut Vec<String>) -> bool 
     true
 }
 
-/// Splits a text; nothing for text with a quote that does not end, or a backtick.
+/// Splits a text into pieces; `None` for an unclosed quote or a backtick.
 fn pieces(text: &str) -> Option<Vec<Piece<'_>>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -181,7 +181,7 @@ fn pieces(text: &str) -> Option<Vec<Piece<'_>>> {
                 let end = rest
                     .find(|char: char| !(char.is_alphanumeric() || char == '_'))
                     .unwrap_or(rest.len());
-                // Lisp has names with a dash.
+                // Names in Lisp may contain a dash.
                 let long = rest
                     .find(|char: char| !(char.is_alphanumeric() || "_-".contains(char)))
                     .unwrap_or(rest.len());
@@ -225,7 +225,7 @@ fn quoted(text: &str, mark: char) -> Option<(&str, &str)> {
     None
 }
 
-/// Commands of vi and ed, one per line or between bars.
+/// Reports whether a text consists of editing commands of vi and ed, one per line or between bars.
 fn only_edits(text: &str) -> bool {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -234,7 +234,7 @@ fn only_edits(text: &str) -> bool {
         if !commands.into_iter().all(edits) {
             return false;
         }
-        // Text follows these, up to a line with a dot alone.
+        // Text follows these commands, up to a line with only a dot.
         let word =
             line.trim_start_matches(|char: char| char.is_ascii_digit() || ",$.".contains(char));
         if matches!(word, "a" | "i" | "c") {
@@ -257,7 +257,7 @@ fn edits(command: &str) -> bool {
     }
     match word {
         "" => rest.is_empty(),
-        // The replacement may be computed, and asks a shell then.
+        // The replacement may be an expression, which may call a shell.
         "s" => !rest.contains("\\=") && !rest.contains("\\\\="),
         "g" | "v" => rest.rsplit('/').next().is_some_and(|last| matches!(last, "d" | "p" | "")),
         "set" | "se" | "setlocal" => !rest.contains('('),

@@ -1,5 +1,5 @@
-//! PowerShell and `cmd`: read to the level of command words, then followed as the programs of a
-//! Unix shell that do the same. What is not read asks.
+//! PowerShell and `cmd`: parsed to the level of command words, then followed as the programs of a
+//! Unix shell that do the same. Text that is not parsed needs a confirmation.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,18 @@ const VALUED: &[&str] = &[
     "executionpolicy", "ep", "ex", "windowstyle", "w", "inputformat", "outputformat",
     "workingdirectory", "wd", "configurationname", "settingsfile", "custompipename", "psconsolefile",
 ];
-/// Scripts in scripts that are followed.
+/// The depth of nested scripts that is followed.
 const MOST_NESTED: usize = 6;
 
-/// A pipeline's words, and what the one before it names and prints.
+/// The output of the previous command in a pipeline, and the paths it names.
 struct Before {
     out: Stream,
     paths: Vec<String>,
 }
 
 impl Walker<'_> {
-    /// Follows a call of PowerShell or `cmd`, or of a cmdlet by its name; nothing for other programs.
+    /// Follows a call of PowerShell or `cmd`, or of a cmdlet by its name; `None` for other
+    /// programs.
     pub(super) fn windows(
         &mut self,
         name: &str,
@@ -123,13 +124,13 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes code that was not read.
+    /// Records code that was not read.
     fn unread(&mut self, kind: FactKind, what: &str, span: Option<Span>) -> Stream {
         self.note(Fact::new(kind, place::shown(what)).at(span));
         Stream::unknown(Tags::NONE)
     }
 
-    /// `iex`: runs a text, or what it is fed.
+    /// Follows `iex`, which runs a text or its input.
     fn evaluate(&mut self, text: Option<&str>, stdin: &Stream, span: Option<Span>) -> Stream {
         let text = text.map(str::to_owned).or_else(|| stdin.text.clone());
         match text.filter(|text| !text.contains(UNKNOWN)) {
@@ -202,7 +203,7 @@ impl Walker<'_> {
                 && first.text != "%"
                 && first.text != "?"
         {
-            // An expression: what it calls stands in brackets.
+            // An expression: its calls are in brackets.
             return Stream::known(first.text.clone(), Tags::NONE);
         }
         if first.text.starts_with('[') || first.text.starts_with(UNKNOWN) {
@@ -226,7 +227,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `& 'name' words`, `. script`.
+    /// Follows `& 'name' words` and `. script`.
     fn called(
         &mut self,
         words: &[Word],
@@ -244,7 +245,7 @@ impl Walker<'_> {
     }
 }
 
-/// A path of Windows as the place of a Unix system that holds the same.
+/// Maps a path of Windows to its Unix equivalent.
 fn unix_path(path: &str) -> String {
     let plain = path.replace('\\', "/");
     let mut chars = plain.chars();
@@ -271,7 +272,7 @@ fn unix_path(path: &str) -> String {
     }
 }
 
-/// The text of `-EncodedCommand`: base64 of UTF-16.
+/// Decodes the text of `-EncodedCommand`: base64 of UTF-16.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let (mut buffer, mut bits) = (0_u32, 0_u32);

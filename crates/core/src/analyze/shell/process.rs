@@ -1,4 +1,4 @@
-//! Programs that end other processes: whether those are Countersign's.
+//! Programs that end other processes: checks for Countersign's own.
 
 use regex_automata::meta::{Config, Regex};
 
@@ -10,20 +10,20 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// What our processes look like in a list of processes.
+/// The command lines of our processes in a process list.
 const LINES: &[&str] = &[
     "/usr/local/bin/countersign serve",
     "/usr/local/bin/countersign hook",
     "/usr/local/bin/countersign mcp proxy",
 ];
 
-/// Longer patterns are not read: they count as meant for us.
+/// The length past which a pattern is not compiled and counts as matching our processes.
 const MOST_PATTERN: usize = 512;
-/// The memory a pattern may take.
+/// The memory that a compiled pattern may take.
 const MOST_MEMORY: usize = 1 << 20;
 
 impl Walker<'_> {
-    /// Notes that one of our processes would be ended or stopped.
+    /// Records that one of our processes would be ended or stopped.
     pub(super) fn ends_processes(
         &mut self,
         name: &str,
@@ -47,12 +47,12 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a program that lists or filters processes leaves ours.
+/// Reports whether a program that lists or filters processes would output ours.
 pub(super) fn finds_ours(name: &str, args: &Arguments<'_>) -> bool {
     match name {
         "pgrep" => is_pattern_of_ours(args),
         "lsof" | "fuser" => args.words().iter().any(|word| word.text.contains("server.sock")),
-        // What filters a list of processes by our name, or mentions it at all.
+        // Anything that filters a process list by our name, or mentions it at all.
         _ => args.words().iter().any(|word| {
             // `grep [c]ountersign` does not find itself.
             word.text.replace(['[', ']'], "").contains(OWN)
@@ -60,12 +60,12 @@ pub(super) fn finds_ours(name: &str, args: &Arguments<'_>) -> bool {
     }
 }
 
-/// Whether a word is our name, or that of a service or container of ours.
+/// Reports whether a word is our name, or that of one of our services or containers.
 fn names_ours(args: &Arguments<'_>) -> bool {
     args.operands().iter().any(|word| place::base_name(&word.text).contains(OWN))
 }
 
-/// `pkill PATTERN`, `pgrep -f PATTERN`.
+/// Reports whether `pkill PATTERN` or `pgrep -f PATTERN` matches our processes.
 fn is_pattern_of_ours(args: &Arguments<'_>) -> bool {
     if args.has_any(&["-f", "--full"]) {
         args.operands().iter().any(|word| matches_any(&word.text, LINES))
@@ -88,7 +88,7 @@ fn matches_any(pattern: &str, lines: &[&str]) -> bool {
     let config = Config::new().nfa_size_limit(Some(MOST_MEMORY));
     match Regex::builder().configure(config).build(pattern) {
         Ok(regex) => lines.iter().any(|line| regex.is_match(*line)),
-        // Not an expression to us: it may be one to the program.
+        // Not valid here, but the program may accept it.
         Err(_) => pattern.contains(OWN),
     }
 }

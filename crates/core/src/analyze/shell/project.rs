@@ -1,6 +1,6 @@
-//! Files that tools run without being told: make files, package scripts, configuration, modules.
+//! Files that tools run implicitly: make files, package scripts, configuration, modules.
 //!
-//! Only what this very script has written is read here; files that were there before are the
+//! Only files that this script has written are read here; files that existed before are the
 //! project's own. Which file a tool would really take is not worked out: each file that could be
 //! code is read as soon as a tool runs that runs files of a project.
 
@@ -17,7 +17,7 @@ use crate::{place, rule};
 
 mod text;
 
-/// The language of a file that a tool runs.
+/// The format of a file that a tool runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     /// Rules with recipes.
@@ -28,12 +28,12 @@ enum Form {
     Image,
     /// Source text that has a reader.
     Source(Code),
-    /// Source text that has none, and configuration.
+    /// Configuration, and source text without a reader.
     Text,
 }
 
 impl Walker<'_> {
-    /// Follows what a program may run of the files that this script has written.
+    /// Follows the files of this script that a program may run.
     pub(super) fn runs_project_files(
         &mut self,
         name: &str,
@@ -73,7 +73,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows what a tool runs from a file that is standard input or a process substitution.
+    /// Follows a file that a tool runs from standard input or a process substitution.
     fn runs_given_files(
         &mut self,
         name: &str,
@@ -93,7 +93,7 @@ impl Walker<'_> {
             "--gruntfile",
             "--noxfile",
         ];
-        // Others have readers of their own for what they are given.
+        // Other programs have readers of their own for their input.
         let form = named_form(name);
         if form == Form::Make || catalogue::program(name).is_some_and(|known| known.runs.is_some())
         {
@@ -135,7 +135,7 @@ impl Walker<'_> {
                 let tags = Tags::of(&[Tag::Elsewhere]);
                 self.with_tags(tags, |walker| walker.child_script(&script, span, Stream::caller()));
             }
-            // rake and its kin have the file functions of Ruby at hand.
+            // rake and similar tools include the file functions of Ruby.
             Form::Source(Code::Ruby) => {
                 let text = format!("include FileUtils\n{text}");
                 let content = Stream { text: Some(text), ..content.clone() };
@@ -148,7 +148,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows the command lines in a text that would be asked about by themselves.
+    /// Follows the command lines in a text that would need a confirmation by themselves.
     fn run_unread_text(&mut self, text: &str, span: Option<Span>) {
         let lines = text::command_lines(text);
         if lines.len() > text::MOST_LINES {
@@ -165,14 +165,14 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a line begins with the name of a program that is known.
+/// Reports whether a line begins with the name of a known program.
 fn starts_with_a_program(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     let name = place::base_name(first.trim_start_matches(['@', '!', '-']));
     catalogue::program(name).is_some() || rule::knows(name)
 }
 
-/// The form of a file that a program is told to run by an option.
+/// Returns the format of a file that a program is told to run by an option.
 fn named_form(program: &str) -> Form {
     match program {
         "make" | "gmake" | "bmake" | "dmake" => Form::Make,
@@ -181,7 +181,7 @@ fn named_form(program: &str) -> Form {
     }
 }
 
-/// The form of a file by its name; nothing for documents and data.
+/// Returns the format of a file by its name; `None` for documents and data.
 fn form_of(path: &str) -> Option<Form> {
     let name = place::base_name(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -217,7 +217,7 @@ fn form_of(path: &str) -> Option<Form> {
     })
 }
 
-/// The scripts in a package's manifest.
+/// Returns the scripts in a package's manifest.
 fn package_scripts(text: &str) -> Vec<String> {
     let Ok(manifest) = serde_json::from_str::<Value>(text) else {
         return vec![text.to_owned()];

@@ -1,7 +1,7 @@
-//! Statements in query languages that have no reader here: graphs, documents, triples, series.
+//! Statements in query languages without a reader here: graphs, documents, triples, series.
 //!
-//! A statement is recognised by its own words in capitals, or at its beginning in any case, so that
-//! a sentence about one stays quiet.
+//! A statement is recognised by its keywords in capitals, or at its beginning in any case, so that
+//! a sentence about one is not recorded.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -11,7 +11,7 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Things that a statement drops or clears.
+/// Kinds of objects that a statement drops or clears.
 const THINGS: &[&str] = &[
     "ALL",
     "ALIAS",
@@ -49,10 +49,10 @@ const THINGS: &[&str] = &[
     "VIEW",
 ];
 
-/// First words of statements about a graph.
+/// First words of graph statements.
 const GRAPH: &[&str] = &["MATCH", "OPTIONAL", "UNWIND", "CALL", "WITH", "PROFILE", "USE"];
 
-/// Calls that destroy what stands before them.
+/// Calls that destroy the object before them.
 const CALLS: &[&str] = &[
     ".drop(",
     ".dropdatabase(",
@@ -67,7 +67,7 @@ const CALLS: &[&str] = &[
     ".deleteall(",
 ];
 
-/// Longer texts are not looked through.
+/// The length past which a text is not examined.
 const MOST_TEXT: usize = 16 * 1024;
 
 impl Walker<'_> {
@@ -105,7 +105,7 @@ impl Walker<'_> {
     }
 }
 
-/// A call by which a program's own model of a database loses many rows or a whole table.
+/// Returns a call with which an ORM or a client library deletes many rows or a whole table.
 pub(super) fn destroying_call(text: &str) -> Option<&'static str> {
     const MODELS: &[&str] = &[
         ".delete_all",
@@ -137,7 +137,7 @@ pub(super) fn destroying_call(text: &str) -> Option<&'static str> {
     MODELS.iter().find(|call| text.contains(**call)).copied()
 }
 
-/// Whether a statement prints other statements, which change something.
+/// Reports whether a statement prints other statements that change something.
 pub(super) fn generates(text: &str) -> bool {
     const STARTS: &[&str] = &[
         "drop ",
@@ -159,7 +159,7 @@ pub(super) fn generates(text: &str) -> bool {
     })
 }
 
-/// Whether a text is a statement that destroys something.
+/// Reports whether a text is a destructive statement.
 fn destroys(text: &str) -> bool {
     if text.len() > MOST_TEXT || !text.contains([' ', '(', '\n']) {
         return false;

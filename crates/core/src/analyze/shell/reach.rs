@@ -1,4 +1,4 @@
-//! Other machines that a command speaks to, for those who are shown the effects.
+//! Other machines that a command connects to, for callers that show effects.
 
 use url::Url;
 
@@ -8,20 +8,19 @@ use crate::effect::{Certainty, Effect, EffectKind};
 use crate::lookup::{Name, Names};
 use crate::place;
 
-/// How a program is told which machine to speak to.
+/// The way a program is told which machine to connect to.
 #[derive(Debug)]
 struct Reach {
-    /// The operands that name it.
     on: Named,
     /// Options whose value names it.
     options: &'static [&'static str],
-    /// Only after one of these operands.
+    /// Applies only after one of these operands.
     after: &'static [&'static str],
-    /// Not with any of these.
+    /// Does not apply with any of these.
     unless: &'static [&'static str],
 }
 
-/// Which operands name a machine.
+/// The operands that name a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     First,
@@ -65,12 +64,12 @@ const MENTIONS: &[&str] = &[
     "expr",
 ];
 
-/// Whether a program is known to speak to other machines.
+/// Reports whether a program is known to connect to other machines.
 pub(crate) fn speaks(program: &str) -> bool {
     REACH_NAMES.find(program).is_some()
 }
 
-/// The machines that a command speaks to.
+/// Returns the machines that a command connects to.
 pub(crate) fn effects(command: &Invocation) -> Vec<Effect> {
     let sure = |certainty| match &command.origin {
         Some(origin) if origin.is_conditional => Certainty::Possible,
@@ -85,7 +84,7 @@ pub(crate) fn effects(command: &Invocation) -> Vec<Effect> {
         if MENTIONS.contains(&command.program.as_str()) {
             return Vec::new();
         }
-        // A program that is given an address probably goes there.
+        // A program that is given an address probably connects to it.
         let hosts = command.words.iter().filter_map(|word| spelt_host(word));
         return hosts.map(|host| connect(host, Certainty::Possible)).collect();
     };
@@ -103,7 +102,7 @@ fn applies(reach: &Reach, command: &Invocation) -> bool {
     (reach.after.is_empty() || first()) && !has(reach.unless) && is_given
 }
 
-/// The machines that the words name.
+/// Returns the machines that the words name.
 fn hosts(reach: &Reach, command: &Invocation) -> Vec<String> {
     let mut hosts: Vec<String> = command.words.iter().filter_map(|w| spelt_host(w)).collect();
     let mut words = command.words.iter().peekable();
@@ -128,7 +127,7 @@ fn hosts(reach: &Reach, command: &Invocation) -> Vec<String> {
     hosts
 }
 
-/// The host of an address with a scheme, or of `user@host:path`.
+/// Returns the host of an address with a scheme, or of `user@host:path`.
 fn spelt_host(word: &str) -> Option<String> {
     if let Some(at) = word.find("://") {
         let start = word.get(..at)?.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '+');
@@ -149,7 +148,7 @@ fn spelt_host(word: &str) -> Option<String> {
     (is_name(user) && is_name(host)).then(|| place::shown(host).into_owned())
 }
 
-/// The host of `user@host`, `host:port`, `host/path` or `TCP:host:port`.
+/// Returns the host of `user@host`, `host:port`, `host/path` or `TCP:host:port`.
 fn bare_host(word: &str) -> Option<String> {
     let word = word.rsplit_once('@').map_or(word, |(_, host)| host);
     let upper = word.split(':').next().unwrap_or_default();

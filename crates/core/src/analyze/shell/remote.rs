@@ -8,7 +8,7 @@ use crate::fact::{Fact, FactKind};
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// `crontab FILE`, `… | crontab -`, `crontab -r`.
+    /// Follows `crontab FILE`, `… | crontab -`, `crontab -r`.
     pub(super) fn crontab(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         if args.has("-l") {
             return;

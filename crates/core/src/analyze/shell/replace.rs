@@ -1,5 +1,5 @@
-//! Files that are replaced by something else: a result under the name of a source, an output that is
-//! also the input, entries taken out of an archive, many files under one name.
+//! Files that are replaced by something else: a result under the name of a source file, an output
+//! that is also the input, entries removed from an archive, many files under one name.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -12,8 +12,8 @@ use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// `gcc -o main.c main.o`, `strace -o main.c`: a result that is no source text, under the name
-    /// of a source.
+    /// Records a result under the name of a source file that is not source text: `gcc -o main.c
+    /// main.o`, `strace -o main.c`.
     pub(super) fn written_over_source(
         &mut self,
         name: &str,
@@ -43,7 +43,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `shuf -o FILE FILE`, `ln -sf /dev/null FILE`: what was there is gone or in another order.
+    /// Records files whose content is lost or reordered: `shuf -o FILE FILE`, `ln -sf /dev/null
+    /// FILE`.
     pub(super) fn written_over_input(
         &mut self,
         name: &str,
@@ -109,7 +110,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `openssl enc -in FILE -out FILE`, `ffmpeg -y -i FILE FILE`, `uniq FILE FILE`.
+    /// Records files that are input and output at once: `openssl enc -in FILE -out FILE`, `ffmpeg
+    /// -y -i FILE FILE`, `uniq FILE FILE`.
     fn read_and_written(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let mut inputs = args.values(&["-i", "-in"]);
         let mut outputs = args.values(&["-out", "--output"]);
@@ -125,7 +127,7 @@ impl Walker<'_> {
             }
             _ => inputs.extend(operands.iter().cloned()),
         }
-        // A name that stands there once is not both.
+        // A name that occurs only once is not both.
         let times = |text: &str| args.words().iter().filter(|word| word.text == text).count();
         let is_both =
             |file: &&Arg| times(&file.text) > 1 && inputs.iter().any(|from| from.text == file.text);
@@ -134,7 +136,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `tar --delete`, `zip -d`, `7z d`: entries that are taken out of an archive.
+    /// Records entries that are removed from an archive: `tar --delete`, `zip -d`, `7z d`.
     pub(super) fn taken_out_of_archive(&mut self, name: &str, args: &Arguments<'_>) {
         let trifles = |word: &&&Arg| {
             ["META-INF", "__MACOSX", ".DS_Store", "Thumbs.db"]
@@ -170,7 +172,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `rename 's/.*/x/' *`: all but one of the files are gone.
+    /// Records `rename 's/.*/x/' *`, after which all but one of the files are lost.
     pub(super) fn renamed_to_one(&mut self, name: &str, args: &Arguments<'_>) {
         if let ("mmv", [from, to]) = (name, args.operands())
             && from.text.contains('*')
@@ -191,7 +193,8 @@ impl Walker<'_> {
     }
 }
 
-/// Values of options that keep a record of a run: `--profile=FILE`, `--log-file FILE`.
+/// Returns the values of options that name a log or trace of a run: `--profile=FILE`, `--log-file
+/// FILE`.
 fn records(words: &[Arg]) -> Vec<Arg> {
     const NAMES: &[&str] = &[
         "log",

@@ -1,4 +1,4 @@
-//! Orders in requests: a method, a verb or a statement that tells a server to destroy something.
+//! Commands in requests: a method, a verb or a statement that tells a server to destroy something.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -10,7 +10,7 @@ use crate::place;
 use crate::verdict::Span;
 
 impl Walker<'_> {
-    /// Statements and verbs in the address or in the data of a request.
+    /// Records statements and verbs in the address or in the data of a request.
     pub(super) fn told_by_http(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let data = args.values(DATA);
         for word in args.operands() {
@@ -37,7 +37,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A statement of SQL that a server is given in a value: `query=DROP+TABLE+x`.
+    /// Records an SQL statement that a server is given in a value: `query=DROP+TABLE+x`.
     fn told_statement(&mut self, value: &str, span: Option<Span>) {
         let text = value.split_once('=').filter(|(name, _)| !name.contains(' '));
         let text = plain_query(text.map_or(value, |(_, text)| text));
@@ -48,7 +48,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `-X DELETE`, `--method=delete`, whatever the program.
+    /// Records `-X DELETE` and `--method=delete`, for any program.
     pub(super) fn tells_to_delete(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let deletes = args
             .values(&["-X", "--request", "--method"])
@@ -61,7 +61,7 @@ impl Walker<'_> {
     }
 }
 
-/// A value as the server reads it: `+` and `%20` are spaces.
+/// Decodes a value as the server does: `+` and `%20` are spaces.
 fn plain_query(value: &str) -> String {
     let value = value.replace('+', " ");
     let mut bytes = Vec::with_capacity(value.len());

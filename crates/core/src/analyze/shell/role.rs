@@ -1,12 +1,12 @@
-//! What a command's words probably are, where no fact says it: the program that runs, files that
-//! it is given, processes that it ends. For those who are shown the effects; rules look at facts.
+//! The probable meaning of a command's words where no fact covers it: the program that runs, files
+//! that it is given, processes that it ends. For callers that show effects; rules look at facts.
 
 use super::catalogue::{self, By, Program};
 use crate::analyze::{Invocation, UNKNOWN};
 use crate::effect::from_fact::{from_folder, is_pattern};
 use crate::effect::{Certainty, Effect, EffectKind};
 
-/// Words of the shell itself: no program is run, no file is opened.
+/// Words of the shell itself, which neither run a program nor open a file.
 const OF_THE_SHELL: &[&str] = &[
     ".", ":", "[", "alias", "bg", "break", "builtin", "cd", "command", "compgen", "complete",
     "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export",
@@ -16,7 +16,7 @@ const OF_THE_SHELL: &[&str] = &[
     "unalias", "unset", "wait",
 ];
 
-/// Programs whose words name files that are not opened, or are no files.
+/// Programs whose words name files that are not opened, or are not files.
 const OPENS_NOTHING: &[&str] = &[
     "ls",
     "dir",
@@ -84,7 +84,7 @@ const OPENS_NOTHING: &[&str] = &[
     "journalctl",
 ];
 
-/// Programs whose operands are mostly names: only what is clearly a path is one.
+/// Programs whose operands are mostly names: only an unmistakable path counts as one.
 const GIVEN_NAMES: &[&str] = &[
     "git",
     "hg",
@@ -164,14 +164,15 @@ const GIVEN_NAMES: &[&str] = &[
     "tmux",
 ];
 
-/// Programs that keep the lists of users and groups.
+/// Programs that maintain the lists of users and groups.
 const ACCOUNTS: &[&str] = &[
     "useradd", "adduser", "userdel", "deluser", "usermod", "groupadd", "addgroup", "groupdel",
     "delgroup", "groupmod", "passwd", "chpasswd", "chage", "chsh", "chfn", "gpasswd", "newusers",
     "vipw", "vigr", "pwconv", "grpconv",
 ];
 
-/// The effects of a command beyond its facts; `is_known` says which things facts speak of.
+/// Returns the effects of a command beyond its facts; `is_known` reports whether facts cover a
+/// thing.
 pub(crate) fn effects(command: &Invocation, is_known: impl Fn(&str) -> bool) -> Vec<Effect> {
     let origin = command.origin.as_deref();
     let is_conditional = origin.is_some_and(|origin| origin.is_conditional);
@@ -199,8 +200,8 @@ pub(crate) fn effects(command: &Invocation, is_known: impl Fn(&str) -> bool) -> 
     effects
 }
 
-/// The script that an interpreter is given and that nobody has read; `is_written` says which files
-/// the action makes itself.
+/// Returns the script that an interpreter is given and that nobody has read; `is_written` reports
+/// whether the action makes a file itself.
 pub(crate) fn unread_script(
     command: &Invocation,
     is_written: impl Fn(&str) -> bool,
@@ -214,7 +215,7 @@ fn sure(kind: EffectKind, target: String, certainty: Certainty) -> Effect {
     Effect::new(kind, target, certainty)
 }
 
-/// The file that an interpreter runs.
+/// Returns the file that an interpreter runs.
 fn script<'c>(command: &'c Invocation, program: Option<&Program>) -> Option<&'c str> {
     if matches!(command.program.as_str(), "source" | ".") {
         return command.operands().next();
@@ -235,7 +236,7 @@ fn script<'c>(command: &'c Invocation, program: Option<&Program>) -> Option<&'c 
     command.operands().next().filter(|first| *first != "-" && !first.contains("://"))
 }
 
-/// The processes, services or jobs that a command ends.
+/// Returns the processes, services or jobs that a command ends.
 fn ended(command: &Invocation, program: Option<&Program>) -> Vec<String> {
     let Some(ends) = program.and_then(|program| program.ends.as_ref()) else { return Vec::new() };
     let has = |words: &[&str]| command.words.iter().any(|word| words.contains(&word.as_str()));
@@ -246,14 +247,14 @@ fn ended(command: &Invocation, program: Option<&Program>) -> Vec<String> {
     operands.map(|word| word.replace(UNKNOWN, "…")).collect()
 }
 
-/// Files that the words name, by where they stand.
+/// Returns the files that the words name, by position.
 fn given(command: &Invocation, program: Option<&Program>) -> Vec<(EffectKind, String)> {
     let name = command.program.as_str();
     if OF_THE_SHELL.contains(&name) {
         return Vec::new();
     }
     let is_plain = !GIVEN_NAMES.contains(&name) && !OPENS_NOTHING.contains(&name);
-    // Where the catalogue says what is done to operands, it has said so already.
+    // Where the catalogue lists effects on operands, they are facts already.
     let takes_files = is_plain && program.is_none_or(|program| program.does.is_empty());
     let mut found = Vec::new();
     let mut option = "";
@@ -283,7 +284,7 @@ fn given(command: &Invocation, program: Option<&Program>) -> Vec<(EffectKind, St
     found
 }
 
-/// The last of several files that a program is given, of which nobody knows what it does.
+/// Returns the last of several files that an unknown program is given.
 fn written_last(command: &Invocation) -> Option<(EffectKind, String)> {
     let operands: Vec<&str> = command.operands().collect();
     let (last, before) = operands.split_last()?;
@@ -291,7 +292,7 @@ fn written_last(command: &Invocation) -> Option<(EffectKind, String)> {
     path(last, true).filter(|_| has_more).map(|path| (EffectKind::Write, path))
 }
 
-/// Files that are opened for writing although they are mostly read.
+/// Returns files that are opened for writing although they are mostly read.
 fn opened(command: &Invocation) -> Vec<(EffectKind, String)> {
     let operands: Vec<&str> = command.operands().collect();
     let write = |word: &&str| (EffectKind::Write, (*word).to_owned());
@@ -336,7 +337,7 @@ fn opened(command: &Invocation) -> Vec<(EffectKind, String)> {
     }
 }
 
-/// Whether an archive's files land in the folder where the script is.
+/// Reports whether an archive's files are written to the working folder.
 fn unpacks(command: &Invocation) -> bool {
     let has = |options: &[&str]| options.iter().any(|option| command.has(option));
     match command.program.as_str() {
@@ -350,7 +351,7 @@ fn unpacks(command: &Invocation) -> bool {
     }
 }
 
-/// The files that a program given by `-e` is run over.
+/// Returns the files that a program given by `-e` processes.
 fn one_liner_files(command: &Invocation) -> impl Iterator<Item = &str> {
     let follows_source = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| command.words.get(at));
@@ -360,7 +361,7 @@ fn one_liner_files(command: &Invocation) -> impl Iterator<Item = &str> {
     places.filter_map(|at| command.words.get(*at)).map(String::as_str)
 }
 
-/// The folder that a command looks through as a whole.
+/// Returns the folder that a command searches as a whole.
 fn whole_folder(command: &Invocation) -> Option<&'static str> {
     const LOOKS: &[&str] = &[
         "add",
@@ -397,17 +398,17 @@ fn whole_folder(command: &Invocation) -> Option<&'static str> {
     looks.then_some(".")
 }
 
-/// What happens to the file that an option names.
+/// Returns the effect on the file that an option names.
 fn role_of(option: &str) -> EffectKind {
     if super::effect::is_result(option) { EffectKind::Write } else { EffectKind::Read }
 }
 
-/// `-o/some/where`, `-oout.txt`.
+/// Returns the path in `-o/some/where` or `-oout.txt`.
 fn attached_result(word: &str) -> Option<String> {
     word.strip_prefix("-o").and_then(|value| path(value, value.contains('.')))
 }
 
-/// The path that a word is. Where the program takes names, only what can be nothing else.
+/// Returns the path in a word. For programs that take names, only an unmistakable path counts.
 fn path(word: &str, takes_files: bool) -> Option<String> {
     let word = word.strip_prefix('@').unwrap_or(word);
     let word = word.strip_prefix("file://").unwrap_or(word);

@@ -1,4 +1,4 @@
-//! One command: choose the values its variables can have, expand, look through wrappers, note.
+//! One command: choose the possible values of its variables, expand, unwrap wrappers, record.
 
 use shuck_ast::{
     ArrayElem, Assignment, AssignmentValue, BourneParameterExpansion, SimpleCommand, Word,
@@ -17,7 +17,8 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// A command with more combinations of possible values than this is looked at with the rest unknown.
+/// The number of combinations of possible values that are followed; with more, the remaining
+/// variables are unknown.
 const MOST_CHOICES: usize = 24;
 
 impl Walker<'_> {
@@ -29,7 +30,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Once for every combination of values that the variables it names can have.
+    /// Follows a command once for every combination of possible values of its variables.
     fn each_choice(&mut self, src: &str, simple: &SimpleCommand, stdin: &Stream) -> Stream {
         let text = simple.span.slice(src);
         let mut names = Vec::new();
@@ -108,7 +109,7 @@ impl Walker<'_> {
                 arg.from_variable = plain_variable(word).is_some();
             }
         }
-        // The grammar takes `X=<(…)` for an empty value and a word that touches it.
+        // The grammar parses `X=<(…)` as an empty value and an adjacent word.
         if let (Some((assignment, value)), Some(first)) = (assigned.last_mut(), args.first())
             && first.stream.is_some()
             && assignment.span.end.offset() == simple.name.span.start.offset()
@@ -146,7 +147,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What an assignment gives its variable.
+    /// Returns the words that an assignment gives its variable.
     pub(super) fn assigned(&mut self, src: &str, assignment: &Assignment) -> Vec<Arg> {
         self.subscript(src, &assignment.target);
         match &assignment.value {
@@ -192,7 +193,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Runs a command given by its words.
+    /// Follows a command given by its words.
     pub(super) fn run(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
         if self.depth >= MOST_DEPTH {
@@ -207,7 +208,7 @@ impl Walker<'_> {
         self.depth += 1;
         let outer = self.environment.len();
         let out = self.run_inside(args, stdin);
-        // What a wrapper such as `env` has set ends with it.
+        // Variables set by a wrapper such as `env` end with it.
         self.environment.truncate(outer);
         self.depth -= 1;
         out
@@ -215,7 +216,7 @@ impl Walker<'_> {
 
     fn run_inside(&mut self, args: Vec<Arg>, stdin: Stream) -> Stream {
         let Some(first) = args.first() else { return Stream::empty() };
-        // What a function was given as a pattern is quoted there, and was replaced before.
+        // A glob passed to a function is quoted there, and was expanded before.
         let by_pattern = (first.glob || first.text.contains('/'))
             && place::base_name(&first.text).contains(['*', '?', '[']);
         if by_pattern && first.text != "[" {
@@ -260,7 +261,7 @@ impl Walker<'_> {
         self.program(name, program, args, &stdin)
     }
 
-    /// Follows the command that a wrapper runs; nothing, when it runs none.
+    /// Follows the command that a wrapper runs; `None` when there is none.
     fn wrapped_command(
         &mut self,
         name: &str,
@@ -270,7 +271,7 @@ impl Walker<'_> {
         stdin: &Stream,
     ) -> Option<Stream> {
         let inner = self.unwrap(name, wrap, program, args, stdin);
-        // The words of the command inside are looked at as its own.
+        // The words of the inner command are examined as its own.
         let own = match &inner {
             Inner::Command { args: inner, .. } => args.len().saturating_sub(inner.len()).max(1),
             Inner::Done(_) | Inner::Nothing => args.len(),
@@ -289,7 +290,8 @@ impl Walker<'_> {
                         walker.loops += 1;
                         let out = walker.perhaps(|walker| walker.run(args, stdin));
                         walker.loops -= 1;
-                        // With options of its own it may run several times, with some words each.
+                        // With options of its own, it may run several times, with some of the words
+                        // each.
                         if has_options { Stream { text: None, ..out } } else { out }
                     } else {
                         walker.run(args, stdin)
@@ -303,7 +305,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Looks at what a wrapper is given for itself: the first `own` words.
+    /// Examines the wrapper's own words: the first `own` ones.
     fn words_of_wrapper(
         &mut self,
         name: &str,
@@ -326,7 +328,8 @@ impl Walker<'_> {
         self.answers(name, &Arguments::new(all, program), whole_span(args));
     }
 
-    /// The alias's text, followed by the words; inside it the name means the program again.
+    /// Follows an alias's text with the words after it; inside it, the name means the program
+    /// again.
     fn run_alias(&mut self, name: &str, args: &[Arg], stdin: Stream) -> Stream {
         let Some(mut line) = self.state.aliases.get(name).cloned() else { return Stream::empty() };
         for arg in args.iter().skip(1) {
@@ -340,9 +343,9 @@ impl Walker<'_> {
         out
     }
 
-    /// `/bin/r?`: every program that the pattern can stand for, and perhaps another one.
+    /// Follows every program that a glob such as `/bin/r?` can match, and perhaps another one.
     fn by_pattern(&mut self, args: &[Arg], stdin: &Stream) -> Stream {
-        // How many patterns are tried, and how many programs for each, with how many words.
+        // Bounds on the number of globs, of programs for each, and of words.
         const MOST_PATTERNS: u32 = 32;
         const MOST_PROGRAMS: usize = 24;
         const MOST_WORDS: usize = 64;
@@ -363,7 +366,7 @@ impl Walker<'_> {
         self.unknown_command(args, stdin)
     }
 
-    /// `$CARGO`, `${PYTHON}`: by convention, the program of that name.
+    /// Returns the command of a variable that names a program by convention: `$CARGO`, `${PYTHON}`.
     fn assumed_program(&mut self, args: &[Arg]) -> Option<Vec<Arg>> {
         let first = args.first().filter(|first| first.text.chars().eq([UNKNOWN]))?;
         let variable = first.variable.as_deref()?;
@@ -384,8 +387,8 @@ impl Walker<'_> {
         Some(assumed)
     }
 
-    /// A single unknown program, called with a long option that no program which deletes, writes
-    /// or interprets would accept.
+    /// Reports whether this is a call of an unknown program with a long option that no program
+    /// which deletes, writes or interprets would accept.
     fn is_plain_call(args: &[Arg]) -> bool {
         const UNDERSTOOD: &[&str] = &[
             "--recursive",
@@ -442,7 +445,7 @@ impl Walker<'_> {
         Stream::unknown(stdin.taint.and(super::expand::taint_of(args)))
     }
 
-    /// A file this script has written or fetched, now run by its name.
+    /// Follows a file that this script has written or fetched and now runs by its name.
     fn own_script(&mut self, first: &Arg, args: &[Arg], stdin: &Stream) -> Option<Stream> {
         if !first.text.contains('/') || self.state.files.is_empty() {
             return None;
@@ -457,7 +460,7 @@ impl Walker<'_> {
         Some(out)
     }
 
-    /// A program that is not a wrapper: notes it and what it does.
+    /// Records a program that is not a wrapper, and its effects.
     fn program(
         &mut self,
         name: String,
@@ -484,7 +487,7 @@ impl Walker<'_> {
         }
         self.about_the_guard(&name, program, &arguments, span);
         self.floor(&name, &arguments, stdin);
-        // No program has such a name: some wrapper takes a whole command in one word.
+        // No program has such a name: the word is a whole command for some wrapper.
         if let Some(first) = args.first().filter(|first| first.text.contains(' ')) {
             self.floor_of(&first.text, first.span);
         }
@@ -516,7 +519,7 @@ impl Walker<'_> {
         out
     }
 
-    /// Notes what words mean for every program.
+    /// Records effects of words that are the same for every program.
     fn whatever_the_program(
         &mut self,
         name: &str,
@@ -578,7 +581,7 @@ impl Walker<'_> {
         self.output(name, arguments, stdin)
     }
 
-    /// A program that somebody put into a temporary folder.
+    /// Records a program in a temporary folder.
     fn program_from_temp(&mut self, first: &Arg) {
         if first.text.starts_with('/')
             && place::locate(&first.text, &self.scene_now()).has(Tag::Temp)
@@ -587,7 +590,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `npx github:x/y`, `uv run https://…`: a program that is downloaded to be run.
+    /// Records a program that is downloaded and run: `npx github:x/y`, `uv run https://…`.
     fn program_from_address(&mut self, first: &Arg) {
         let is_foreign = super::foreign::is_on_a_forge(&first.text)
             || super::foreign::address(&first.text).is_some();
@@ -597,7 +600,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Programs whose words have a grammar of their own.
+    /// Follows programs whose words have a grammar of their own.
     fn special(
         &mut self,
         name: &str,
@@ -645,7 +648,8 @@ impl Walker<'_> {
     }
 }
 
-/// `./$NAME` and `target/$TARGET/app` are some program of this folder, whatever its name.
+/// Reports whether a word names a program below the working folder: `./$NAME`,
+/// `target/$TARGET/app`.
 fn names_a_local_file(word: &Arg) -> bool {
     word.text.split_once(UNKNOWN).is_some_and(|(known, rest)| {
         let inside = !known.starts_with('/') && !known.contains("..") && !rest.contains("..");
@@ -653,7 +657,7 @@ fn names_a_local_file(word: &Arg) -> bool {
     })
 }
 
-/// `tar czf x .` is `tar -czf x .`.
+/// Turns `tar czf x .` into `tar -czf x .`.
 fn with_dashed_options(mut args: Vec<Arg>) -> Vec<Arg> {
     if let Some(options) = args.get_mut(1)
         && !options.text.starts_with('-')
@@ -664,7 +668,7 @@ fn with_dashed_options(mut args: Vec<Arg>) -> Vec<Arg> {
     args
 }
 
-/// The variable that gets `<(…)` as its value: the grammar takes that for the command.
+/// Returns the variable that is assigned `<(…)`, which the grammar parses as the command.
 fn assigned_stream(simple: &SimpleCommand) -> Option<&str> {
     let last = simple.assignments.last()?;
     let first = simple.name.parts.first()?;
@@ -675,7 +679,7 @@ fn assigned_stream(simple: &SimpleCommand) -> Option<&str> {
     (touches && is_stream && is_empty).then_some(last.target.name.as_str())
 }
 
-/// The variable that a word consists of.
+/// Returns the variable that makes up a whole word.
 pub(super) fn plain_variable(word: &Word) -> Option<Box<str>> {
     let parts = match word.parts.as_slice() {
         [WordPartNode { kind: WordPart::DoubleQuoted { parts, .. }, .. }] => parts.as_slice(),
@@ -693,14 +697,14 @@ pub(super) fn plain_variable(word: &Word) -> Option<Box<str>> {
     }
 }
 
-/// From the first word to the last.
+/// Returns the span from the first word to the last.
 pub(super) fn whole_span(args: &[Arg]) -> Option<Span> {
     let [start, _] = args.first()?.span?;
     let [_, end] = args.last()?.span?;
     Some([start, end.max(start)])
 }
 
-/// A word as it must be written so that a shell reads it as just that.
+/// Quotes a word so that a shell reads it literally.
 pub(super) fn quote(text: &str) -> String {
     let plain = |char: char| char.is_alphanumeric() || "_-./=:@%+,~*?[]{}".contains(char);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,8 +1,8 @@
 //! Secrets that a program is told to show, in its own words.
 //!
 //! Tokens, keys and variables are not only in files: platforms, stores, services, clipboards and
-//! histories hand them out when they are asked. A tool is understood by the class of program it
-//! belongs to and by the form of its words; looking at names alone stays quiet.
+//! histories provide them on request. A tool is recognised by its class of program and by the form
+//! of its words; listing names alone needs no confirmation.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -19,7 +19,7 @@ use told::{
     prints_variable, uncovered, watches,
 };
 
-/// Programs whose words are looked for, printed or written down.
+/// Programs that search for their words, print them or record them.
 const MENTIONS: &[&str] = &[
     "grep", "egrep", "fgrep", "rg", "ag", "ack", "find", "ls", "cat", "jq", "sed", "awk", "echo",
     "printf", "man", "tldr", "which", "test", "[", "mkdir", "touch", "cd",
@@ -31,7 +31,7 @@ const SEARCHES: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes a program that is told to show a secret.
+    /// Records a program that is told to show a secret.
     pub(super) fn shows_secrets(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if name == "git" {
             return self.secrets_of_git(args, span);
@@ -64,7 +64,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `git config --get-regexp extraheader`: settings of git that hold a token.
+    /// Records credentials that git shows, searches for secrets in its history, and settings that
+    /// contain a token: `git config --get-regexp extraheader`.
     fn secrets_of_git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         const HOLDS: &[&str] = &["extraheader", "token", "passw", "secret", "oauth", "apikey"];
         let verb = args.operand(0).unwrap_or_default();
@@ -98,8 +99,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a search for secrets in everything that a dump of variables, a history or a state
-    /// holds: `env | grep -i token`.
+    /// Records a search for secrets in a dump of variables, a history or a state: `env | grep -i
+    /// token`.
     pub(super) fn filters_secrets(
         &mut self,
         name: &str,
@@ -123,8 +124,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `grep -r password /`, `rg 'AKIA[0-9A-Z]{16}' ~`: secrets looked for where they are not the
-    /// project's own.
+    /// Records a search for secrets outside the project: `grep -r password /`, `rg
+    /// 'AKIA[0-9A-Z]{16}' ~`.
     pub(super) fn greps_for_secrets(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let patterns = searched(args);
         let given = args.has_any(&["-e", "--regexp", "-f", "--file"]);
@@ -136,7 +137,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Programs that look for secrets, outside of the workspace; names of secret files that an
+    /// Records scanners for secrets outside of the workspace, and names of secret files that an
     /// index or a finder is asked for.
     pub(super) fn scans_for_secrets(
         &mut self,
@@ -168,7 +169,8 @@ impl Walker<'_> {
         self.note(Fact::new(FactKind::SecretSearch, subject).at(span));
     }
 
-    /// `op run -- env`, `kubectl exec pod -- printenv`: variables that a wrapper has given.
+    /// Records variables that a wrapper has provided: `op run -- env`, `kubectl exec pod --
+    /// printenv`.
     pub(super) fn shows_given_variables(&mut self, wrapper: &str, words: &[Arg], command: &[Arg]) {
         let enters = words.iter().any(|word| {
             matches!(word.text.as_str(), "exec" | "--env-file")
@@ -186,7 +188,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether any of these folders is the root, a home or one of the system's.
+    /// Reports whether any of these folders is the root, a home or a system folder.
     fn is_wide(&self, roots: &[&Arg]) -> bool {
         let wide = Tags::of(&[Tag::Root, Tag::Top, Tag::HomeRoot, Tag::OtherHome]);
         let scene = self.scene_now();
@@ -208,7 +210,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether what this program prints holds every variable, a whole state or a history.
+/// Reports whether the output of this program contains every variable, a whole state or a history.
 pub(super) fn dumps_everything(name: &str, args: &Arguments<'_>) -> bool {
     let first = args.operand(0).unwrap_or_default();
     let second = args.operand(1).unwrap_or_default();
@@ -242,13 +244,14 @@ pub(super) fn dumps_everything(name: &str, args: &Arguments<'_>) -> bool {
     }
 }
 
-/// `ps eww`: among letters without a dash, `e` shows the environment of every process.
+/// Reports whether `ps` shows the environment of every process, with `e` among letters without a
+/// dash: `ps eww`.
 fn shows_environments(args: &Arguments<'_>) -> bool {
     let letters = |word: &&Arg| word.text.chars().all(|char| "aefjlmuvwxwT".contains(char));
     args.operands().iter().copied().filter(letters).any(|word| word.text.contains('e'))
 }
 
-/// The patterns of a search.
+/// Returns the patterns of a search.
 fn searched(args: &Arguments<'_>) -> Vec<Arg> {
     let given = args.values(&["-e", "--regexp"]);
     if given.is_empty() {
@@ -258,12 +261,12 @@ fn searched(args: &Arguments<'_>) -> Vec<Arg> {
     }
 }
 
-/// Whether a pattern has the form of a key or token.
+/// Reports whether a pattern has the form of a key or token.
 fn is_shape(pattern: &str) -> bool {
     words::SECRETS_SHAPES.iter().any(|shape| pattern.contains(shape))
 }
 
-/// Whether a pattern is for secrets.
+/// Reports whether a pattern searches for secrets.
 fn seeks_secret(pattern: &str) -> bool {
     let lower = pattern.to_ascii_lowercase();
     is_shape(pattern)

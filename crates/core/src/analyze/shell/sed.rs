@@ -1,4 +1,4 @@
-//! sed: its script is read, the commands in it are followed like those of `sh -c`.
+//! sed: its script is parsed, and the commands in it are followed like those of `sh -c`.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -12,16 +12,16 @@ mod read;
 
 use self::read::Event;
 
-/// Longer scripts are not followed.
+/// The length past which a script is not followed.
 const MOST_SCRIPT: usize = 64 * 1024;
-/// Events of one script that are followed.
+/// The number of events of one script that are followed.
 const MOST_EVENTS: usize = 64;
 
-/// A call of sed, its words told apart.
+/// The classified words of a call of sed.
 #[derive(Default)]
 struct Call<'a> {
     scripts: Vec<Arg>,
-    /// Files that hold scripts.
+    /// Files that contain scripts.
     files: Vec<Arg>,
     in_place: bool,
     rest: Vec<&'a Arg>,
@@ -94,7 +94,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The script in a file, when it is known.
+    /// Returns the script in a file, when it is known.
     fn sed_file(&mut self, file: &Arg, stdin: &Stream) -> Option<Arg> {
         let content = match &file.stream {
             Some(stream) => (**stream).clone(),
@@ -107,7 +107,7 @@ impl Walker<'_> {
         self.file_of_code("sed", file, content)
     }
 
-    /// Follows a script; whether it leaves nothing of its input.
+    /// Follows a script; returns whether it leaves nothing of its input.
     fn sed_script(&mut self, script: &Arg, span: Option<Span>) -> bool {
         let at = script.span.or(span);
         let content = Stream::known(script.text.clone(), script.taint);
@@ -164,7 +164,7 @@ impl Walker<'_> {
     }
 }
 
-/// Tells the words of a call apart.
+/// Classifies the words of a call.
 fn call(words: &[Arg]) -> Call<'_> {
     let mut call = Call::default();
     let mut rest = words.iter();
@@ -197,7 +197,7 @@ fn call(words: &[Arg]) -> Call<'_> {
     call
 }
 
-/// `-ne script`, `-i.bak`, `-Ei`.
+/// Parses clustered options: `-ne script`, `-i.bak`, `-Ei`.
 fn letters<'a>(call: &mut Call<'a>, word: &'a Arg, rest: &mut std::slice::Iter<'a, Arg>) {
     let mut left = word.text.strip_prefix('-').unwrap_or_default();
     while let Some(letter) = left.chars().next() {
@@ -213,7 +213,7 @@ fn letters<'a>(call: &mut Call<'a>, word: &'a Arg, rest: &mut std::slice::Iter<'
                 }
                 return;
             }
-            // The rest of the word is the ending of the copy; BSD takes the next word for it.
+            // The rest of the word is the suffix of the backup; BSD takes the next word for it.
             'i' | 'I' => {
                 call.in_place = true;
                 return empty_ending(left, rest);
@@ -223,7 +223,7 @@ fn letters<'a>(call: &mut Call<'a>, word: &'a Arg, rest: &mut std::slice::Iter<'
     }
 }
 
-/// Steps over the ending in `sed -i '' script` and `sed -i .bak script`.
+/// Skips the suffix in `sed -i '' script` and `sed -i .bak script`.
 fn empty_ending(attached: &str, rest: &mut std::slice::Iter<'_, Arg>) {
     let next = rest.as_slice().first();
     let is_ending = |text: &str| {

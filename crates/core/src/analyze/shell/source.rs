@@ -1,4 +1,4 @@
-//! Files that hold the source text which a program runs.
+//! Files that contain the source text which a program runs.
 
 use super::Walker;
 use super::value::{Arg, Stream};
@@ -7,15 +7,15 @@ use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 use crate::verdict::Span;
 
-/// Whether a file's name ends like this, in capitals or not.
+/// Reports whether a file's name has this extension, ignoring case.
 pub(super) fn ends_in(path: &str, ending: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, last)| last.eq_ignore_ascii_case(ending))
 }
 
 impl Walker<'_> {
-    /// The source text in a file, when it is known. A file of the workspace, and what is
-    /// made of such files, is taken for what it is, as a script given to a shell is; any other one
-    /// is code that nobody has seen.
+    /// Returns the source text in a file, when it is known. An existing file of the workspace or
+    /// the system is trusted like a script given to a shell, and so is piped text of known origin;
+    /// any other file is recorded as code that nobody has seen.
     pub(super) fn file_of_code(
         &mut self,
         program: &str,
@@ -37,7 +37,8 @@ impl Walker<'_> {
         None
     }
 
-    /// Takes over what was found in source text, files that it empties and servers that it starts.
+    /// Adopts the findings in a source text, and records files that it empties and servers that it
+    /// starts.
     pub(super) fn found_in_source(&mut self, text: &str, found: Analysis, span: Option<Span>) {
         const SERVERS: &[&str] =
             &["DRb.start_service", "WEBrick::HTTPServer", "SimpleXMLRPCServer("];
@@ -52,7 +53,7 @@ impl Walker<'_> {
     }
 }
 
-/// Files that a text opens to write and writes nothing to.
+/// Returns the files that a text opens for writing and writes nothing to.
 fn emptied_by(text: &str, found: &Analysis) -> Vec<String> {
     const WRITES: &[&str] = &[
         "write", "print", "puts", "dump", "save", "copy", "say", "<<", "to_", "pipe", "append",

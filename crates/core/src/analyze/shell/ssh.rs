@@ -1,5 +1,5 @@
-//! Options of `ssh` and its kin that run something here, and keys and agents that are somebody
-//! else's.
+//! Options of `ssh` and similar programs that run something locally, and keys and agents that
+//! belong to others.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -26,12 +26,13 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("scp", &["-D"]),
 ];
 
-/// Programs one expects where a remote shell is asked for.
+/// Programs that are expected where a remote shell is configured.
 const REMOTE_SHELLS: &[&str] =
     &["ssh", "rsh", "autossh", "sshpass", "dbclient", "gcloud", "tsh", ""];
 
 impl Walker<'_> {
-    /// Notes what options of `ssh` and its kin run or load here.
+    /// Records programs and libraries that options of `ssh` and similar programs run or load
+    /// locally.
     pub(super) fn options_of_ssh(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         for (_, options) in LIBRARIES.iter().filter(|(program, _)| *program == name) {
             for library in args.values(options) {
@@ -74,7 +75,8 @@ impl Walker<'_> {
         self.agents_of_others(name, args, span);
     }
 
-    /// `-o KnownHostsCommand=…`: a setting whose name says that its value is a command or a library.
+    /// Records a setting whose name implies that its value is a command or a library: `-o
+    /// KnownHostsCommand=…`.
     fn setting_of_ssh(&mut self, name: &str, setting: &Arg, span: Option<Span>) {
         let Some((key, value)) = setting.text.split_once(['=', ' ']) else { return };
         let key = key.trim().to_ascii_lowercase();
@@ -92,7 +94,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `rsync -e 'sh -c x'`: something else than a remote shell; `-e 'ssh -o …'` is one.
+    /// Follows `rsync -e 'sh -c x'`, which is not a remote shell; `-e 'ssh -o …'` is one.
     fn remote_shell(&mut self, name: &str, shell: &Arg, span: Option<Span>) {
         let mut parts = shell.text.split_whitespace();
         let program = parts.next().map_or("", place::base_name);
@@ -110,7 +112,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Keys or the screen lent to a machine that nobody has checked, or that has no name.
+    /// Records that keys or the screen are forwarded to a machine that is not verified, or that
+    /// lacks a name.
     fn lends_keys(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if !matches!(name, "ssh" | "slogin" | "autossh" | "mosh" | "scp") {
             return;
@@ -136,8 +139,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `ssh-copy-id -i other.pub host`: a key that is not the user's own, or on a machine that is
-    /// not checked.
+    /// Records a key that is not the user's own, or that is installed on an unverified machine:
+    /// `ssh-copy-id -i other.pub host`.
     fn gives_key(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if name != "ssh-copy-id" || args.has("-n") {
             return;
@@ -158,7 +161,7 @@ impl Walker<'_> {
         self.note(Fact::new(FactKind::ShellEscape, subject).at(value.span.or(span)));
     }
 
-    /// `scp -3 a:x b:`: from one machine to another one.
+    /// Records copies from one remote machine to another: `scp -3 a:x b:`.
     fn copies_between(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if !matches!(name, "scp" | "rsync" | "rclone") {
             return;
@@ -181,7 +184,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `ls /tmp/ssh-*/agent.*`: sockets by which somebody else's keys can be used.
+    /// Records agent sockets through which another user's keys can be used: `ls
+    /// /tmp/ssh-*/agent.*`.
     fn agents_of_others(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let socket = args.words().iter().find(|word| {
             let in_temp = word.text.contains("/ssh-") && word.text.contains("agent");

@@ -7,7 +7,7 @@ use super::value::{Arg, Stream};
 use crate::fact::{FactKind, Tags};
 use crate::verdict::Span;
 
-/// Verbs of `cmake -E` and the commands they stand for.
+/// Verbs of `cmake -E` and the equivalent commands.
 const CMAKE: &[(&str, &[&str])] = &[
     ("rm", &["rm"]),
     ("remove", &["rm"]),
@@ -26,7 +26,7 @@ const CMAKE: &[(&str, &[&str])] = &[
     ("chdir", &["env", "-C"]),
 ];
 
-/// Functions of Perl's `ExtUtils::Command` and the commands they stand for.
+/// Functions of Perl's `ExtUtils::Command` and the equivalent commands.
 const EXT_UTILS: &[(&str, &[&str])] = &[
     ("rm_rf", &["rm", "-rf"]),
     ("rm_f", &["rm", "-f"]),
@@ -41,7 +41,7 @@ const EXT_UTILS: &[(&str, &[&str])] = &[
 const UN: &[&str] = &["rm", "rmdir", "mv", "cp", "ln", "chmod", "install", "touch", "mkdir"];
 
 impl Walker<'_> {
-    /// Follows the command that a program stands for; nothing when it stands for none.
+    /// Follows the command that a call is equivalent to; `None` when there is none.
     pub(super) fn stands_in(
         &mut self,
         name: &str,
@@ -103,7 +103,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `npm pkg set scripts.test='…'`: a command that is kept to be run.
+    /// Follows a command that is stored to be run later: `npm pkg set scripts.test='…'`.
     fn set_scripts(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Option<Stream> {
         let scripts = args.operands().iter().filter(|word| word.text.starts_with("scripts."));
         let lines: Vec<_> =
@@ -116,7 +116,7 @@ impl Walker<'_> {
         None
     }
 
-    /// `gh alias set --shell NAME '…'`: a command that is kept to be run.
+    /// Follows a command that is stored to be run later: `gh alias set --shell NAME '…'`.
     fn kept_alias(&mut self, args: &Arguments<'_>, span: Option<Span>) -> Option<Stream> {
         let line = args.operands().get(3).filter(|_| args.operand(1) == Some("set"))?;
         let command = line.text.strip_prefix('!');
@@ -126,7 +126,7 @@ impl Walker<'_> {
         None
     }
 
-    /// Runs the command that the first of these words stands for.
+    /// Follows the command that the first of these words is equivalent to.
     fn run_as(
         &mut self,
         verbs: &[(&str, &[&str])],
@@ -140,7 +140,7 @@ impl Walker<'_> {
         Some(self.run(line, stdin.clone()))
     }
 
-    /// `ruby -run -e rm -- -rf x`, `ruby -run -e httpd folder`.
+    /// Follows `ruby -run -e rm -- -rf x` and `ruby -run -e httpd folder`.
     fn un(&mut self, words: &[Arg], stdin: &Stream) -> Option<Stream> {
         let (verb, rest) = words.split_first()?;
         let rest = match rest {
@@ -160,7 +160,7 @@ impl Walker<'_> {
         })
     }
 
-    /// A module that this very script has written.
+    /// Follows a module that this script has written.
     pub(super) fn own_module(
         &mut self,
         module: &str,
@@ -175,8 +175,8 @@ impl Walker<'_> {
         Some(self.run_text(Code::Python, &content, span, stdin))
     }
 
-    /// `sometool --option -- rm x`: what stands behind the dashes is a command when it begins with
-    /// a program that does something.
+    /// Follows the words after the dashes as a command when they begin with a program that does
+    /// something: `sometool --option -- rm x`.
     fn after_dashes(&mut self, words: &[Arg], stdin: &Stream) -> Option<Stream> {
         let command = after(words, "--")?;
         let first = command.first()?;
@@ -188,7 +188,7 @@ impl Walker<'_> {
     }
 }
 
-/// The words behind this one.
+/// Returns the words after this one.
 pub(super) fn after<'w>(words: &'w [Arg], mark: &str) -> Option<&'w [Arg]> {
     let at = words.iter().position(|word| word.text == mark)?;
     words.get(at + 1..).filter(|rest| !rest.is_empty())

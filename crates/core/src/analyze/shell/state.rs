@@ -1,7 +1,7 @@
-//! What a script has done so far: variables, functions, aliases, files.
+//! The state of a script so far: variables, functions, aliases, files.
 //!
-//! A variable can have several possible values (one per branch that set it). A command that uses
-//! it is looked at once for each.
+//! A variable can have several possible values (one per branch that set it). A command that uses it
+//! is followed once for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -11,31 +11,31 @@ use super::value::{Arg, Stream};
 use super::work::Work;
 use crate::fact::{Tag, Tags};
 
-/// More possible values than this are one unknown value.
+/// The number of possible values past which they become one unknown value.
 const MOST_VALUES: usize = 8;
 
-/// The possible values of a variable; an array has several words in each.
+/// The possible values of a variable; each is a list of words, for arrays.
 type Values = Vec<Vec<Arg>>;
 
-/// What a script has done so far.
+/// The state of a script so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     variables: BTreeMap<String, Values>,
     /// Names of the variables with more than one possible value.
     ambiguous: BTreeSet<String>,
-    /// Variables that are other names for variables.
+    /// Variables that are references to other variables.
     references: BTreeMap<String, String>,
     pub(super) functions: BTreeMap<String, Rc<Function>>,
     pub(super) aliases: BTreeMap<String, String>,
-    /// What the script wrote where, by absolute path.
+    /// The content that the script wrote, by absolute path.
     pub(super) files: BTreeMap<String, File>,
     /// Other names that the script gave to files, by absolute path.
     pub(super) names: BTreeMap<String, String>,
     /// Other names that the script gave to programs, by absolute path.
     pub(super) links: BTreeMap<String, String>,
-    /// What open descriptors are read from.
+    /// The streams that open descriptors are read from.
     pub(super) descriptors: BTreeMap<i32, Stream>,
-    /// Whether a file of secrets has been read into variables.
+    /// True when a file of secrets has been read into variables.
     pub(super) secrets_sourced: bool,
     /// Files that open descriptors write to.
     pub(super) outputs: BTreeMap<i32, Arg>,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) positional: Option<Vec<Arg>>,
 }
 
-/// A state that a subshell can start from for the price of a counter: copied when first changed.
+/// A copy-on-write state, so that starting a subshell costs only a reference count.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedState {
     state: Rc<State>,
@@ -51,17 +51,17 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    /// Whether nothing has changed since the other was taken from it.
+    /// Reports whether nothing has changed since the other was cloned from it.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.state, &other.state)
     }
 
-    /// The work that is counted.
+    /// Returns the counter of work.
     pub(super) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Takes in that another branch may have run instead.
+    /// Merges the state of another branch that may have run instead.
     pub(super) fn join(&mut self, other: &Self) {
         if !self.is_same(other) {
             self.work.entries(other.size());
@@ -87,15 +87,16 @@ impl DerefMut for SharedState {
     }
 }
 
-/// What a script wrote to a file.
+/// The content that a script wrote to a file.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     pub(super) content: Stream,
-    /// All of it, not only something added: deleting it loses nothing that was there before.
+    /// True when this is all of it, not only an addition: deleting it loses nothing that existed
+    /// before.
     pub(super) whole: bool,
 }
 
-/// A function's body, kept as text and read again at each call.
+/// A function's body, stored as text and parsed again at each call.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) body: String,
@@ -103,7 +104,7 @@ pub(super) struct Function {
 }
 
 impl State {
-    /// Entries that a copy of it copies.
+    /// Returns the number of entries that cloning the state copies.
     fn size(&self) -> usize {
         self.variables.len()
             + self.functions.len()
@@ -114,17 +115,17 @@ impl State {
             + self.descriptors.len()
     }
 
-    /// The possible values of a variable.
+    /// Returns the possible values of a variable.
     pub(super) fn values(&self, name: &str) -> Option<&[Vec<Arg>]> {
         self.variables.get(self.referred(name)).map(Vec::as_slice)
     }
 
-    /// Makes a variable another name for one.
+    /// Makes a variable a reference to another.
     pub(super) fn refer(&mut self, name: &str, target: &str) {
         self.references.insert(name.to_owned(), target.to_owned());
     }
 
-    /// The variable that a name stands for, over a few steps.
+    /// Resolves a reference, over a few steps.
     fn referred<'s>(&'s self, name: &'s str) -> &'s str {
         const MOST_STEPS: usize = 8;
         let mut name = name;
@@ -168,19 +169,19 @@ impl State {
         self.ambiguous.remove(name);
     }
 
-    /// Every variable with more than one possible value.
+    /// Returns every variable with more than one possible value.
     pub(super) fn ambiguous(&self) -> impl Iterator<Item = (&str, &[Vec<Arg>])> {
         self.ambiguous.iter().filter_map(|name| {
             self.variables.get(name).map(|values| (name.as_str(), values.as_slice()))
         })
     }
 
-    /// Whether any variable has more than one possible value.
+    /// Reports whether any variable has more than one possible value.
     pub(super) fn is_ambiguous(&self) -> bool {
         !self.ambiguous.is_empty()
     }
 
-    /// Takes in that another branch may have run instead.
+    /// Merges the state of another branch that may have run instead.
     fn join(&mut self, other: &Self) {
         for (name, theirs) in &other.variables {
             match self.variables.get_mut(name) {
@@ -214,7 +215,7 @@ impl State {
     }
 }
 
-/// A list that doubles at every line stops growing here.
+/// Stops the growth of a list, such as one that doubles at every line.
 fn bounded(words: Vec<Arg>) -> Vec<Arg> {
     const MOST_WORDS: usize = 4_096;
     const MOST_TEXT: usize = 256 * 1024;
@@ -230,8 +231,8 @@ fn capped(values: Values) -> Values {
     if values.len() <= MOST_VALUES {
         return values;
     }
-    // The most dangerous possibility must not get lost in the crowd: keep the shortest paths,
-    // which reach furthest, and say that there are more.
+    // The most dangerous possibility must not be lost among many: keep the shortest paths, which
+    // reach furthest, and mark that there are more.
     let taint =
         values.iter().flatten().fold(Tags::of(&[Tag::Unknown]), |tags, arg| tags.and(arg.taint));
     let mut values = values;

@@ -1,5 +1,5 @@
-//! What tools that build, test, package or install are given to load: settings, plug-ins and
-//! packages from a temporary folder or an address, and folders that they empty.
+//! Code that build, test, package and install tools load: settings, plug-ins and packages from a
+//! temporary folder or an address, and folders that they empty.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -10,7 +10,7 @@ use crate::place;
 use crate::verdict::Span;
 use crate::words::{self, has};
 
-/// Targets by which a build tool deletes what it has made.
+/// Targets with which a build tool deletes its output.
 const CLEANS: &[&str] = &[
     "clean",
     "distclean",
@@ -30,7 +30,8 @@ const CLEANS: &[&str] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes what such a tool loads from where anybody may have put it, and what it empties.
+    /// Records code that such a tool loads from world-writable locations, and folders that it
+    /// empties.
     pub(super) fn toolchain(
         &mut self,
         name: &str,
@@ -52,7 +53,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `--config /tmp/x.js`, `-f https://…`: an option that names code or settings which run code.
+    /// Records an option that names code, or settings that run code: `--config /tmp/x.js`, `-f
+    /// https://…`.
     fn loads_settings(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         let mut before = "";
         for word in args.words() {
@@ -80,7 +82,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `make BUILD_DIR=~ clean`, `vite build --outDir / --emptyOutDir`.
+    /// Records `make BUILD_DIR=~ clean` and `vite build --outDir / --emptyOutDir`.
     fn cleans_folder(&mut self, args: &Arguments<'_>) {
         let cleans = args.operands().iter().any(|word| CLEANS.contains(&word.text.as_str()))
             || args.words().iter().any(|word| word.text.starts_with("--emptyOutDir"));
@@ -108,7 +110,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `pip install /tmp/x.whl`, `cargo install --path /tmp/x`: a package that nobody vouches for.
+    /// Records a package from an untrusted location: `pip install /tmp/x.whl`, `cargo install
+    /// --path /tmp/x`.
     fn installs_from_temp(&mut self, args: &Arguments<'_>) {
         let installs = args.operands().iter().take(3).any(|word| {
             matches!(
@@ -137,7 +140,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Source text among the words of a tool: `latexmk -e`, TeX that runs Lua, `sbt 'eval …'`.
+    /// Follows source text among the words of a tool: `latexmk -e`, TeX that runs Lua, `sbt 'eval
+    /// …'`.
     fn source_for_tool(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         if name == "latexmk" {
             for source in args.values(&["-e"]) {
@@ -164,7 +168,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether an option names settings, plug-ins or code, by its parts.
+/// Reports whether an option names settings, plug-ins or code, by its parts.
 fn names_settings(option: &str) -> bool {
     const SHORT: &[&str] = &["-c", "-f", "-F", "-r", "-I", "-s", "-p", "-b", "-t"];
     if SHORT.contains(&option) {
@@ -183,7 +187,7 @@ fn names_settings(option: &str) -> bool {
             || parts().any(|part| has(words::OPTIONS_SETTINGS, part)))
 }
 
-/// Whether an option may name a project's page rather than code: `--project https://…`.
+/// Reports whether an option may name a project's page rather than code: `--project https://…`.
 fn is_project(option: &str) -> bool {
     matches!(option, "-p" | "-t" | "-s" | "-c" | "-r" | "-b" | "--project" | "--include" | "--path")
 }

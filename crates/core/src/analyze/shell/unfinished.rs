@@ -1,31 +1,31 @@
-//! Lines that no shell takes as they are: an operator, a quote or a bracket is left open.
+//! Lines that every shell rejects because an operator, a quote or a bracket is left open.
 //!
-//! Nothing of such a line runs, and whoever mends it asks again. So it is not a question by itself:
-//! every way in which it can be mended is followed, and every piece of it as a command of its own,
-//! and what any of them would do counts. Where it is not certain that a shell refuses the line, it
-//! stays one that could not be understood.
+//! Nothing of such a line runs, and a corrected line is judged again. So it does not need a
+//! confirmation by itself: every way to complete it is followed, and every piece of it as a command
+//! of its own, and the effects of all of them count. Where it is not certain that a shell rejects
+//! the line, it is treated as one that could not be understood.
 
 use super::Walker;
 use super::value::Stream;
 use crate::analyze::Analysis;
 use crate::fact::FactKind;
 
-/// Longer lines are not mended.
+/// The length past which a line is not completed.
 const LONGEST: usize = 2_048;
-/// A line in more pieces is not mended.
+/// The number of pieces past which a line is not completed.
 const MOST_PIECES: usize = 48;
-/// Commands that are followed in one reading.
+/// The number of commands that are followed in one reading.
 const MOST_COMMANDS: u32 = 256;
 
-/// Syntax in which quotes and brackets do not count as they do in plain words.
+/// Syntax in which quotes and brackets have another meaning than in plain words.
 const DEEP: &[&str] = &["$(", "`", "<<", "${", "[[", "((", "$'", "$\"", "()", "case ", "\n"];
 
-/// Where one piece of a line ends and another begins, however it is read.
+/// Characters that separate pieces of a line in any reading.
 const BETWEEN: [char; 12] = [';', '|', '&', '(', ')', '{', '}', '"', '\'', '<', '>', '\\'];
 
 impl Walker<'_> {
-    /// Follows every reading of a line that is refused for what it leaves open; tells whether it is
-    /// such a line.
+    /// Follows every reading of a line that is rejected because something is left open; reports
+    /// whether it is such a line.
     pub(super) fn is_unfinished(&mut self, text: &str) -> bool {
         let is_whole_action = !self.nested && !self.is_floor && self.depth == 0;
         if !is_whole_action || text.len() > LONGEST {
@@ -46,8 +46,8 @@ impl Walker<'_> {
         is_read
     }
 
-    /// Follows a piece of the line. A word that was between quotes is no program of which nothing
-    /// is known, and no code.
+    /// Follows a piece of the line. A word that was between quotes counts neither as an unknown
+    /// program nor as code.
     fn follow_piece(&mut self, piece: &str) {
         const CUT_OFF: [FactKind; 4] = [
             FactKind::Unparsed,
@@ -60,7 +60,7 @@ impl Walker<'_> {
         self.merge(found, None);
     }
 
-    /// Follows one way to mend the line; tells whether a shell takes it.
+    /// Follows one way to complete the line; reports whether a shell accepts it.
     fn follow_reading(&mut self, line: &str) -> bool {
         let mut found = self.reading(line);
         let all = found.facts.len();
@@ -79,7 +79,7 @@ impl Walker<'_> {
     }
 }
 
-/// The ways to mend a line of which it is certain that every shell refuses it; none for others.
+/// Returns the ways to complete a line that every shell certainly rejects; none for others.
 fn readings(line: &str) -> Vec<String> {
     if DEEP.iter().any(|syntax| line.contains(syntax)) {
         return Vec::new();
@@ -102,7 +102,7 @@ fn readings(line: &str) -> Vec<String> {
     }
 }
 
-/// A name to be filled in at the end of a line: `split <file_name>`.
+/// Replaces a placeholder at the end of a line with its name: `split <file_name>`.
 fn without_placeholder(line: &str) -> (String, bool) {
     let named = line.strip_suffix('>').and_then(|start| start.rsplit_once('<'));
     match named {
@@ -118,7 +118,7 @@ fn without_placeholder(line: &str) -> (String, bool) {
     }
 }
 
-/// A line that ends where another command was to follow.
+/// Removes an operator at the end of a line, after which another command was to follow.
 fn without_last_operator(line: &str) -> (String, bool) {
     let cut = line.trim_end_matches(['|', '&']);
     let operator = line.get(cut.len()..).unwrap_or_default();
@@ -130,12 +130,12 @@ fn without_last_operator(line: &str) -> (String, bool) {
     }
 }
 
-/// What a line leaves open.
+/// The unclosed constructs of a line.
 #[derive(Default)]
 struct Open {
-    /// The quote that never closes, and where it opens.
+    /// The quote that never closes, and its position.
     quote: Option<(char, usize)>,
-    /// Brackets outside of quotes.
+    /// The number of brackets outside of quotes.
     opened: usize,
     closed: usize,
 }
@@ -154,7 +154,7 @@ impl Open {
                 (None, '\'' | '"') => open.quote = Some((char, at)),
                 (None, '(') => open.opened += 1,
                 (None, ')') => open.closed += 1,
-                // The rest is a comment: a quote in it opens nothing.
+                // The rest is a comment, in which a quote opens nothing.
                 (None, '#') if before.is_whitespace() => return open,
                 _ => {}
             }
@@ -164,7 +164,7 @@ impl Open {
     }
 }
 
-/// The line with brackets that are only words.
+/// Returns the line with its brackets as literal words.
 fn with_plain_brackets(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut quote = None;

@@ -1,4 +1,4 @@
-//! Archives whose files land, or take others away, where nobody looks.
+//! Archives whose files are written, or delete others, in unexpected locations.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -6,7 +6,7 @@ use super::value::Arg;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place;
 
-/// Programs that unpack, with the options that say where.
+/// Programs that unpack, with the options that name the target.
 const EXTRACTORS: &[(&[&str], &[&str])] = &[
     (&["unsquashfs"], &["-d", "-dest", "-da"]),
     (
@@ -46,7 +46,7 @@ const LAST: &[&str] = &[
     "lha",
 ];
 
-/// Options of any program that say where its files go.
+/// Options of any program that name the target of its files.
 const TARGETS: &[&str] = &[
     "--target",
     "--target-dir",
@@ -65,7 +65,7 @@ const TARGETS: &[&str] = &[
 const WHOLE: Tags = Tags::of(&[Tag::Recursive]);
 
 impl Walker<'_> {
-    /// Notes where the files of an archive land.
+    /// Records the target of an archive's files.
     pub(super) fn unpacks(&mut self, name: &str, args: &Arguments<'_>) {
         for (_, options) in EXTRACTORS.iter().filter(|(programs, _)| programs.contains(&name)) {
             let letters = args.values(options);
@@ -81,7 +81,7 @@ impl Walker<'_> {
         if unpacks_here(name, args) {
             self.lands_here();
         }
-        // Whatever the program: files over the whole machine.
+        // For any program: files over the whole machine.
         for folder in args.values(TARGETS).iter().filter(|folder| folder.text == "/") {
             self.note_path(FactKind::Write, folder, WHOLE);
         }
@@ -111,7 +111,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The current folder, where it is not the workspace.
+    /// Records the current folder, where it is not the workspace.
     fn lands_here(&mut self) {
         if let Some(folder) = self.cwd().map(str::to_owned) {
             self.lands(&Arg::literal(folder));
@@ -128,7 +128,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Names that `tar` changes so that files leave their folder, and files it removes first.
+    /// Records names that `tar` changes so that files leave their folder, and files that it removes
+    /// first.
     fn tar(&mut self, args: &Arguments<'_>) {
         if !args.has_any(&["-x", "--extract", "--get"]) {
             return;
@@ -146,7 +147,7 @@ impl Walker<'_> {
         self.renamed(args, &folder);
     }
 
-    /// `tar cf host:x.tar .`: an archive on another machine.
+    /// Records an archive on another machine: `tar cf host:x.tar .`.
     fn archive_elsewhere(&mut self, args: &Arguments<'_>) {
         let made = args.has_any(&["-c", "--create", "-r", "--append", "-u", "--update"]);
         let elsewhere =
@@ -158,7 +159,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Names that a rule changes so that files leave their folder.
+    /// Records names that a rule changes so that files leave their folder.
     fn renamed(&mut self, args: &Arguments<'_>, folder: &Arg) {
         for rule in args.values(&["--transform", "--xform", "-s"]) {
             let Some(put) = replacement(&rule.text).filter(|put| escapes(put)) else { continue };
@@ -173,7 +174,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a program unpacks into the current folder.
+/// Reports whether a program unpacks into the current folder.
 fn unpacks_here(name: &str, args: &Arguments<'_>) -> bool {
     let first = args.operand(0).unwrap_or_default();
     match name {
@@ -191,7 +192,7 @@ fn unpacks_here(name: &str, args: &Arguments<'_>) -> bool {
     }
 }
 
-/// What `s,PATTERN,REPLACEMENT,` puts into a name.
+/// Returns the replacement of `s,PATTERN,REPLACEMENT,`.
 fn replacement(rule: &str) -> Option<&str> {
     let rest = rule.strip_prefix('s').unwrap_or(rule);
     let mark = rest.chars().next().filter(|char| !char.is_alphanumeric())?;

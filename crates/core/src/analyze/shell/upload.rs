@@ -1,7 +1,7 @@
-//! Files and streams that a program hands to somebody else, by its words.
+//! Files and streams that a program passes to others, by its words.
 //!
 //! `upload`, `share`, `put` mean the same in every tool, and so do an address, a host and a file
-//! beside each other. What stays on this machine is told apart by its destination.
+//! beside each other. Data that stays on this machine is recognised by its destination.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -22,7 +22,7 @@ use destination::{has_local_scheme, is_elsewhere, is_file};
 
 const LOCAL: Tags = Tags::of(&[Tag::Local]);
 
-/// Clients that measure servers, with the options whose file they send.
+/// Load-testing clients, with the options whose file they send.
 const BODIES: &[(&[&str], &[&str])] = &[
     (&["ab"], &["-p", "-u"]),
     (&["hey", "oha"], &["-D"]),
@@ -32,7 +32,7 @@ const BODIES: &[(&[&str], &[&str])] = &[
 ];
 
 impl Walker<'_> {
-    /// Notes what a program hands over.
+    /// Records data that a program passes to others.
     pub(super) fn hands_over(
         &mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `tool upload report.csv`, `tool s3 presign s3://bucket/x`, `x-uploader report.csv`.
+    /// Records `tool upload report.csv`, `tool s3 presign s3://bucket/x`, `x-uploader report.csv`.
     fn told_to_hand_over(
         &mut self,
         name: &str,
@@ -144,7 +144,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `--share ./contract.pdf`, `--attach report.csv`, `comment --body-file dump.sql`.
+    /// Records `--share ./contract.pdf`, `--attach report.csv`, `comment --body-file dump.sql`.
     fn handed_by_options(&mut self, name: &str, args: &Arguments<'_>) {
         for file in args.values(words::SENDS_OPTIONS).iter().filter(|file| is_file(file)) {
             self.note_path(FactKind::Send, file, LOCAL);
@@ -169,7 +169,7 @@ impl Walker<'_> {
             }
         }
         if forge {
-            // What is written for people is meant to be posted; data are not.
+            // Text written for people is meant to be posted; data is not.
             let prose = |file: &&Arg| {
                 let name = place::base_name(&file.text);
                 let ending = name.rsplit_once('.').map_or("md", |(_, ending)| ending);
@@ -190,7 +190,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `lp -h print.example.com report.pdf`: a machine by an option, and a file.
+    /// Records a file given together with a host option: `lp -h print.example.com report.pdf`.
     fn given_to_host(&mut self, name: &str, program: Option<&Program>, args: &Arguments<'_>) {
         let tells = has(words::SENDS_TELLERS, name);
         if (program.is_some() && !tells) || has(words::SENDS_DATABASES, name) {
@@ -215,7 +215,7 @@ impl Walker<'_> {
         self.told_words(args);
     }
 
-    /// `tool cp report.csv host:`: by a program that nobody here knows.
+    /// Records `tool cp report.csv host:` by an unknown program.
     fn copied_to_host(&mut self, name: &str, program: Option<&Program>, args: &Arguments<'_>) {
         if program.is_some() || has(words::SENDS_MACHINES, name) {
             return;
@@ -252,7 +252,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `… | tool icecast://host/live`: a stream, or files, to an address of any scheme.
+    /// Records a stream, or files, sent to an address of any scheme: `… | tool
+    /// icecast://host/live`.
     fn streamed(&mut self, name: &str, args: &Arguments<'_>, stdin: &Stream, span: Option<Span>) {
         if has(words::SENDS_DATABASES, name) {
             return;

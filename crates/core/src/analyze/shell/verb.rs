@@ -1,9 +1,9 @@
-//! Verbs that destroy or stop something, told to a program nobody has met.
+//! Verbs with which an unknown program destroys or stops something.
 //!
 //! `delete`, `destroy`, `stop` mean the same in every command line tool, so a tool that is not in
-//! the catalogue is understood by them: as a subcommand, as an option, or in its own name. A word is
-//! read by its form (`delete-bucket`, `DeleteInstance`, `vm.destroy`, `pg:reset`, `userdel`), and
-//! what it is told to do it to counts where the verb alone is harmless.
+//! the catalogue is understood by them: as a subcommand, as an option, or in its own name. A word
+//! is read by its form (`delete-bucket`, `DeleteInstance`, `vm.destroy`, `pg:reset`, `userdel`),
+//! and its object counts where the verb alone is harmless.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -17,9 +17,9 @@ mod grant;
 
 use form::Verb;
 
-/// Whether only help, a version or a rehearsal is asked for. Words after `--` are operands, and of
-/// two options that contradict each other the last one holds. Never so for what runs source text
-/// or other commands: there an option may be theirs.
+/// Reports whether only help, a version or a dry run is asked for. Words after `--` are operands,
+/// and of two options that contradict each other the last one wins. Always false for programs that
+/// run source text: there an option may belong to that text.
 pub(super) fn asks_for_help(name: &str, program: Option<&Program>, args: &Arguments<'_>) -> bool {
     if program.is_some_and(|program| program.runs.is_some()) {
         return false;
@@ -37,7 +37,7 @@ pub(super) fn asks_for_help(name: &str, program: Option<&Program>, args: &Argume
         || only("-h")
         || only("-V")
         || (is_a_tool && words.first().is_some_and(|word| word.text == "help"))
-        // Of no other tool: `git push --force origin help` pushes a branch of that name.
+        // No other tool does this: `git push --force origin help` pushes a branch of that name.
         || (name == "aws" && words.last().is_some_and(|word| word.text == "help"))
 }
 
@@ -45,12 +45,12 @@ fn is_help(option: &str) -> bool {
     matches!(option, "--help" | "-help")
 }
 
-/// Whether the next word may be the value of this one: of a short option nobody here knows.
+/// Reports whether this is a short option of unknown meaning, whose value may be the next word.
 fn may_take_a_value(word: &str) -> bool {
     word.len() == 2 && word.starts_with('-') && word != "--"
 }
 
-/// Whether an option says that this is a rehearsal, or that it is none.
+/// Returns whether an option switches a dry run on or off.
 fn rehearses(option: &str) -> Option<bool> {
     let (name, value) = option.split_once('=').unwrap_or((option, "true"));
     if has(words::VERBS_REHEARSALS, name) {
@@ -61,7 +61,7 @@ fn rehearses(option: &str) -> Option<bool> {
 }
 
 impl Walker<'_> {
-    /// Notes a verb that destroys, or one that stops or resets something.
+    /// Records a verb that destroys, or one that stops or resets something.
     pub(super) fn general_verbs(&mut self, name: &str, args: &Arguments<'_>, span: Option<Span>) {
         let found = verb_among_operands(args)
             .or_else(|| option_that_destroys(args).map(|option| (Verb::Destroys, option)))
@@ -79,7 +79,7 @@ impl Walker<'_> {
 }
 
 impl Walker<'_> {
-    /// Notes a verb that makes credentials, takes people's data out or puts an older state back.
+    /// Records a verb that creates credentials, exports personal data or restores an older state.
     pub(super) fn granting_verbs(
         &mut self,
         name: &str,
@@ -105,7 +105,8 @@ impl Walker<'_> {
     }
 }
 
-/// The verb is the first operand, or follows nouns: `velero backup delete`. The worst one counts.
+/// Finds a verb that is the first operand, or follows nouns: `velero backup delete`. The worst one
+/// counts.
 fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
     let has_options = args.words().iter().any(|word| word.text.starts_with('-'));
     let mut interrupts = None;
@@ -116,7 +117,7 @@ fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
         }
         let is_verb = form::is_command_word(word) || (at < 2 && form::is_dotted(word));
         if !is_verb {
-            // A name or a path: nothing after it is a verb, unless options carried values.
+            // After a name or a path nothing is a verb, unless options carried values.
             if word.contains(['/', ' ', '.', '\n']) && !has_options {
                 break;
             }
@@ -133,12 +134,12 @@ fn verb_among_operands(args: &Arguments<'_>) -> Option<(Verb, String)> {
     interrupts.map(|word| (Verb::Interrupts, word))
 }
 
-/// Whether an option says that everything is meant, or that nobody is to be asked.
+/// Reports whether an option means everything, or suppresses questions.
 fn sweeps(args: &Arguments<'_>) -> bool {
     args.has_any(&["--all", "--force", "--hard", "--yes", "-y", "-f", "--now", "--purge"])
 }
 
-/// `scale --replicas=0`, `scale count 0`, `ps:scale web=0`.
+/// Finds `scale --replicas=0`, `scale count 0`, `ps:scale web=0`.
 fn scaled_to_nothing(args: &Arguments<'_>) -> Option<String> {
     let scales = |word: &str| {
         let parts = form::parts(word);
@@ -163,7 +164,8 @@ fn scaled_to_nothing(args: &Arguments<'_>) -> Option<String> {
     None
 }
 
-/// `--delete-all`, `-destroy`, `--purge=yes`, `--accept-data-loss`; not `--remove-border`.
+/// Finds `--delete-all`, `-destroy`, `--purge=yes`, `--accept-data-loss`, but not
+/// `--remove-border`.
 fn option_that_destroys(args: &Arguments<'_>) -> Option<String> {
     args.words().iter().find_map(|word| {
         let option = word
@@ -177,7 +179,7 @@ fn option_that_destroys(args: &Arguments<'_>) -> Option<String> {
     })
 }
 
-/// Whether a part of an address orders something to be destroyed or stopped.
+/// Reports whether a part of an address is a command to destroy or stop something.
 pub(super) fn is_order(part: &str) -> bool {
     let object = form::Object { before: false, after: true, sweeping: false };
     form::is_command_word(part)
@@ -188,12 +190,13 @@ pub(super) fn is_order(part: &str) -> bool {
         }
 }
 
-/// Whether a word is an option that destroys something.
+/// Reports whether a word is an option that destroys something.
 pub(super) fn destroys(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|name| form::option_destroys(name.trim_start_matches('-')))
 }
 
-/// `lxc-destroy x`, `fprintd-delete user`, `dropdb x`, `k3s-uninstall.sh`.
+/// Finds a destructive program by its name: `lxc-destroy x`, `fprintd-delete user`, `dropdb x`,
+/// `k3s-uninstall.sh`.
 fn name_that_destroys(name: &str, args: &Arguments<'_>) -> Option<String> {
     let stem = name.strip_suffix(".sh").unwrap_or(name);
     let parts: Vec<_> = stem.split(['-', '_', '.']).collect();

@@ -1,9 +1,9 @@
-//! Every command and process substitution of a syntax tree, wherever it stands.
+//! Every command and process substitution of a syntax tree, at any position.
 //!
-//! Words are evaluated where a command uses them. That is many places, and each new form of word
-//! is one more that can be forgotten. So the tree itself is looked through as well, by one visitor
-//! that knows every part of it: places that only need the commands in a word ask it, and after a
-//! script has been followed it finds whatever nobody has come by.
+//! Words are evaluated where a command uses them. There are many such code paths, and each new form
+//! of word is one more that can be forgotten. So the tree itself is also traversed, by one visitor
+//! that knows every part of it: code that only needs the commands in a word calls it, and after a
+//! script has been followed it finds the substitutions that were missed.
 
 mod command;
 mod tree;
@@ -33,13 +33,13 @@ enum Runs<'t> {
     Process { body: &'t StmtSeq, is_input: bool },
     /// A text with substitutions that the grammar leaves unread.
     Text(String),
-    /// Commands that the grammar took for an expression.
+    /// Commands that the grammar parsed as an expression.
     Script(String),
 }
 
-/// Whether a script can hold a substitution.
+/// Reports whether a script can contain a substitution.
 ///
-/// Asked for every part of a script: a long one is not searched each time, and counts as one that
+/// Called for every part of a script: a long one is not searched each time, and counts as one that
 /// can.
 pub(super) fn may_hold(script: &str) -> bool {
     const SHORT: usize = 1024;
@@ -48,8 +48,8 @@ pub(super) fn may_hold(script: &str) -> bool {
         || ["$(", "<(", ">("].iter().any(|open| script.contains(open))
 }
 
-/// The script in `$((a; b) | c)`: the second bracket closes before the end, so that it opens a
-/// subshell and no expression.
+/// Returns the script in `$((a; b) | c)`: the second bracket closes before the end, so that it
+/// opens a subshell and not an expression.
 pub(super) fn script_in_brackets(raw: &str) -> Option<&str> {
     let inner = raw.strip_prefix("$(")?.strip_suffix(')')?;
     let mut open = 0_usize;
@@ -76,14 +76,14 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows what an expression runs: the substitutions in it, and those in the values of the
-    /// variables that it names, which bash evaluates again.
+    /// Follows the commands in an expression: the substitutions in it, and those in the values of
+    /// the variables that it names, which bash evaluates again.
     pub(super) fn calculate(&mut self, src: &str, node: Node<'_>, text: &str) {
         self.follow_in(src, node);
         self.evaluate_names(text);
     }
 
-    /// Follows every substitution of a script that nothing has come by.
+    /// Follows every substitution of a script that has not been followed yet.
     pub(super) fn follow_the_rest(&mut self, src: &str, body: &StmtSeq) {
         if !may_hold(src) {
             return;
@@ -108,7 +108,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Remembers that the substitutions of a word were followed in another text.
+    /// Records that the substitutions of a word were followed in another text.
     pub(super) fn followed_elsewhere(&mut self, src: &str, word: &Word) {
         if may_hold(src) {
             let starts = tree::whole(src, Node::Word(word)).found;
@@ -116,7 +116,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What `$((a; b) | c)` prints.
+    /// Returns the output of `$((a; b) | c)`.
     pub(super) fn subshell_of(&mut self, text: &str, place: Place) -> Arg {
         self.followed.insert(place.start.offset());
         as_arg(&self.child_script(text, self.span(place), Stream::caller()))
@@ -138,8 +138,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows the substitutions in a text that bash expands without splitting it: as in the body of
-    /// a here-document, where quotes mean nothing.
+    /// Follows the substitutions in a text that bash expands without splitting it, as in the body
+    /// of a here-document, where quotes are literal.
     pub(super) fn evaluated(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
             let mut end = "END".to_owned();
@@ -152,8 +152,8 @@ impl Walker<'_> {
     }
 }
 
-/// Where a text opens a substitution that is not in its tree: the grammar takes some nestings for
-/// something else, and says nothing.
+/// Returns the position of a substitution that is in the text but not in its tree: the grammar
+/// misparses some nestings without an error.
 fn unread(src: &str, tree: &Tree<'_>) -> Option<usize> {
     let known: BTreeSet<_> = tree.opened.iter().copied().collect();
     let mut quiet: Vec<_> = tree.quiet.clone();

@@ -1,9 +1,9 @@
-//! What following a script has cost, and when that is too much.
+//! The cost of following a script, and its bound.
 //!
-//! A short text can ask for a great deal of work: a value that is used ten thousand times, a file
-//! that is run again and again, a thousand variables in a thousand subshells. Whatever is copied or
-//! read anew is counted, and past a bound that grows with the length of the action the rest is not
-//! followed, which is a fact of its own.
+//! A short text can cause a great deal of work: a value that is used ten thousand times, a file
+//! that is run again and again, a thousand variables in a thousand subshells. Everything that is
+//! copied or read again is counted, and past a bound that grows with the length of the action the
+//! rest is not followed, which is a fact of its own.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use super::Walker;
 use super::value::Arg;
 use crate::fact::{Fact, FactKind};
 
-/// Bytes that are copied or read in one step.
+/// The number of bytes copied or read in one step.
 const BYTES: usize = 16;
-/// Steps for each byte of a script that is followed.
+/// The number of steps for each byte of a script that is followed.
 const SCRIPT_STEPS: usize = 2;
-/// Steps for each command that may be looked at.
+/// The number of steps for each command that may be examined.
 const STEPS: usize = 16;
 
-/// Steps taken so far, shared by all copies.
+/// The number of steps taken so far, shared by all copies.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work(Rc<Cell<usize>>);
 
@@ -44,19 +44,19 @@ impl Work {
         self.entries(words.iter().map(|word| 1 + word.text.len()).sum());
     }
 
-    /// Everything that was counted.
+    /// Returns the number of steps counted so far.
     pub(super) fn steps(&self) -> usize {
         self.0.get()
     }
 }
 
-/// The steps that may be taken where so many commands may be looked at.
+/// Returns the number of steps allowed for a number of commands.
 pub(super) fn most_steps(commands: u32) -> usize {
     usize::try_from(commands).unwrap_or(usize::MAX).saturating_mul(STEPS)
 }
 
 impl Walker<'_> {
-    /// Whether the bound on work is passed, which is then noted.
+    /// Reports whether the bound on work is passed, and records that.
     pub(super) fn is_exhausted(&mut self) -> bool {
         let exhausted = self.fuel == 0 || self.state.work().steps() > self.most_steps;
         if exhausted {
@@ -74,10 +74,10 @@ mod tests {
     use crate::place::Scene;
     use crate::{Action, Policy, Verdict, judge};
 
-    /// Writes a script of so many parts.
+    /// Writes a script with this number of parts.
     type Script = fn(usize) -> String;
 
-    /// Scripts that a careless reader follows in more than linear time, by their number of parts.
+    /// Scripts that a naive walk follows in more than linear time, by their number of parts.
     const GROWING: &[(&str, Script)] = &[
         ("aliases of aliases", |n| {
             let chain = (1..n).map(|at| format!("alias a{at}=a{}\n", at - 1));
@@ -138,7 +138,7 @@ mod tests {
         }),
     ];
 
-    /// Steps, commands included, and whether a bound was reached.
+    /// Returns the number of steps, commands included, and whether a bound was reached.
     fn cost(script: &str) -> (usize, bool) {
         let context = example_context();
         let walker = walk(script, &Scene::new(&context, &[]));

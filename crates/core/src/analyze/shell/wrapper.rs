@@ -1,4 +1,4 @@
-//! Programs that start another command: where that command begins, by the catalogue.
+//! Programs that start another command: finds the start of that command, by the catalogue.
 
 use super::Walker;
 use super::arguments::Arguments;
@@ -12,18 +12,18 @@ mod input;
 
 use input::{lines_of, unquoted_lines_of, words_of};
 
-/// What a wrapper starts.
+/// The result of unwrapping a wrapper.
 pub(super) enum Inner {
     /// A command given by its words.
     Command { args: Vec<Arg>, tags: Tags, stdin: Stream },
-    /// Already followed.
+    /// A command that has already been followed.
     Done(Stream),
-    /// Nothing: look at it as a program of its own.
+    /// No command: the wrapper is examined as a program of its own.
     Nothing,
 }
 
 impl Walker<'_> {
-    /// Looks through a wrapper.
+    /// Unwraps a wrapper.
     pub(super) fn unwrap(
         &mut self,
         name: &str,
@@ -76,7 +76,7 @@ impl Walker<'_> {
         Inner::Command { args: command.to_vec(), tags, stdin: stdin.clone() }
     }
 
-    /// Rules may also speak about the wrapper itself.
+    /// Records the wrapper as a command too, because rules may be about the wrapper itself.
     fn remember_wrapper(&mut self, name: &str, args: &[Arg], command: &[Arg]) {
         let own = args.len().saturating_sub(command.len());
         let words = args.get(1..own).unwrap_or_default();
@@ -92,9 +92,9 @@ impl Walker<'_> {
         )
     }
 
-    /// The script given by an option such as `-c`, which stands before the command.
+    /// Returns the script given by an option such as `-c` before the command.
     fn wrapped_script(words: &[Arg], wrap: &Wrap, values: &[&str]) -> Option<Arg> {
-        // `su root -c …`, `flock FILE -c …`: a name or a file may stand before it.
+        // A name or a file may precede it: `su root -c …`, `flock FILE -c …`.
         let mut names = wrap.skip.max(usize::from(wrap.elevates || wrap.elsewhere));
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -119,7 +119,7 @@ impl Walker<'_> {
         None
     }
 
-    /// The words of the command itself.
+    /// Returns the words of the command itself.
     fn command_words<'w>(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl Walker<'_> {
         &[]
     }
 
-    /// `env -S 'rm -rf /'`.
+    /// Follows `env -S 'rm -rf /'`; reports whether it was one.
     fn split_string(&mut self, option: &str, rest: &[Arg]) -> bool {
         let line =
             if option == "-S" || option == "--split-string" || is_cluster_ending(option, "-S") {
@@ -177,7 +177,7 @@ impl Walker<'_> {
         true
     }
 
-    /// `env -u NAME`, `env -i`: variables that a command goes without.
+    /// Records variables that are removed for the command: `env -u NAME`, `env -i`.
     fn unset_for_command(&mut self, option: &str, rest: &[Arg]) {
         let name = match option {
             "-i" | "-" | "--ignore-environment" => Some("HOME"),
@@ -192,7 +192,7 @@ impl Walker<'_> {
         self.environment.push((name, None));
     }
 
-    /// `sudo -s`, `su`, `chroot /x` without a command: a shell that reads what it is fed.
+    /// Follows `sudo -s`, `su` or `chroot /x` without a command: a shell that reads its input.
     fn without_command(
         &mut self,
         name: &str,
@@ -223,7 +223,7 @@ impl Walker<'_> {
         Inner::Nothing
     }
 
-    /// `xargs` and `parallel`: words come from standard input, or after `:::`.
+    /// Follows `xargs` and `parallel`, whose words come from standard input or after `:::`.
     fn with_input(
         &mut self,
         name: &str,
@@ -278,7 +278,7 @@ impl Walker<'_> {
             let split = || if end == '\0' { lines_of(stdin, end) } else { words_of(stdin) };
             let inputs = given.unwrap_or_else(split);
             if stdin.text.is_none() {
-                // There may be nothing to add: then the command runs as it stands.
+                // With empty input, the command runs as it is.
                 let plain = command.clone();
                 self.with_tags(tags, |walker| walker.run(plain, Stream::empty()));
             }
@@ -294,7 +294,8 @@ impl Walker<'_> {
         Inner::Command { args: command, tags, stdin: Stream::empty() }
     }
 
-    /// `docker run -e TOKEN someone/image`: a secret of this machine for somebody's program.
+    /// Records a secret of this machine that is passed to a foreign image: `docker run -e TOKEN
+    /// someone/image`.
     fn handed_secrets(&mut self, words: &[Arg], command: &[Arg], args: &[Arg]) {
         const PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIALS"];
         let own = words.len().saturating_sub(command.len());
@@ -319,7 +320,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Host folders that a container can write to.
+    /// Records host folders that a container can write to.
     fn mounts(&mut self, words: &[Arg], args: &[Arg]) {
         let span = whole_span(args);
         for (at, word) in words.iter().enumerate() {
@@ -374,7 +375,7 @@ impl Walker<'_> {
     }
 }
 
-/// `-v HOST:CONTAINER`, `--mount type=bind,source=HOST,…`.
+/// Returns the host folder of `-v HOST:CONTAINER` or `--mount type=bind,source=HOST,…`.
 fn host_side(mount: &str) -> Option<&str> {
     if mount.contains("source=") || mount.contains("src=") {
         return mount
@@ -384,10 +385,10 @@ fn host_side(mount: &str) -> Option<&str> {
     mount.split_once(':').map(|(host, _)| host).filter(|host| host.starts_with(['/', '~', '.']))
 }
 
-/// The words after a subcommand such as `exec`.
+/// Returns the words after a subcommand such as `exec`.
 fn after_subcommand<'w>(words: &'w [Arg], wanted: &[&str], values: &[&str]) -> Option<&'w [Arg]> {
     let mut rest = words;
-    // A few words of noun may stand before the verb: `docker compose exec`, `docker container run`.
+    // A few nouns may precede the verb: `docker compose exec`, `docker container run`.
     let mut nouns = 0;
     while let [first, tail @ ..] = rest {
         let text = first.text.as_str();
@@ -418,7 +419,7 @@ fn is_cluster_ending(word: &str, option: &str) -> bool {
         && cluster.chars().all(|char| char.is_ascii_alphabetic())
 }
 
-/// `NAME=value`.
+/// Reports whether a word is an assignment: `NAME=value`.
 pub(super) fn is_assignment(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
@@ -427,7 +428,7 @@ pub(super) fn is_assignment(text: &str) -> bool {
     })
 }
 
-/// What `xargs -I X` or `parallel` replaces.
+/// Returns the placeholder that `xargs -I X` or `parallel` replaces.
 fn placeholder(name: &str, options: &[Arg]) -> Option<String> {
     let mut found = (name == "parallel").then(|| "{}".to_owned());
     for (at, option) in options.iter().enumerate() {
@@ -450,7 +451,7 @@ fn placeholder(name: &str, options: &[Arg]) -> Option<String> {
     found
 }
 
-/// A command with a line in place of its mark.
+/// Returns a command with its placeholder replaced by a line.
 fn with_placed(command: &[Arg], mark: &str, with: &Arg) -> Vec<Arg> {
     let place = |arg: &Arg| Arg {
         text: arg.text.replace(mark, &with.text),
@@ -460,7 +461,7 @@ fn with_placed(command: &[Arg], mark: &str, with: &Arg) -> Vec<Arg> {
     command.iter().map(place).collect()
 }
 
-/// The words of `bwrap` behind its options, some of which take two values: `--bind A B`.
+/// Returns the words of `bwrap` after its options, some of which take two values: `--bind A B`.
 fn after_pairs<'a>(words: &'a [Arg], values: &[&str]) -> &'a [Arg] {
     const PAIRS: &[&str] = &[
         "--bind",

@@ -1,11 +1,11 @@
-//! Descriptions that talk to the model instead of describing.
+//! Descriptions that address the model instead of describing the tool.
 
 use serde_json::Value;
 
-/// How much of a definition is read for this.
+/// The number of bytes of a definition that are read for this.
 const MOST_BYTES: usize = 32 * 1024;
 
-/// Phrases by which a text tries to steer whoever reads it, in lower case, blanks made single.
+/// Phrases with which a text tries to steer its reader, in lower case, with single blanks.
 const PHRASES: [&str; 30] = [
     "<important>",
     "<system>",
@@ -39,7 +39,7 @@ const PHRASES: [&str; 30] = [
     "id_rsa",
 ];
 
-/// What in a definition speaks to the model.
+/// Returns the part of a definition that addresses the model.
 pub(super) fn found(description: Option<&str>, schema: Option<&Value>) -> Option<String> {
     let mut texts = Vec::new();
     texts.extend(description);
@@ -52,7 +52,7 @@ pub(super) fn found(description: Option<&str>, schema: Option<&Value>) -> Option
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    // Orders may stand behind more text than anybody reads.
+    // Instructions may be hidden after more text than anybody reads.
     if texts.iter().map(|text| text.len()).sum::<usize>() > MOST_BYTES {
         return Some("more text than is read".to_owned());
     }
@@ -67,8 +67,8 @@ fn marker(text: &str) -> Option<String> {
     PHRASES.iter().find(|phrase| plain.contains(**phrase)).map(|phrase| format!("“{phrase}”"))
 }
 
-/// Letters that take no room or turn the direction of reading: for the model, not for people.
-/// Joiners are left out: scripts and emoji need them.
+/// Reports whether a character is invisible or changes the reading direction: for the model, not
+/// for people. Joiners are left out: scripts and emoji need them.
 fn is_hidden(char: char) -> bool {
     matches!(char, '\u{E0000}'..='\u{E007F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
         | '\u{200B}' | '\u{2060}'..='\u{2064}')

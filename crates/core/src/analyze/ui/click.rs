@@ -1,17 +1,17 @@
-//! What a control says it does: the verb in the place of a command, and what it acts on.
+//! The effect of a control by its label: the verb in the position of a command, and its object.
 //!
 //! Words alone are not enough: "Deleted", "How to delete a branch" and "Users who can delete" do
-//! nothing when clicked. A verb counts where the language puts a command, unless a word around it
-//! says that it tells of something, forbids it or explains it.
+//! nothing when clicked. A verb counts in the position of a command, unless a word around it makes
+//! it a statement, a prohibition or an explanation.
 
 use super::lexicon::{Class, Classes, Language};
 use super::read::{Reading, any};
 use crate::fact::FactKind;
 
-/// More items than this are a description, not a control.
+/// The number of items past which a text is a description, not a control.
 const MOST_WORDS: usize = 24;
 
-/// A sentence with a full stop and more items than this is a description.
+/// The number of items past which a sentence with a full stop is a description.
 const MOST_IN_SENTENCE: usize = 8;
 
 const VERBS: Classes = Classes::of(&[
@@ -34,7 +34,7 @@ const VERBS: Classes = Classes::of(&[
     Class::Shut,
 ]);
 
-/// What may stand beside a verb without taking its place.
+/// Words that may be beside a verb without taking its position.
 const LIGHT: Classes =
     Classes::of(&[Class::Lead, Class::All, Class::Assent, Class::Confirm, Class::Common]);
 
@@ -51,7 +51,7 @@ const ANYWHERE: Classes = Classes::of(&[
     Class::Conclude,
 ]);
 
-/// What a click on something with this text would do.
+/// Returns the effects of a click on something with this text.
 #[must_use]
 pub(super) fn says(reading: &Reading, sentence: bool) -> Vec<FactKind> {
     let words = reading.items.len();
@@ -70,7 +70,7 @@ pub(super) fn says(reading: &Reading, sentence: bool) -> Vec<FactKind> {
     kinds
 }
 
-/// Whether the text only says yes, and what to is said elsewhere.
+/// Reports whether the text only says yes to something that is written elsewhere.
 #[must_use]
 pub(super) fn only_assents(reading: &Reading) -> bool {
     !reading.items.is_empty()
@@ -98,7 +98,7 @@ impl Label {
         kinds
     }
 
-    /// What this verb does with the other words of the label.
+    /// Returns the effect of this verb with the other words of the label.
     fn verb(&self, verb: Classes) -> Option<FactKind> {
         let harmless = self.has(Class::Harmless);
         let light = harmless || self.has(Class::Light);
@@ -154,7 +154,8 @@ impl Label {
                 && (self.is_alone() || self.has(Class::Message) || self.has(Class::Deal)))
     }
 
-    /// What a label without a verb does: "Checkout", "Refund", "Confirmation of account deletion".
+    /// Returns the effect of a label without a verb: "Checkout", "Refund", "Confirmation of account
+    /// deletion".
     fn noun(&self) -> Option<FactKind> {
         let silent =
             Classes::of(&[Class::Not, Class::Harmless, Class::State, Class::Help, Class::Terms]);
@@ -174,8 +175,8 @@ impl Label {
         small.then_some(FactKind::UiFinal)
     }
 
-    /// Whether a noun such as "deletion" stands alone or beside what is lost. Where the noun is
-    /// also the verb, the lexicon says which of them are commands.
+    /// Reports whether a noun such as "deletion" is alone or beside its object. In languages where
+    /// the noun is also the verb, the lexicon lists those that are commands.
     fn names_a_loss(&self) -> bool {
         let verb_too = matches!(
             self.language,
@@ -194,7 +195,7 @@ impl Label {
         !verb_too && beside.len() <= 2 && beside.iter().all(|item| item.any(what))
     }
 
-    /// Whether what a noun is about stands before it: "account deletion".
+    /// Reports whether the modifier of a noun precedes it: "account deletion".
     const fn puts_heads_last(&self) -> bool {
         matches!(
             self.language,
@@ -202,7 +203,7 @@ impl Label {
         ) || matches!(order(self.language), Order::Last)
     }
 
-    /// Whether the item stands where the language puts a command.
+    /// Reports whether the item is in the position of a command in this language.
     fn commands(&self, at: usize) -> bool {
         let before = self.items.get(..at).unwrap_or_default();
         let after = self.items.get(at.saturating_add(1)..).unwrap_or_default();
@@ -220,8 +221,8 @@ impl Label {
             }
     }
 
-    /// Whether the words around a verb tell of something instead of ordering it. Where verbs come
-    /// first, what follows them are their objects; where they come last, what precedes them.
+    /// Reports whether the words around a verb make it a statement instead of a command. Where
+    /// verbs come first, their objects follow; where they come last, their objects precede.
     fn tells(&self, before: &[Classes], after: &[Classes]) -> bool {
         let told = Classes::of(&[Class::State, Class::Help, Class::Not]);
         let any = |items: &[Classes], classes| items.iter().any(|item| item.any(classes));
@@ -235,7 +236,7 @@ impl Label {
         }
     }
 
-    /// Whether nothing right beside the item takes its force.
+    /// Reports whether no adjacent word makes the item something other than a command.
     fn free(&self, at: usize) -> bool {
         let takes = Classes::of(&[Class::Aux, Class::Before]);
         let before = at.checked_sub(1).map_or(Classes::NONE, |at| self.at(at));
@@ -243,8 +244,8 @@ impl Label {
         !weakened && !self.is_compound(at)
     }
 
-    /// Whether the next word makes a noun of the verb: "delete key" is one, "delete key provider"
-    /// is not.
+    /// Reports whether the next word makes a noun of the verb: "delete key" is one, "delete key
+    /// provider" is not.
     fn is_compound(&self, at: usize) -> bool {
         let last = at.saturating_add(2) >= self.items.len();
         let goes_on = matches!(order(self.language), Order::First)
@@ -253,7 +254,7 @@ impl Label {
         self.at(at.saturating_add(1)).has(Class::After) && !goes_on
     }
 
-    /// Whether the verb has no object.
+    /// Reports whether the verb lacks an object.
     fn is_alone(&self) -> bool {
         self.items.iter().all(|item| item.any(VERBS.and(LIGHT)))
     }
@@ -267,7 +268,7 @@ impl Label {
     }
 }
 
-/// Where a language puts the verb of a command.
+/// The position of the verb of a command in a language.
 enum Order {
     First,
     Last,

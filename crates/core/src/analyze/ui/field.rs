@@ -1,8 +1,7 @@
-//! What a field asks for, from whatever the page says about it.
+//! The kind of data that a field asks for, by all that the page says about it.
 //!
-//! The page's own declarations come first (`autocomplete`, `type`), then what a person reads, then
-//! what its author called it. A name's last word says what it is: `creditCard.billingCity` is a
-//! city.
+//! The page's own declarations come first (`autocomplete`, `type`), then the visible text, then the
+//! author's names. A name's last word is its head: `creditCard.billingCity` is a city.
 
 use super::fold::fold;
 use super::lexicon::{Class, Classes, Language};
@@ -11,13 +10,13 @@ use super::read::{Reading, any};
 use crate::action::Field;
 use crate::fact::FactKind;
 
-/// How much of each text is looked at.
+/// The number of bytes of each text that are examined.
 const MOST: usize = 256;
 
-/// Short names of national numbers that are ordinary words of some language beside others.
+/// Short names of national numbers that are ordinary words in some language when beside others.
 const ALONE: [&str; 2] = ["sin", "tin"];
 
-/// What a field asks for.
+/// The kind of data that a field asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
     /// A password, code or answer.
@@ -26,14 +25,14 @@ pub(super) enum Ask {
     Finance,
     /// A national identifier.
     Identity,
-    /// What everybody fills in.
+    /// Ordinary data.
     Plain,
-    /// Some code; of which kind the value may tell.
+    /// Some code, whose kind may follow from the value.
     Code,
 }
 
 impl Ask {
-    /// The fact that follows.
+    /// Returns the fact for this kind of data.
     #[must_use]
     pub(super) const fn fact(self) -> Option<FactKind> {
         match self {
@@ -45,7 +44,7 @@ impl Ask {
     }
 }
 
-/// What a field asks for, with the label of the action itself.
+/// Returns the kind of data that a field asks for, with the label of the action itself.
 #[must_use]
 pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
     let empty = Field::default();
@@ -73,11 +72,11 @@ pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
         return Some(declared.unwrap_or(Ask::Plain));
     }
     let ask = settle(declared, seen, named).or_else(|| weak(field));
-    // A code that is nothing but digits was sent to somebody's phone.
+    // A code that consists only of digits was sent to somebody's phone.
     if ask == Some(Ask::Code) && is_numeric(field) { Some(Ask::Password) } else { ask }
 }
 
-/// Whether only a few digits can be entered.
+/// Reports whether only a few digits can be entered.
 fn is_numeric(field: &Field) -> bool {
     let says = |text: &Option<String>, words: &[&str]| {
         text.as_deref().is_some_and(|text| words.contains(&text))
@@ -85,14 +84,14 @@ fn is_numeric(field: &Field) -> bool {
     says(&field.inputmode, &["numeric", "decimal", "tel"]) || says(&field.kind, &["tel", "number"])
 }
 
-/// Which of the three to believe.
+/// Decides between the declaration, the visible text and the author's name.
 fn settle(declared: Option<Ask>, seen: Option<Ask>, named: Option<Ask>) -> Option<Ask> {
     match (declared, seen, named) {
-        // `new-password` on any field is a well-known way to keep a browser from filling it in.
+        // `new-password` on any field is a common way to prevent a browser from filling it in.
         (Some(Ask::Password), Some(Ask::Plain), _)
         | (Some(Ask::Password), None, Some(Ask::Plain)) => Some(Ask::Plain),
-        // A bare "Code" is told apart by its name, and "Name" is the holder's where the author
-        // says so.
+        // A bare "Code" is classified by the author's name, and "Name" is the card holder's where
+        // that says so.
         (Some(ask), _, _)
         | (None, Some(Ask::Code) | None, Some(ask))
         | (None, Some(Ask::Plain), Some(ask @ (Ask::Finance | Ask::Identity))) => Some(ask),
@@ -100,7 +99,7 @@ fn settle(declared: Option<Ask>, seen: Option<Ask>, named: Option<Ask>) -> Optio
     }
 }
 
-/// What remains: the surroundings, and the form of the value.
+/// Returns the kind by weaker evidence: the class and the text nearby.
 fn weak(field: &Field) -> Option<Ask> {
     let class = field.class.as_deref().and_then(name);
     let near = field.nearby.as_deref().and_then(text);
@@ -108,7 +107,7 @@ fn weak(field: &Field) -> Option<Ask> {
     matches!(ask, Ask::Password | Ask::Finance | Ask::Identity | Ask::Code).then_some(ask)
 }
 
-/// The tokens of `autocomplete`, by the HTML standard.
+/// Interprets the tokens of `autocomplete`, by the HTML standard.
 fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
     let token = text.split_ascii_whitespace().rfind(|token| *token != "webauthn")?;
     let token = token.to_ascii_lowercase();
@@ -131,10 +130,10 @@ fn autocomplete(text: &str, field: &Field) -> Option<Ask> {
     }
 }
 
-/// What a text beside the field says, in any language.
+/// Returns the kind by a text beside the field, in any language.
 #[must_use]
 pub(super) fn text(text: &str) -> Option<Ask> {
-    // A name that its author also shows to people.
+    // An author's name that is also shown to people.
     if !text.contains(' ')
         && text.contains(['-', '_'])
         && let Some(ask) = name(text)
@@ -153,7 +152,7 @@ pub(super) fn text(text: &str) -> Option<Ask> {
     )
 }
 
-/// What the author's name for the field says.
+/// Returns the kind by the author's name for the field.
 #[must_use]
 pub(super) fn name(name: &str) -> Option<Ask> {
     let folded = fold_name(name, MOST);
@@ -169,7 +168,7 @@ pub(super) fn name(name: &str) -> Option<Ask> {
     head(&classes)
 }
 
-/// Whether a name is one of the short ones, perhaps with words that only say that it is a field.
+/// Reports whether a name is one of the short ones, perhaps with words that only mean a field.
 fn is_short_name(folded: &str) -> bool {
     const BESIDE: [&str; 12] = [
         "field",
@@ -214,17 +213,17 @@ fn said(items: &[Classes], language: Language) -> Option<Ask> {
     })
 }
 
-/// The last word that says anything.
+/// Returns the kind by the last word that is known.
 fn head(items: &[Classes]) -> Option<Ask> {
     let combined = combined(items);
     let mut found = None;
     for item in items {
         found = match (found, ask(*item, combined)) {
-            // "verification code", "card code": the code belongs to what stands before it.
+            // "verification code", "card code": the code belongs to the word before it.
             (Some(Ask::Password | Ask::Finance | Ask::Identity), Some(Ask::Code)) | (_, None) => {
                 found
             }
-            // A coupon, a token or a passport runs out as well.
+            // A coupon, a token or a passport also expires.
             (Some(_), Some(Ask::Finance)) if item.has(Class::Expiry) => found,
             (_, ask) => ask,
         };
@@ -232,7 +231,7 @@ fn head(items: &[Classes]) -> Option<Ask> {
     found
 }
 
-/// Whether a card and one of its details stand together.
+/// Reports whether a card and one of its details occur together.
 fn combined(items: &[Classes]) -> bool {
     any(items, Class::Card) && any(items, Class::Detail)
 }

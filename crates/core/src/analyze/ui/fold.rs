@@ -1,6 +1,6 @@
-//! One spelling for each word: small letters, one space between words, nothing that cannot be seen.
+//! One spelling for each word: lower case, one space between words, no invisible characters.
 //!
-//! The lexicon is folded by this very code when it is compiled, so that both sides agree.
+//! The lexicon is folded by the same code when it is compiled, so that both sides agree.
 
 /// Folds a text into words with one space between them, and stops after about that many bytes.
 #[must_use]
@@ -38,18 +38,19 @@ pub(super) fn fold(text: &str, most: usize) -> String {
     folded
 }
 
-/// Strokes and dots drawn over a letter do not end the word it stands in.
+/// Reports whether a character is a combining mark, which does not end a word.
 const fn is_mark(char: char) -> bool {
     matches!(char, '\u{300}'..='\u{36F}' | '\u{20D0}'..='\u{20FF}')
 }
 
 fn is_word(char: char) -> bool {
-    // The tone marks of Thai and the sign that joins consonants in Hindi stand inside words.
+    // The tone marks of Thai and the virama of Hindi occur inside words.
     char.is_alphanumeric() || matches!(char, 'ー' | '\u{E47}'..='\u{E4E}' | '\u{94D}')
 }
 
-/// Soft hyphens, joiners and marks of direction split a word for a machine and not for a person,
-/// and so do the vowel points that Hebrew, Arabic and Hindi may leave out.
+/// Reports whether a character is invisible: soft hyphens, joiners and direction marks split a word
+/// for a machine and not for a person, and so do the vowel points that Hebrew, Arabic and Hindi may
+/// leave out.
 pub(super) const fn is_invisible(char: char) -> bool {
     matches!(char, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{180E}'
         | '\u{3164}' | '\u{FFA0}' | '\u{E0000}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}'
@@ -59,14 +60,14 @@ pub(super) const fn is_invisible(char: char) -> bool {
         | '\u{64B}'..='\u{652}' | '\u{670}' | '\u{93C}')
 }
 
-/// One letter for those that people type for one another.
+/// Maps letters that people type for one another to one of them.
 const fn plain(char: char) -> char {
     match char {
         'ё' => 'е',
         // Romanian with a comma or a cedilla.
         'ș' => 'ş',
         'ț' => 'ţ',
-        // Greek capitals go without accents, and have one sigma.
+        // Greek capitals are written without accents, and have one sigma.
         'ά' => 'α',
         'έ' => 'ε',
         'ή' => 'η',
@@ -75,7 +76,7 @@ const fn plain(char: char) -> char {
         'ύ' | 'ϋ' | 'ΰ' => 'υ',
         'ώ' => 'ω',
         'ς' => 'σ',
-        // Arabic and Persian keyboards write each other's letters.
+        // Arabic and Persian keyboards produce each other's letters.
         'أ' | 'إ' | 'آ' | 'ٱ' => 'ا',
         'ى' | 'ی' => 'ي',
         'ک' => 'ك',
@@ -93,14 +94,14 @@ const fn plain(char: char) -> char {
     }
 }
 
-/// Letters and digits that differ only in how they are drawn, as the plain ones: full width, the
-/// alphabets of mathematics, letters in circles and squares, raised letters.
+/// Maps letters and digits that differ only in their drawing to plain ones: full width, the
+/// alphabets of mathematics, letters in circles and squares, superscripts.
 fn narrow(char: char) -> char {
     let code = u32::from(char);
     let letter = |start: u32| alphabet(code.saturating_sub(start), b'a');
     match code {
         0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(char),
-        // Each style has its capitals and its small letters one after the other.
+        // In each style the capitals precede the small letters.
         0x1D400..=0x1D6A3 => letter(0x1D400),
         0x1D7CE..=0x1D7FF => char::from_digit((code - 0x1D7CE) % 10, 10).unwrap_or(char),
         0x24B6..=0x24E9 => letter(0x24B6),
@@ -113,12 +114,12 @@ fn narrow(char: char) -> char {
     }
 }
 
-/// The letter at this place of a row of alphabets.
+/// Returns the letter at this position in a sequence of alphabets.
 fn alphabet(at: u32, first: u8) -> char {
     char::from(first.saturating_add(u8::try_from(at % 26).unwrap_or_default()))
 }
 
-/// Letters that have their own places outside the rows.
+/// Maps letters that are encoded outside the sequences.
 fn drawn(char: char) -> char {
     const PAIRS: &str = "ℎhℬbℰeℱfℋhℐiℒlℳmℛrℯeℊgℴoℭcℌhℑiℜrℨzℂcℍhℕnℙpℚqℝrℤzⅆdⅇeⅈiⅉj\
         ᵃaᵇbᶜcᵈdᵉeᶠfᵍgʰhⁱiʲjᵏkˡlᵐmⁿnᵒoᵖpʳrˢsᵗtᵘuᵛvʷwˣxʸyᶻz";
@@ -136,7 +137,7 @@ fn drawn(char: char) -> char {
     char
 }
 
-/// A letter and the mark over it, as macOS writes them, in one.
+/// Combines a letter and the mark over it, which macOS writes separately.
 fn compose(base: char, mark: char) -> Option<char> {
     let pairs = match mark {
         '\u{300}' => "aàeèiìoòuùâầăằêềôồơờưừyỳ",

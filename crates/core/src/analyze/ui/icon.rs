@@ -1,33 +1,34 @@
-//! Controls that show a sign and no word: judged by what people take the sign for.
+//! Controls that show a symbol and no word: judged by the usual meaning of the symbol.
 //!
-//! A sign that nobody here knows may mean anything, so it is a fact of its own.
+//! An unknown symbol may mean anything, so it is a fact of its own.
 
 use crate::fact::FactKind;
 
-/// Signs longer than this are ornaments, and say nothing that we know.
+/// The number of symbols past which they are ornaments without a known meaning.
 const MOST: usize = 8;
 
-/// Bins, brooms, crosses on keys: something goes away.
+/// Bins, brooms, crosses on keys: something is removed.
 const DESTROYS: &str = "🗑🚮⌫⌦🧹🧨💣🔥☠💀🪦✂🚽🧽♻🗙🪓🚯📛";
 
 /// Money, carts, paper planes, rockets, pens: something is bought, sent or signed.
 const CONCLUDES: &str = "💳💰💸💵💴💶💷🪙🛒🛍🧾🏧✉📧📨📩📤📮✈🛩🛫🚀📢📣🖋🖊✒✍🤝📜💌📬🎁🏷➤⮞📡🗳";
 
-/// Locks, keys and people: rights or owners change.
+/// Locks, keys and people: permissions or owners change.
 const CHANGES: &str = "🔓🔒🔑🗝🔐🛡🔏🚫⛔🛑👤👥🚷";
 
-/// A cross on its own closes what it stands on.
+/// A cross on its own, which closes the thing it is on.
 const CLOSES: &str = "×✕✖✗✘❌❎⨯⊗╳🅧⏏";
 
-/// Yes, without saying what to.
+/// Symbols that say yes, without saying what to.
 const ASSENTS: &str = "✓✔✅☑👍🆗👌";
 
-/// Turning pages, menus, searching, playing, looking: nothing changes.
+/// Paging, menus, searching, playing, viewing: nothing changes.
 const LOOKS: &str = "←→↑↓↔↕↖↗↘↙⇐⇒⇑⇓⬅➡⬆⬇⟵⟶«»‹›❮❯⟨⟩◀▶◂▸◄►▲▼△▽▴▾▵▿⌃⌄⏴⏵⏶⏷⏸⏹⏺⏮⏭⏯⏪⏩⏫⏬\
 ☰≡⋮⋯⁝…•·∙●○◦■□▪▫⚫⚪☷🍔🔍🔎🏠⌂⚙🔧ℹ❓❔❗🛈★☆⭐🌟🔄↻↺⟳⟲🔃🔁🔂🔀🔔🔕🔊🔉🔈🔇🌙☀🌞🌛🌓🌐🌍🌎🌏\
 🖨⤢⤡⛶🗖🗗🗕🔼🔽👁📅📆🗓🕒🕐⏰⏱📋📌📍🗺📊📈📉📁📂🗂📄📃🖼📷📸🎥🎬🎵🎶🎧🎤💡📖📚🔖🆕❤♥♡💬💭";
 
-/// What a label means that is only a sign, or nothing where it has letters or is empty.
+/// Returns the meaning of a label that consists only of symbols; `None` where it has letters or is
+/// empty.
 #[must_use]
 pub(super) fn says(label: &str) -> Option<Sign> {
     let is_quiet = |char: char| char.is_whitespace() || super::fold::is_invisible(char);
@@ -55,14 +56,14 @@ pub(super) fn says(label: &str) -> Option<Sign> {
     })
 }
 
-/// What a sign stands for.
+/// The meaning of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// Doing this.
+    /// Has this effect.
     Does(FactKind),
-    /// Yes to what stands beside it.
+    /// Says yes to the thing beside it.
     Assents,
-    /// Nothing that changes anything.
+    /// Changes nothing.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! The lexicon: which words of which language mean what.
+//! The lexicon: the meaning of words in each language.
 //!
 //! Compiled from `lexicon/*.yaml`. One sorted table serves words, phrases and scripts without
 //! spaces alike: the longest entry that starts a text is found by one binary search.
@@ -6,7 +6,7 @@
 /// Declares the classes of words.
 macro_rules! classes {
     ($($(#[$doc:meta])* $class:ident,)+) => {
-        /// What a word stands for on a control or beside a field.
+        /// The meaning of a word on a control or beside a field.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub(super) enum Class { $($(#[$doc])* $class,)+ }
@@ -14,61 +14,61 @@ macro_rules! classes {
 }
 
 classes! {
-    /// Tells to take something away for good: delete, erase.
+    /// A command to remove something for good: delete, erase.
     Destroy,
-    /// Tells to take something away, from a list or for good: remove.
+    /// A command to remove something, from a list or for good: remove.
     Remove,
-    /// Tells to bring something back to how it began: reset, format.
+    /// A command to restore the initial state of something: reset, format.
     Wipe,
-    /// Tells to empty something: clear, discard.
+    /// A command to empty something: clear, discard.
     Clear,
-    /// Tells to end something that lasts: close, cancel, deactivate.
+    /// A command to end something that lasts: close, cancel, deactivate.
     End,
-    /// Ends a bond with no object needed: unsubscribe, terminate.
+    /// A command that ends a bond without an object: unsubscribe, terminate.
     Leave,
-    /// Tells to buy or pay.
+    /// A command to buy or pay.
     Buy,
-    /// The place or step where one pays, as a noun: checkout.
+    /// The page or step where one pays, as a noun: checkout.
     Till,
-    /// Money back.
+    /// A refund.
     Payback,
-    /// Tells to bring something to its end: confirm, place, complete.
+    /// A command to finish something: confirm, place, complete.
     Conclude,
-    /// Something one concludes: an order, a payment, a booking.
+    /// Something that is concluded: an order, a payment, a booking.
     Deal,
-    /// Tells that one agrees.
+    /// A statement of agreement.
     Agree,
-    /// What one agrees to.
+    /// The object of an agreement.
     Terms,
-    /// Tells to hand something in: submit, publish, sign.
+    /// A command to hand something in: submit, publish, sign.
     Submit,
-    /// Tells to send.
+    /// A command to send.
     Send,
-    /// What one sends to people.
+    /// Something that is sent to people.
     Message,
-    /// A rehearsal, or a thing one sends to oneself.
+    /// A test run, or something that is sent to oneself.
     Trial,
-    /// Tells to change or move something.
+    /// A command to change or move something.
     Change,
-    /// What is hard to change back: an owner, an address to sign in with.
+    /// Something that is hard to change back: an owner, an address to sign in with.
     Weighty,
-    /// Tells to take rights back.
+    /// A command to revoke permissions.
     Revoke,
-    /// Tells to join or overwrite for good.
+    /// A command to join or overwrite for good.
     Merge,
-    /// Tells to keep or change something that can be set back: save, rename.
+    /// A command to keep or change something that can be undone: save, rename.
     Keep,
-    /// Tells to give somebody rights.
+    /// A command to give somebody permissions.
     Grant,
-    /// Rights that one gives.
+    /// Permissions that are given.
     Access,
     /// An act that is concluded by clicking its name.
     Act,
-    /// Tells to close or quit.
+    /// A command to close or quit.
     Shut,
-    /// What one closes.
+    /// Something that is closed.
     Window,
-    /// Yes, in whatever words.
+    /// Assent, in any words.
     Assent,
     /// Deletion, as a noun.
     Deletion,
@@ -76,45 +76,45 @@ classes! {
     Confirm,
     /// Everything.
     All,
-    /// What is lost when it is emptied or reset.
+    /// Something that is lost when it is emptied or reset.
     Data,
-    /// What lasts until one ends it: an account, a subscription.
+    /// Something that lasts until it is ended: an account, a subscription.
     Bond,
-    /// What is emptied many times a day: a filter, a search.
+    /// Something that is emptied many times a day: a filter, a search.
     Harmless,
-    /// What things are taken out of without harm: a menu, a list of tags.
+    /// Something that entries are harmlessly removed from: a menu, a list of tags.
     Light,
-    /// May stand before or after what one tells: please, now.
+    /// A word that may be before or after a command: please, now.
     Lead,
-    /// Says how something is or went, anywhere.
+    /// A word that makes the text a statement about a state, at any position.
     State,
-    /// Says that this explains or leads elsewhere, anywhere.
+    /// A word that makes the text an explanation or a link, at any position.
     Help,
-    /// Says not to, or that it cannot be.
+    /// A negation, or a word that says that something is impossible.
     Not,
-    /// Right before a verb it takes its force: can, to, allow.
+    /// A word directly before a verb that makes it something other than a command: can, to, allow.
     Aux,
-    /// Right before it the verb is a state.
+    /// A word directly before a verb that makes it a state.
     Before,
-    /// Right after it the verb is a state or a noun.
+    /// A word directly after a verb that makes it a state or a noun.
     After,
-    /// Tells the language, and nothing else.
+    /// A word that only identifies the language.
     Common,
-    /// A password, code or answer that proves who one is.
+    /// A password, code or answer that proves an identity.
     Password,
     /// Card, account and payment data.
     Finance,
     /// National identifiers and papers.
     Identity,
-    /// A card, of whatever kind.
+    /// A card of any kind.
     Card,
-    /// What turns a card into its data: number, holder, code.
+    /// A word that turns a card into its data: number, holder, code.
     Detail,
     /// The end of validity.
     Expiry,
-    /// A code, of whatever kind.
+    /// A code of any kind.
     Code,
-    /// Fields that everybody fills in: names, addresses, searches.
+    /// Ordinary fields: names, addresses, searches.
     Plain,
 }
 
@@ -123,10 +123,10 @@ classes! {
 pub(super) struct Classes(u64);
 
 impl Classes {
-    /// None.
+    /// The empty set.
     pub(super) const NONE: Self = Self(0);
 
-    /// Just these.
+    /// Creates a set of these classes.
     #[must_use]
     pub(super) const fn of(classes: &[Class]) -> Self {
         let mut bits = 0;
@@ -138,32 +138,32 @@ impl Classes {
         Self(bits)
     }
 
-    /// Whether this one is in.
+    /// Reports whether the set contains this class.
     #[must_use]
     pub(super) const fn has(self, class: Class) -> bool {
         self.0 & (1 << class as u8) != 0
     }
 
-    /// Whether any of these is in.
+    /// Reports whether the sets have a class in common.
     #[must_use]
     pub(super) const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Both together.
+    /// Returns the union.
     #[must_use]
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether there are none.
     #[must_use]
     pub(super) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// Whether a script writes its words without spaces, or glues endings to them as Korean does.
+/// Reports whether a script writes its words without spaces, or appends endings to them as Korean
+/// does.
 #[must_use]
 pub(super) const fn is_joined(char: char) -> bool {
     matches!(char,
@@ -171,15 +171,15 @@ pub(super) const fn is_joined(char: char) -> bool {
         | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}')
 }
 
-/// One entry: its folded text and what it means where.
+/// One entry: its folded text and its meanings.
 #[derive(Debug)]
 struct Word {
-    /// Where in `TEXT` its text starts, and how many bytes it has.
+    /// The start of its text in `TEXT`, and its length in bytes.
     start: u32,
     length: u8,
     /// The longest other entry that starts this one.
     shorter: Option<u16>,
-    /// Where in `SENSES` what it means starts, and how many languages know it.
+    /// The start of its meanings in `SENSES`, and the number of languages that know it.
     first: u32,
     senses: u8,
 }
@@ -196,19 +196,19 @@ impl Word {
     }
 }
 
-/// What an entry means in one language.
+/// The meaning of an entry in one language.
 #[derive(Debug)]
 struct Sense {
     language: Language,
-    /// As a whole word.
+    /// The meaning as a whole word.
     whole: Classes,
-    /// As the start of a longer word.
+    /// The meaning as the start of a longer word.
     stem: Classes,
-    /// As the later part of a compound.
+    /// The meaning as the later part of a compound.
     inner: Classes,
 }
 
-/// What a class of words must and must not be found in.
+/// Texts in which a class of words must and must not be found.
 #[cfg(test)]
 struct Examples {
     language: Language,
@@ -219,18 +219,18 @@ struct Examples {
 
 include!(concat!(env!("OUT_DIR"), "/lexicon.rs"));
 
-/// What a word means, language by language.
+/// The meaning of a word, language by language.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meaning {
     by_language: [Classes; Language::COUNT],
-    /// How many bytes it takes.
+    /// The length in bytes.
     pub(super) length: usize,
 }
 
 impl Meaning {
     const UNKNOWN: Self = Self { by_language: [Classes::NONE; Language::COUNT], length: 0 };
 
-    /// What it means in this language, or in all.
+    /// Returns the meaning in this language, or in all.
     #[must_use]
     pub(super) fn classes(&self, language: Language) -> Classes {
         let own = self.by_language.get(language as usize).copied().unwrap_or_default();
@@ -238,7 +238,7 @@ impl Meaning {
         own.and(any.unwrap_or_default())
     }
 
-    /// Whether this language itself knows the word.
+    /// Reports whether this language itself knows the word.
     #[must_use]
     pub(super) fn is_known(&self, language: Language) -> bool {
         self.by_language.get(language as usize).is_some_and(|classes| !classes.is_empty())
@@ -255,8 +255,7 @@ impl Meaning {
     }
 }
 
-/// What stands at the start of a folded text, if the lexicon knows it. In each language the
-/// longest entry counts.
+/// Looks up the start of a folded text. In each language the longest entry counts.
 #[must_use]
 pub(super) fn look_up(text: &str) -> Option<Meaning> {
     let mut meaning = Meaning::UNKNOWN;
@@ -264,7 +263,7 @@ pub(super) fn look_up(text: &str) -> Option<Meaning> {
     for word in entries(text) {
         let end = ends_word(text, word.text());
         for sense in word.senses() {
-            // Beside a whole word its stem counts too; beside a phrase its first word does not.
+            // Besides a whole word, its stem counts too; besides a phrase, its first word does not.
             let known = meaning.is_known(sense.language);
             let classes = match (known, end) {
                 (true, _) if meaning.length > first_word => Classes::NONE,
@@ -277,7 +276,7 @@ pub(super) fn look_up(text: &str) -> Option<Meaning> {
     (meaning.length > 0).then_some(meaning)
 }
 
-/// What stands inside a compound at the start of this rest of it.
+/// Looks up the start of the rest of a compound.
 #[must_use]
 pub(super) fn look_inside(rest: &str) -> Option<Meaning> {
     let mut meaning = Meaning::UNKNOWN;
@@ -289,10 +288,10 @@ pub(super) fn look_inside(rest: &str) -> Option<Meaning> {
     (meaning.length > 0).then_some(meaning)
 }
 
-/// Every entry that starts the text, the longest first.
+/// Returns every entry that starts the text, the longest first.
 ///
-/// Whatever lies in the table between the longest such entry and the text starts with that entry,
-/// so the last entry not after the text leads to all of them.
+/// All entries between the longest such entry and the text, in the order of the table, start with
+/// that entry, so the last entry not after the text leads to all of them.
 fn entries(text: &str) -> impl Iterator<Item = &'static Word> {
     let after = WORDS.partition_point(|word| word.text() <= text);
     let mut next = after.checked_sub(1).and_then(|at| WORDS.get(at));
@@ -319,7 +318,7 @@ mod tests {
     use super::*;
     use crate::fact::FactKind;
 
-    /// Whether a label would be stopped: as a control, or as a field for what its class names.
+    /// Reports whether a label would be stopped: as a control, or as a field of its class.
     fn is_found(class: &str, label: &str) -> bool {
         if matches!(class, "password" | "finance" | "identity" | "expiry" | "plain") {
             let ask = field::text(label);

@@ -1,17 +1,17 @@
-//! Labels as people see them: other spellings that look like the one they mean.
+//! Labels as people see them: other spellings that look like the intended one.
 //!
-//! A person reads `Dеlеtе` with Cyrillic vowels, `D e l e t e`, `D3lete` and `Dele te` as one
-//! word. Each of these is turned back into the word that it looks like, and both are read: what
-//! is written and what is seen.
+//! A person reads `Dеlеtе` with Cyrillic vowels, `D e l e t e`, `D3lete` and `Dele te` as one word.
+//! Each of these is mapped back to the word that it looks like, and both the written and the
+//! visible word are read.
 
 use super::fold::fold;
 use super::lexicon::look_up;
 use super::name::fold_name;
 
-/// Longer labels are prose, which nobody disguises.
+/// The length past which a label is prose, which nobody disguises.
 const MOST: usize = 200;
 
-/// The longest word that letters with gaps between them are put together to.
+/// The length of the longest word that is assembled from spaced letters.
 const MOST_SPACED: usize = 40;
 
 /// Letters of other alphabets with the Latin letters that most typefaces draw like them.
@@ -28,10 +28,10 @@ const LIKE_CYRILLIC: &str = "aаcсeеoоpрxхyуkкmмtтbьhнiіnпrгuи";
 /// Latin letters with the Greek ones that look like them.
 const LIKE_GREEK: &str = "aαbβeεiιkκnηoοpρtτuυvνxχyγwω";
 
-/// Digits and signs with the letters they stand for. A one is an L or an I.
+/// Digits and signs with the letters they replace. A one is an L or an I.
 const LIKE_LETTERS: &str = "0o1l3e4a5s7t8b9g@a$s€e!i|l+t";
 
-/// What this label looks like, folded, where that is not what it is.
+/// Returns the folded texts that this label looks like, where they differ from it.
 #[must_use]
 pub(super) fn seen(label: &str) -> Vec<String> {
     if label.len() > MOST {
@@ -56,7 +56,7 @@ pub(super) fn seen(label: &str) -> Vec<String> {
     seen
 }
 
-/// Each word of the text after a change.
+/// Maps each word of the text.
 fn words(text: &str, change: impl Fn(&str) -> String) -> String {
     text.split_whitespace().map(change).collect::<Vec<_>>().join(" ")
 }
@@ -71,8 +71,8 @@ fn paired(pairs: &str, wanted: char) -> Option<char> {
     None
 }
 
-/// The word in Latin letters, where all of it looks like them: alphabets are mixed in it, or the
-/// whole label looks like Latin and this is no word as it is.
+/// Returns the word in Latin letters, where all of it looks like them: alphabets are mixed in it,
+/// or the whole label looks like Latin and the word is not known as it is.
 fn as_latin(word: &str, whole: bool) -> String {
     let foreign = word.contains(|char: char| char.is_alphabetic() && !char.is_ascii());
     let mixed = word.contains(|char: char| char.is_ascii_alphabetic()) && !is_latin(word);
@@ -83,17 +83,18 @@ fn as_latin(word: &str, whole: bool) -> String {
     word.chars().map(|char| paired(LIKE_LATIN, char).unwrap_or(char)).collect()
 }
 
-/// Whether this is no letter, a Latin one, or one that is drawn like it.
+/// Reports whether this is not a letter, a Latin one, or one that is drawn like it.
 fn looks_latin(char: char) -> bool {
     char.is_ascii() || !char.is_alphabetic() || paired(LIKE_LATIN, char).is_some()
 }
 
-/// Whether the word is of one alphabet, with or without marks on its letters.
+/// Reports whether the word is Latin, with or without marks on its letters.
 fn is_latin(word: &str) -> bool {
     word.chars().all(|char| u32::from(char) < 0x370 || !char.is_alphabetic())
 }
 
-/// The word in the alphabet that most of it is written in, where Latin letters are mixed in.
+/// Returns the word in the alphabet that most of it is written in, where Latin letters are mixed
+/// in.
 fn as_script(word: &str, pairs: &str) -> String {
     let own = |char: char| pairs.chars().any(|known| known == char) && !char.is_ascii();
     let latin = word.contains(|char: char| char.is_ascii_alphabetic());
@@ -108,7 +109,7 @@ fn as_script(word: &str, pairs: &str) -> String {
     word.chars().map(|char| paired(pairs, char.to_ascii_lowercase()).unwrap_or(char)).collect()
 }
 
-/// The word without digits for letters, where that makes a word that the lexicon knows.
+/// Returns the word with letters for digits, where the lexicon knows that word.
 fn digits_as_letters(word: &str) -> String {
     let core = word.trim_end_matches(['!', '?', '.', ',', ':', ';']);
     let letters = core.chars().filter(|char| char.is_alphabetic()).count();
@@ -124,9 +125,9 @@ fn digits_as_letters(word: &str) -> String {
     known.unwrap_or_else(|| word.to_owned())
 }
 
-/// Letters with gaps between them as the words they spell.
+/// Joins spaced letters into the words they spell.
 fn together(text: &str) -> String {
-    // Where one blank parts letters, two part words.
+    // Where one blank separates letters, two separate words.
     let parts = text.split("  ").map(|part| fold(part, MOST));
     let mut out: Vec<String> = Vec::new();
     let mut run = String::new();
@@ -145,7 +146,7 @@ fn together(text: &str) -> String {
     out.join(" ")
 }
 
-/// Adds the letters so far as words: as one, or where the lexicon sees two.
+/// Adds the letters so far as one word, or as two where the lexicon knows them.
 fn end_run(run: &mut String, out: &mut Vec<String>) {
     let word = std::mem::take(run);
     let letters = word.chars().count();
@@ -156,8 +157,7 @@ fn end_run(run: &mut String, out: &mut Vec<String>) {
     }
 }
 
-/// Words that a blank was put into, whole again: `dele te`. A word that says something alone is
-/// left alone.
+/// Joins words that were split by a blank: `dele te`. A word that is known alone is left alone.
 fn mended(plain: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     for word in plain.split(' ') {
@@ -174,7 +174,7 @@ fn mended(plain: &str) -> String {
     out.join(" ")
 }
 
-/// Words that stand without a blank between them, as two: `deleteaccount`.
+/// Splits two words that were written without a blank: `deleteaccount`.
 fn apart(text: &str) -> String {
     let split = |word: &str| {
         if is_known(word) || word.len() < 7 || word.len() > MOST_SPACED {
@@ -192,7 +192,7 @@ fn apart(text: &str) -> String {
     text.split(' ').map(split).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the lexicon knows all of this as one entry.
+/// Reports whether the lexicon knows all of this as one entry.
 fn is_known(folded: &str) -> bool {
     look_up(folded).is_some_and(|meaning| meaning.length == folded.len())
 }
@@ -209,7 +209,7 @@ mod tests {
 
     type Disguise = (&'static str, fn(&str) -> String);
 
-    /// Every disguise of every word is seen through.
+    /// Every disguise of every word is recognised.
     #[test]
     fn a_word_is_seen_however_it_is_drawn() {
         let disguises: [Disguise; 9] = [
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Each letter with that character after it.
+    /// Inserts a character after each letter.
     fn followed(word: &str, by: char) -> String {
         word.chars().flat_map(|char| [char, by]).collect()
     }

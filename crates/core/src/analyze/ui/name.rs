@@ -1,8 +1,8 @@
-//! Names that programmers give: taken apart where their authors joined them.
+//! Identifiers of programmers, split into words.
 
 use super::fold::fold;
 
-/// Folds a programmer's name: `cardNumber`, `card_number` and `CARD-NUMBER` become `card number`.
+/// Folds an identifier: `cardNumber`, `card_number` and `CARD-NUMBER` become `card number`.
 #[must_use]
 pub(super) fn fold_name(name: &str, most: usize) -> String {
     let mut spaced = String::with_capacity(name.len().min(most).saturating_add(8));

@@ -1,23 +1,23 @@
-//! Reading: a folded text becomes a row of items whose meaning the lexicon knows or not.
+//! Splits a folded text into items that the lexicon knows or does not know.
 
 use super::lexicon::{Class, Classes, Language, Meaning, is_joined, look_inside, look_up};
 
-/// Items read from one text. What is longer is prose.
+/// The number of items read from one text. A longer text is prose.
 const MOST_ITEMS: usize = 48;
 
-/// Only words this long can be compounds worth taking apart.
+/// The length from which a word can be a compound that is worth splitting.
 const SHORTEST_COMPOUND: usize = 8;
 
-/// A word, a phrase, or a stretch that the lexicon does not know.
+/// A word, a phrase, or a run of text that the lexicon does not know.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
     meaning: Option<Meaning>,
-    /// One letter is a word in too many languages to tell any.
+    /// True for a single letter, which is a word in too many languages to identify one.
     is_letter: bool,
 }
 
 impl Item {
-    /// What it means in this language.
+    /// Returns the meaning in this language.
     #[must_use]
     pub(super) fn classes(&self, language: Language) -> Classes {
         self.meaning.map_or(Classes::NONE, |meaning| meaning.classes(language))
@@ -31,9 +31,8 @@ impl Item {
 /// A text as items.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// In order.
     pub(super) items: Vec<Item>,
-    /// There was more than is read.
+    /// True when there was more than is read.
     pub(super) is_cut: bool,
     has_kana: bool,
     has_hangul: bool,
@@ -56,7 +55,7 @@ impl Reading {
         }
     }
 
-    /// The languages it may be written in: those that know most of its words.
+    /// Returns the languages it may be written in, which know most of its words.
     pub(super) fn languages(&self) -> impl Iterator<Item = Language> {
         let mut scores = [0_usize; Language::COUNT];
         for (score, language) in scores.iter_mut().zip(Language::ALL) {
@@ -64,13 +63,13 @@ impl Reading {
         }
         let most = scores.into_iter().max().unwrap_or(0);
         Language::ALL.iter().copied().zip(scores).filter_map(move |(language, score)| {
-            // For words that all languages know, one of them will do.
+            // For words that all languages know, one language is enough.
             let fits = if most == 0 { language == Language::English } else { score == most };
             fits.then_some(language)
         })
     }
 
-    /// The classes in one language, in order.
+    /// Returns the classes in one language, in order.
     #[must_use]
     pub(super) fn classes(&self, language: Language) -> Vec<Classes> {
         self.items.iter().map(|item| item.classes(language)).collect()
@@ -92,7 +91,7 @@ impl Reading {
     }
 }
 
-/// Reads one item and returns what is left.
+/// Reads one item and returns the rest of the text.
 fn step<'a>(text: &'a str, items: &mut Vec<Item>) -> &'a str {
     let joined = text.chars().next().is_some_and(is_joined);
     let meaning = look_up(text);
@@ -112,7 +111,7 @@ fn step<'a>(text: &'a str, items: &mut Vec<Item>) -> &'a str {
     left
 }
 
-/// How much of a word is left after its known start.
+/// Returns the length of the rest of a word after its known start.
 fn word_rest(text: &str, known: usize) -> usize {
     let (start, rest) = text.split_at_checked(known).unwrap_or(("", text));
     if start.chars().next_back().is_some_and(is_joined) {
@@ -121,7 +120,7 @@ fn word_rest(text: &str, known: usize) -> usize {
     rest.find(|char| char == ' ' || is_joined(char)).unwrap_or(rest.len())
 }
 
-/// How far a stretch of a script without spaces goes on unknown.
+/// Returns the length of unknown text in a script without spaces.
 fn stretch(text: &str) -> usize {
     for (at, char) in text.char_indices().skip(1) {
         let unknown = is_joined(char) && text.get(at..).is_none_or(|rest| look_up(rest).is_none());
@@ -132,14 +131,14 @@ fn stretch(text: &str) -> usize {
     text.len()
 }
 
-/// Whether every letter is of a script that no language of the lexicon is written in.
+/// Reports whether every letter is of a script that no language of the lexicon uses.
 #[must_use]
 pub(super) fn is_unreadable(label: &str) -> bool {
     let mut letters = label.chars().filter(|char| char.is_alphabetic()).take(64).peekable();
     letters.peek().is_some() && !letters.any(is_read)
 }
 
-/// Whether some language of the lexicon is written with this letter.
+/// Reports whether some language of the lexicon is written with this letter.
 const fn is_read(char: char) -> bool {
     is_joined(char)
         || matches!(char,
@@ -149,7 +148,7 @@ const fn is_read(char: char) -> bool {
             | '\u{1D400}'..='\u{1D7FF}' | '\u{1F100}'..='\u{1F1FF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// What the later part of a compound says: `Benutzerpasswort`, `creditcardnumber`.
+/// Returns the meaning of the later part of a compound: `Benutzerpasswort`, `creditcardnumber`.
 fn compound(word: &str) -> Option<Meaning> {
     if word.len() < SHORTEST_COMPOUND || word.len() > 64 {
         return None;
@@ -160,7 +159,7 @@ fn compound(word: &str) -> Option<Meaning> {
         .find_map(look_inside)
 }
 
-/// Whether any of the items has that class.
+/// Reports whether any of the items has that class.
 #[must_use]
 pub(super) fn any(classes: &[Classes], class: Class) -> bool {
     classes.iter().any(|item| item.has(class))

@@ -1,9 +1,9 @@
-//! The Enter key: where pressing it, or typing a text that ends in it, sends a form.
+//! The Enter key: fields in which pressing it, or typing a text that ends in it, sends a form.
 
 use super::field::{self, Ask};
 use crate::action::Field;
 
-/// Whether what is typed ends by pressing Enter.
+/// Reports whether the typed text ends by pressing Enter.
 #[must_use]
 pub(super) fn ends_in_enter(text: &str) -> bool {
     let named = |end: &str| {
@@ -14,8 +14,9 @@ pub(super) fn ends_in_enter(text: &str) -> bool {
         || ["{enter}", "<enter>", "{return}", "<return>", "[enter]"].into_iter().any(named)
 }
 
-/// Whether Enter in this field sends the form around it. A search is a question to the page, and
-/// in a text of several lines Enter is a letter; a field nobody describes may be any.
+/// Reports whether Enter in this field sends the form around it. A search is only a query to the
+/// page, and in a multi-line text Enter is a newline; a field without a description may be
+/// anything.
 #[must_use]
 pub(super) fn sends(field: Option<&Field>) -> bool {
     let Some(field) = field else { return true };
@@ -29,7 +30,7 @@ pub(super) fn sends(field: Option<&Field>) -> bool {
     !searches(field)
 }
 
-/// Whether the field is for a search by what is said about it.
+/// Reports whether the field's description says that it is for a search.
 fn searches(field: &Field) -> bool {
     let says = |text: &Option<String>| {
         text.as_deref().is_some_and(|text| {

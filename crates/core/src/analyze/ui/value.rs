@@ -1,12 +1,12 @@
-//! What is typed, by its form: cards, accounts, national identifiers, one-time codes.
+//! Typed text, by its form: cards, accounts, national identifiers, one-time codes.
 
 use super::field::Ask;
 use crate::redact::{Concern, scan};
 
-/// What is longer than this was told to be longer than can be read.
+/// The length past which a text is not read; that is recorded elsewhere.
 const MOST: usize = super::MOST_LABEL;
 
-/// What the value is, given what the field asks for.
+/// Returns the kind of a value, given the kind that the field asks for.
 #[must_use]
 pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
     let value = value.trim();
@@ -28,11 +28,11 @@ pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
         match (found.kind, found.concern) {
             ("payment-card" | "iban" | "bank-account", _) => Some(Ask::Finance),
             (kind, Concern::Personal) if is_national(kind) => {
-                // Plain digits may be a telephone number; what the field asks for decides.
+                // Plain digits may be a telephone number; the field decides.
                 let open = asked != Some(Ask::Plain);
                 (open && (marked || kind == "cn-resident")).then_some(Ask::Identity)
             }
-            // A key typed into a field of its own, not a text that holds one.
+            // A key typed into a field of its own, not a text that contains one.
             (_, Concern::Secret) => {
                 let [start, end] = found.span;
                 (end.saturating_sub(start) == value.len()).then_some(Ask::Password)
@@ -42,7 +42,7 @@ pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
     })
 }
 
-/// Four to eight digits, perhaps with one gap.
+/// Reports whether a value is four to eight digits, perhaps with one gap.
 fn is_one_time_code(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let others = value.len().saturating_sub(digits);
@@ -51,8 +51,8 @@ fn is_one_time_code(value: &str) -> bool {
         && value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'-'))
 }
 
-/// Three, two and four digits with a sign between them. Numbers that were never given out are a
-/// person's as well, as far as the page knows.
+/// Reports whether a value is three, two and four digits with a sign between them. Numbers that
+/// were never issued count as well: the page cannot know.
 fn is_social_security(value: &str) -> bool {
     let groups: Vec<&str> = value.split(['-', ' ']).collect();
     let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
@@ -60,7 +60,7 @@ fn is_social_security(value: &str) -> bool {
     lengths.eq([3, 2, 4]) && groups.into_iter().all(digits)
 }
 
-/// `code 482913`: a code and the word for it, and little else.
+/// Reports whether a text is a code and the word for it, and little else: `code 482913`.
 fn tells_a_code(value: &str) -> bool {
     let words: Vec<&str> = value.split([' ', ':', '=', ',', '.', '\n']).collect();
     let is_code = |word: &&str| !word.is_empty() && is_one_time_code(word);
@@ -72,7 +72,7 @@ fn tells_a_code(value: &str) -> bool {
         && matches!(asked(), Some(Ask::Code | Ask::Password))
 }
 
-/// `130 692 544`, as a Canadian insurance number is written.
+/// Reports whether a value is written like a Canadian insurance number: `130 692 544`.
 fn is_three_by_three(value: &str) -> bool {
     let mut groups = 0_usize;
     value.split([' ', '-']).all(|group| {
@@ -81,7 +81,7 @@ fn is_three_by_three(value: &str) -> bool {
     }) && groups == 3
 }
 
-/// Kinds of the redactor that name a person's papers: a country and a scheme.
+/// Reports whether a kind of the redactor is a national identifier: a country and a scheme.
 fn is_national(kind: &str) -> bool {
     const OTHERS: [&str; 6] = ["us-routing", "us-npi", "us-dea", "in-vehicle", "us-ein", "sg-uen"];
     let country = kind.split_once('-').is_some_and(|(country, _)| country.len() == 2);

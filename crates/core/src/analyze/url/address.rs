@@ -1,21 +1,21 @@
-//! Which addresses are on the public internet, by the special-purpose registries of the IANA.
+//! Classification of addresses as public or not, by the special-purpose registries of the IANA.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address leads to.
+/// The part of the network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// A machine on the internet.
     Public,
     /// This machine.
     Loopback,
-    /// A network that only some can reach, or none: private, link-local, reserved, multicast.
+    /// A network that not everybody can reach: private, link-local, reserved, multicast.
     Internal,
     /// The service that hands out a cloud machine's credentials.
     Metadata,
 }
 
-/// Where this address leads.
+/// Classifies an address.
 #[must_use]
 pub fn reach(address: IpAddr) -> Reach {
     match address {
@@ -24,7 +24,7 @@ pub fn reach(address: IpAddr) -> Reach {
     }
 }
 
-/// Where the clouds keep their credentials, besides the link-local block as a whole.
+/// Addresses of the clouds' metadata services, besides the link-local block as a whole.
 const METADATA_V4: [Ipv4Addr; 7] = [
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
@@ -32,7 +32,7 @@ const METADATA_V4: [Ipv4Addr; 7] = [
     Ipv4Addr::new(169, 254, 42, 42),
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
-    // Public by number, and yet it answers only inside.
+    // A public address that answers only inside.
     Ipv4Addr::new(168, 63, 129, 16),
 ];
 
@@ -62,7 +62,7 @@ const INTERNAL_V4: [(Ipv4Addr, u32); 14] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Two addresses of 192.0.0.0/24 answer everywhere: the relays of PCP and TURN.
+/// Addresses of 192.0.0.0/24 that answer everywhere: the relays of PCP and TURN.
 const PUBLIC_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 9), Ipv4Addr::new(192, 0, 0, 10)];
 
 fn reach_v4(address: Ipv4Addr) -> Reach {
@@ -86,9 +86,9 @@ const fn v6(first: u16, second: u16, third: u16) -> Ipv6Addr {
     Ipv6Addr::new(first, second, third, 0, 0, 0, 0, 0)
 }
 
-/// The same for IPv6. Blocks that carry an IPv4 address are asked about that one too.
+/// Internal blocks of IPv6. In blocks that embed an IPv4 address, that one is checked too.
 const INTERNAL_V6: [(Ipv6Addr, u32); 11] = [
-    // Everything outside the global unicast block, which is 2000::/3, save the translators'.
+    // Everything outside the global unicast block, which is 2000::/3, except the translators'.
     (v6(0, 0, 0), 16),
     (v6(0x64, 0xff9b, 1), 48),
     (v6(0x100, 0, 0), 8),
@@ -120,7 +120,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for or is tunnelled to.
+/// Returns the IPv4 address that an IPv6 address embeds or is tunnelled to.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
@@ -129,9 +129,9 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => Some(joined(high, low)),
-        // The local-use prefix of NAT64, whose four bytes stand around the ninth (RFC 6052).
+        // The local-use prefix of NAT64, whose four bytes are around the ninth (RFC 6052).
         [0x64, 0xff9b, 1, high, low, last, ..] => Some(joined(high, (low & 0xff) << 8 | last >> 8)),
-        // Teredo: the client's address, every bit turned.
+        // Teredo: the client's address, with every bit inverted.
         [0x2001, 0, _, _, _, _, high, low] => Some(joined(!high, !low)),
         _ => None,
     }

@@ -1,11 +1,11 @@
-//! The origins of a session, for whatever reaches the network without being a page: the commands of
-//! a script, and the servers that code talks to.
+//! The origins of a session, for network access other than pages: the commands of a script, and the
+//! servers that code connects to.
 
 use crate::analyze::{Analysis, Invocation, UNKNOWN};
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
 
-/// Programs whose operands are servers even where no scheme says so.
+/// Programs whose operands are servers even without a scheme.
 const REACHES: [&str; 26] = [
     "aria2c", "curl", "curlie", "dig", "ftp", "git", "http", "https", "lftp", "lynx", "nc", "ncat",
     "netcat", "ping", "rsync", "scp", "sftp", "socat", "ssh", "telnet", "w3m", "wget", "wget2",
@@ -13,10 +13,10 @@ const REACHES: [&str; 26] = [
 ];
 
 /// Programs whose operands may also be files or words of their own, so that a name counts as a
-/// server only where it is written like one: `user@host`, `host:path`.
+/// server only in the form `user@host` or `host:path`.
 const MIXED: [&str; 4] = ["git", "rsync", "scp", "socat"];
 
-/// What the commands of an action reach outside the origins that the agent was given.
+/// Returns facts about servers outside the allowed origins that the commands of an action reach.
 pub(crate) fn outside(analysis: &Analysis, scene: &Scene<'_>) -> Vec<Fact> {
     if scene.context.allowed_origins.is_none() {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn outside(analysis: &Analysis, scene: &Scene<'_>) -> Vec<Fact> {
             facts.extend(foreign(&address, scene).map(|fact| fact.at(command.span)));
         }
     }
-    // What a fetch or a sending names, however the code spells it.
+    // Servers that a fetch or a send names, in any form.
     let reaching = [FactKind::Fetch, FactKind::Send, FactKind::RemoteDelete, FactKind::RemoteCode];
     for fact in analysis.facts.iter().filter(|fact| reaching.contains(&fact.kind)) {
         let urls = fact.subject.split_whitespace().filter(|word| word.contains("://"));
@@ -37,7 +37,7 @@ pub(crate) fn outside(analysis: &Analysis, scene: &Scene<'_>) -> Vec<Fact> {
     facts
 }
 
-/// The addresses among the words of one command.
+/// Returns the addresses among the words of one command.
 fn addresses(command: &Invocation) -> impl Iterator<Item = String> {
     let program = command.program.as_str();
     let reaches = REACHES.contains(&program);
@@ -53,7 +53,7 @@ fn addresses(command: &Invocation) -> impl Iterator<Item = String> {
     spelt.chain(named).collect::<Vec<_>>().into_iter()
 }
 
-/// The server that a word without a scheme names.
+/// Returns the server that a word without a scheme names.
 fn host(word: &str, mixed: bool) -> Option<String> {
     let (before, path) = word.split_once(':').map_or((word, None), |(a, b)| (a, Some(b)));
     let server = before.rsplit('@').next().unwrap_or(before);
@@ -65,7 +65,7 @@ fn host(word: &str, mixed: bool) -> Option<String> {
     (sound && (marked || !mixed)).then(|| name.to_owned())
 }
 
-/// The fact that an address is not among the origins.
+/// Returns a fact if an address is not among the origins.
 fn foreign(address: &str, scene: &Scene<'_>) -> Option<Fact> {
     let told = super::facts(address, scene);
     told.into_iter().find(|fact| matches!(fact.kind, FactKind::UrlForeign | FactKind::UrlInvalid))

@@ -1,16 +1,16 @@
 //! Domains made to be mistaken for others.
 //!
-//! A name in one script is somebody's language; letters of several scripts in one label, or a
-//! label of another script that reads like Latin, is a trick. So is a name that turns into plain
-//! letters only when the browser has mapped it.
+//! A name in one script is ordinary language; letters of several scripts in one label, or a label
+//! of another script that reads like Latin, is a deception. So is a name that becomes plain letters
+//! only after the browser has mapped it.
 
 use unicode_security::{GeneralSecurityProfile as _, MixedScript as _};
 
 /// Cyrillic, Greek and Armenian letters that most typefaces draw like Latin ones. The whole table
-/// of confusable characters would cost every start of the program; these make words.
+/// of confusable characters would slow every start of the program; these are enough for words.
 const LIKE_LATIN: &str = "асԁеһіјӏорԛѕԝхуѵьгαγικνορσυօոսհցքյ";
 
-/// How the domain is meant to be seen, when that is not what it is. `written` is the whole URL.
+/// Returns the domain as it is meant to be seen, when that differs. `written` is the whole URL.
 pub(super) fn shown(domain: &str, written: &str) -> Option<String> {
     if !domain.contains("xn--") {
         return maps_to_ascii(domain, written).then(|| domain.to_owned());
@@ -20,8 +20,8 @@ pub(super) fn shown(domain: &str, written: &str) -> Option<String> {
     trick.then(|| format!("{unicode} is {domain}"))
 }
 
-/// `ｅｘａｍｐｌｅ.com` and `ⓔxample.com` are `example.com` to the browser and something else to
-/// whoever compares text.
+/// Reports whether the browser maps a domain to ASCII: `ｅｘａｍｐｌｅ.com` and `ⓔxample.com` are
+/// `example.com` to the browser and something else in a text comparison.
 fn maps_to_ascii(domain: &str, written: &str) -> bool {
     let authority = written.split(['/', '\\', '?', '#']).filter(|part| !part.is_empty()).nth(1);
     domain.is_ascii() && authority.is_some_and(|authority| !authority.is_ascii())
@@ -35,7 +35,7 @@ fn is_trick(label: &str) -> bool {
     odd || !label.is_single_script() || reads_as_latin(label)
 }
 
-/// Every letter of another script, and yet the whole reads like plain Latin letters.
+/// Reports whether every letter is of another script and yet the whole reads like Latin.
 fn reads_as_latin(label: &str) -> bool {
     let mut letters = label.chars().filter(|char| !char.is_numeric() && *char != '-').peekable();
     letters.peek().is_some() && letters.all(|char| LIKE_LATIN.contains(char))
@@ -78,7 +78,7 @@ mod tests {
             "\u{430}\u{440}\u{440}\u{4cf}\u{435}.com",
             // A Greek letter among Latin ones.
             "g\u{3bf}ogle.com",
-            // Mapped to plain letters on the way.
+            // Mapped to plain letters by the browser.
             "ｅｘａｍｐｌｅ.com",
             "ⓔxample.com",
         ] {

@@ -1,19 +1,19 @@
-//! Domains that never lead to the public internet, or lead wherever their own text says.
+//! Domains that never lead to the public internet, or lead to an address in their own name.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::analyze::url::address::{Reach, reach};
 
-/// What a domain is known for.
+/// A class of domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// This machine.
     Loopback,
-    /// A name that only a local network answers.
+    /// A name that only a local network resolves.
     Internal,
-    /// Hands out a cloud machine's credentials.
+    /// A name of a service that hands out a cloud machine's credentials.
     Metadata,
-    /// Answers with an address of the asker's choosing, or sends there.
+    /// A name that resolves, or redirects, to an address chosen in the query.
     Rebinding,
 }
 
@@ -43,7 +43,7 @@ const METADATA: [&str; 13] = [
     "metadata.ec2.internal",
 ];
 
-/// Ends of names that no public name server knows, by standard or by habit.
+/// Endings of names that no public name server knows, by standard or by convention.
 const INTERNAL_ENDS: [&str; 15] = [
     "cluster",
     "consul",
@@ -62,7 +62,7 @@ const INTERNAL_ENDS: [&str; 15] = [
     "workgroup",
 ];
 
-/// Domains whose answer is spelt by the name that is asked for, or that send on to it.
+/// Domains that resolve to the address spelled in the queried name, or redirect to it.
 const REBINDING: [&str; 21] = [
     "1u.ms",
     "42foo.com",
@@ -87,7 +87,7 @@ const REBINDING: [&str; 21] = [
     "xip.io",
 ];
 
-/// What this domain, in lower case and without its last dot, is known for.
+/// Classifies a domain, in lower case and without its last dot.
 pub(super) fn kind(domain: &str) -> Option<Kind> {
     if METADATA.contains(&domain) || domain.ends_with(".metadata.google.internal") {
         return Some(Kind::Metadata);
@@ -104,13 +104,13 @@ pub(super) fn kind(domain: &str) -> Option<Kind> {
         .then_some(Kind::Internal)
 }
 
-/// Whether this is the domain or below it.
+/// Reports whether this is the domain or a subdomain of it.
 pub(super) fn is_below(domain: &str, above: &str) -> bool {
     domain.strip_suffix(above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether the name spells an address that is not public, as `10.0.0.1.example.com` and
-/// `192-168-1-1.example.com` do: whoever registers such a name means it to answer with that.
+/// Reports whether the name spells an address that is not public, as `10.0.0.1.example.com` and
+/// `192-168-1-1.example.com` do: such a name is registered to resolve to that address.
 fn spells_an_inside(domain: &str) -> bool {
     let inside = |address: Ipv4Addr| reach(IpAddr::V4(address)) != Reach::Public;
     let labels: Vec<&str> = domain.split('.').take(32).collect();
@@ -118,7 +118,7 @@ fn spells_an_inside(domain: &str) -> bool {
     dotted || labels.iter().any(|label| dashed(label).is_some_and(inside))
 }
 
-/// The address in `app-192-168-1-1` or `7f000001`.
+/// Returns the address in `app-192-168-1-1` or `7f000001`.
 fn dashed(label: &str) -> Option<Ipv4Addr> {
     let parts: Vec<&str> = label.rsplitn(5, '-').take(4).collect();
     if let [last, third, second, first] = parts[..] {
@@ -126,7 +126,7 @@ fn dashed(label: &str) -> Option<Ipv4Addr> {
     }
     let hex = label.len() == 8 && label.bytes().all(|byte| byte.is_ascii_hexdigit());
     let bits = hex.then(|| u32::from_str_radix(label, 16).ok()).flatten()?;
-    // Eight letters are often a hash; only one that means this machine is told.
+    // Eight letters are often a hash; only one that means this machine is reported.
     let address = Ipv4Addr::from_bits(bits);
     address.is_loopback().then_some(address)
 }

@@ -17,18 +17,18 @@ use url::{Host, Url};
 use crate::analyze::url::name::is_below;
 use crate::context::Context;
 
-/// The entry that lets this URL in.
+/// Returns the entry that lets this URL in.
 pub(super) fn entry_for<'a>(url: &Url, context: &'a Context) -> Option<&'a str> {
     let entries = context.allowed_origins.as_deref()?;
     entries.iter().map(String::as_str).find(|entry| lets_in(entry, url))
 }
 
-/// Whether the entry names this very domain or address, not one above it.
+/// Reports whether the entry names exactly this domain or address, not one above it.
 pub(super) fn names(entry: &str, url: &Url) -> bool {
     Entry::read(entry).is_some_and(|entry| Some(entry.host.as_str()) == url.host_str())
 }
 
-/// Whether an entry can let anything in.
+/// Reports whether an entry can let anything in.
 pub(super) fn is_entry(entry: &str) -> bool {
     let web = |scheme: &String| super::WEB.contains(&scheme.as_str());
     Entry::read(entry).is_some_and(|entry| entry.scheme.as_ref().is_none_or(web))
@@ -44,7 +44,7 @@ struct Entry {
     host: String,
     is_domain: bool,
     port: Option<u16>,
-    /// With a slash at both ends; just one for no folder.
+    /// The folder with a slash at both ends; a single slash for no folder.
     folder: String,
     depth: Depth,
 }
@@ -57,7 +57,7 @@ enum Depth {
 }
 
 impl Entry {
-    /// An entry that cannot be read lets nothing in.
+    /// Parses an entry; one that cannot be parsed lets nothing in.
     fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         let (text, exact) = text.strip_prefix('=').map_or((text, false), |rest| (rest, true));
@@ -66,7 +66,7 @@ impl Entry {
             None => (None, text),
         };
         let (rest, below) = rest.strip_prefix("*.").map_or((rest, false), |rest| (rest, true));
-        // Read by the same parser as the URL, so that both spell a domain alike.
+        // Parsed like the URL, so that both spell a domain alike.
         let url = Url::parse(&format!("{}://{rest}", scheme.as_deref().unwrap_or("https"))).ok()?;
         let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
         let port = match scheme {
@@ -106,8 +106,8 @@ impl Entry {
         host && scheme && port && self.holds(url.path())
     }
 
-    /// Whether a path is in the folder. An encoded slash or dot may become a way out of it on the
-    /// server, so it is not.
+    /// Reports whether a path is in the folder. A path with an encoded slash or dot is not, because
+    /// the server may decode it and leave the folder.
     fn holds(&self, path: &str) -> bool {
         let encoded = ["%2f", "%5c", "%2e"];
         let lower = path.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Addresses that are sound, and that nobody opens to read a page: another protocol's port, a domain
-//! that names a second one, a program to be started, a secret handed over in the address.
+//! Valid addresses that nobody opens to read a page: another protocol's port, a domain that names a
+//! second one, a program to be started, a secret in the address.
 
 use url::{Host, Url};
 
@@ -15,13 +15,13 @@ const OTHER_PROTOCOLS: [u16; 77] = [
     995, 1719, 1720, 1723, 2049, 3659, 4045, 5060, 5061, 6000, 6566, 6665, 6697, 10080, 11371,
 ];
 
-/// Files that are programs, by the end of their name.
+/// Endings of files that are programs.
 const PROGRAMS: [&str; 17] = [
     "apk", "appimage", "bat", "cmd", "cpl", "deb", "dmg", "exe", "hta", "jar", "msi", "pkg", "ps1",
     "rpm", "scr", "vbs", "wsf",
 ];
 
-/// Whom people sign in at, as the one word that their domains are known by.
+/// Companies where people sign in, as the one word that their domains are known by.
 const KNOWN: [&str; 24] = [
     "adobe",
     "amazon",
@@ -49,17 +49,17 @@ const KNOWN: [&str; 24] = [
     "whatsapp",
 ];
 
-/// Words that such a name is joined to where somebody wants to be taken for it.
+/// Words that such a name is joined with in an impersonation.
 const LURES: [&str; 21] = [
     "account", "accounts", "auth", "billing", "confirm", "help", "login", "logon", "mail", "pay",
     "payment", "recovery", "reset", "secure", "security", "signin", "sso", "support", "update",
     "verify", "wallet",
 ];
 
-/// How much of a query is looked through for secrets.
+/// The number of bytes of a query that are searched for secrets.
 const MOST_SCANNED: usize = 16 * 1024;
 
-/// What is odd about a sound address.
+/// Returns the anomalies of a valid address.
 pub(super) fn facts(url: &Url, written: &str, allowed: bool) -> Vec<Fact> {
     let mut facts = Vec::new();
     let domain = match url.host() {
@@ -76,13 +76,14 @@ pub(super) fn facts(url: &Url, written: &str, allowed: bool) -> Vec<Fact> {
         facts.push(Fact::new(FactKind::UrlProgram, domain));
     }
     if holds_a_secret(url) {
-        // Not the text: it holds the secret.
+        // Not the text, which contains the secret.
         facts.push(Fact::new(FactKind::UrlSecret, domain));
     }
     facts
 }
 
-/// `google.com.example.org`: what most people read first is not where it leads.
+/// Reports whether a domain contains a second one, which most people read first:
+/// `google.com.example.org`.
 fn names_a_second(domain: &str) -> bool {
     const ENDS: [&str; 5] = ["com", "edu", "gov", "net", "org"];
     // Stores and networks that serve other people's names below their own.
@@ -106,7 +107,8 @@ fn names_a_second(domain: &str) -> bool {
     second && !SERVE.iter().any(|serve| domain.ends_with(serve))
 }
 
-/// `accounts-google.com`: a known name and a word that asks for trust, joined by a hyphen.
+/// Reports whether a known name and a word that asks for trust are joined by a hyphen:
+/// `accounts-google.com`.
 fn is_joined_to_a_known(domain: &str) -> bool {
     domain.split('.').any(|label| {
         let words: Vec<&str> = label.split('-').collect();
@@ -116,7 +118,7 @@ fn is_joined_to_a_known(domain: &str) -> bool {
     })
 }
 
-/// Whether the address is that of a program.
+/// Reports whether the address is that of a program.
 fn is_program(url: &Url) -> bool {
     if is_release(url) {
         return false;
@@ -126,7 +128,7 @@ fn is_program(url: &Url) -> bool {
     end.is_some_and(|end| PROGRAMS.contains(&end.as_str()))
 }
 
-/// Whether the address is where a project hands out what it has released.
+/// Reports whether the address is a project's release page or a known vendor's site.
 fn is_release(url: &Url) -> bool {
     const FORGES: [&str; 4] = ["codeberg.org", "github.com", "gitlab.com", "sourceforge.net"];
     const VENDORS: [&str; 12] = [
@@ -148,7 +150,7 @@ fn is_release(url: &Url) -> bool {
     (forge && url.path().contains("/releases/")) || VENDORS.iter().any(|one| is_below(domain, one))
 }
 
-/// Whether a key or token stands in the part of the address that the page behind it reads.
+/// Reports whether a key or token is in the part of the address that the page behind it reads.
 fn holds_a_secret(url: &Url) -> bool {
     let handed = url.query().into_iter().chain(url.fragment());
     let start = |text: &'_ str| text.floor_char_boundary(MOST_SCANNED);

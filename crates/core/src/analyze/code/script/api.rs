@@ -1,4 +1,4 @@
-//! What the functions of the languages and their libraries do, by their full names.
+//! The effects of the functions of the languages and their libraries, by their full names.
 
 use crate::action::Language;
 
@@ -8,66 +8,66 @@ mod perl;
 mod python;
 mod ruby;
 
-/// What calling a function does.
+/// The effect of calling a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     // --- values
-    /// Gives back its first argument, as text or as it is.
+    /// Returns its first argument, as text or as it is.
     Same,
-    /// Gives back something that says nothing about its arguments.
+    /// Returns a value that is independent of its arguments.
     Clean,
     /// Joins paths.
     JoinPath,
-    /// The home folder.
+    /// Returns the home folder.
     Home,
-    /// `~` in the first argument becomes the home folder.
+    /// Replaces `~` in the first argument with the home folder.
     ExpandHome,
-    /// The folder of a path.
+    /// Returns the folder of a path.
     Folder,
-    /// The last part of a path.
+    /// Returns the last part of a path.
     BaseName,
-    /// The working folder.
+    /// Returns the working folder.
     WorkingFolder,
     /// Changes the working folder.
     ChangeFolder,
-    /// A new temporary file or folder.
+    /// Creates a temporary file or folder.
     Temporary,
-    /// A new temporary file, open.
+    /// Creates and opens a temporary file.
     TemporaryFile,
-    /// One environment variable.
+    /// Reads one environment variable.
     Variable,
     /// Sets an environment variable.
     SetVariable,
-    /// What the user types or passes.
+    /// Returns input that the user types or passes.
     Input,
-    /// A password prompt or a key store.
+    /// Returns a secret from a password prompt or a key store.
     Credential,
     /// Decodes text.
     Decode(Coding),
-    /// A character from its number.
+    /// Returns a character from its number.
     Character,
-    /// A number from its character.
+    /// Returns a number from its character.
     CodePoint,
-    /// A function of every item of a list.
+    /// Applies a function to every item of a list.
     Map,
     /// Joins the items of the second argument by the first, or the other way round.
     Join,
     /// Fills a format.
     Format,
-    /// Takes the first item off a list.
+    /// Removes and returns the first item of a list.
     Shift,
     /// Looks up a member by its name.
     GetMember,
     /// Loads a module by its name.
     Import,
-    /// An iterator, a copy, a sorted list: the same items.
+    /// Returns the same items: an iterator, a copy, a sorted list.
     Items,
     // --- files
     /// Deletes files or empty folders.
     Delete,
     /// Deletes whole folders.
     DeleteTree,
-    /// Opens a file; the second argument says for what.
+    /// Opens a file; the second argument is the mode.
     Open,
     /// Reads a file by its path.
     Read,
@@ -77,102 +77,102 @@ pub(super) enum Effect {
     Append,
     /// Lists a folder.
     List,
-    /// Everything below a folder.
+    /// Returns everything below a folder.
     Walk,
-    /// Names that match a pattern.
+    /// Returns names that match a glob.
     Glob,
-    /// Moves the first to the second.
+    /// Moves the first argument to the second.
     Move,
-    /// Copies the first to the second.
+    /// Copies the first argument to the second.
     Copy,
     /// Changes permissions; the path comes first.
     Chmod,
     /// Changes the owner; the path comes first.
     Chown,
-    /// Ruby and Perl: mode or owner first, then the paths.
+    /// Changes permissions in Ruby and Perl: the mode comes first, then the paths.
     ChmodLast,
-    /// As before, for owners.
+    /// Changes owners in Ruby and Perl: the owner comes first, then the paths.
     ChownLast,
-    /// Makes the second a link to the first.
+    /// Makes the second argument a link to the first.
     Link,
     // --- processes
-    /// Runs a command line by the shell.
+    /// Runs a command line with the shell.
     Shell,
-    /// Runs a list of words, or a command line where told so.
+    /// Runs a list of words, or a command line if an option says so.
     Spawn,
     /// Runs the first argument with the rest as its words.
     Program,
-    /// Runs the second argument: the first says how.
+    /// Runs the second argument; the first is the mode.
     SpawnMode,
-    /// Runs with a terminal of its own.
+    /// Runs a program with a terminal of its own.
     Terminal,
-    /// One more process like this one.
+    /// Forks this process.
     Fork,
-    /// One more process or thread that runs a function.
+    /// Starts a process or thread that runs a function.
     Start,
     /// Sends a signal.
     Kill,
-    /// Makes one file descriptor a copy of another.
+    /// Duplicates a file descriptor.
     Redirect,
     // --- code
     /// Runs text as code.
     Eval,
-    /// Turns text into code that runs when called.
+    /// Compiles text into code that runs when called.
     Compile,
     /// Runs a file as code.
     RunFile,
-    /// Rebuilds objects, code included, from bytes.
+    /// Deserialises objects, code included, from bytes.
     Unpickle,
     // --- network
-    /// Asks a server.
+    /// Requests data from a server.
     Fetch,
-    /// Asks a server and stores the answer.
+    /// Requests data from a server and stores the response.
     Retrieve,
     /// Sends to a server.
     Post,
-    /// The first argument says whether it asks or sends.
+    /// Requests or sends data, depending on the first argument.
     Request,
-    /// A request to be sent later.
+    /// Creates a request to be sent later.
     MakeRequest,
-    /// A raw connection, not yet made.
+    /// Creates a raw socket that is not connected yet.
     Socket,
-    /// A raw connection.
+    /// Opens a raw connection.
     Connect,
     /// Waits for connections.
     Listen,
-    /// Something that sends what it is given.
+    /// Creates an object that sends its arguments.
     Sender,
     // --- others
-    /// A database.
+    /// Opens a database.
     Database(&'static str),
-    /// Shows something.
+    /// Prints something.
     Print,
-    /// Looks for secrets.
+    /// Searches for secrets.
     FindSecrets,
-    /// Watches keys, screen or clipboard.
+    /// Captures keys, screen or clipboard.
     Capture,
-    /// Every process of the machine.
+    /// Returns every process of the machine.
     Processes,
-    /// The number of this very process.
+    /// Returns the id of this process.
     Itself,
     /// Schedules something.
     Schedule,
-    /// Runs its block for ever.
+    /// Runs its block in an endless loop.
     Loop,
-    /// Runs its function later or somewhere: now, as far as we are concerned.
+    /// Runs its function later or elsewhere; treated as if it ran now.
     Callback,
     // --- functions
-    /// A function with its first arguments already given.
+    /// Returns a function with its first arguments bound.
     Bind,
-    /// Calls the method of this name on whatever it is given.
+    /// Calls the method of this name on its argument.
     NamedMethod,
-    /// The names that a module, or the whole source, holds.
+    /// Returns the names in a module, or in the whole source.
     Names,
-    /// Loads or calls code that is not of this language.
+    /// Loads or calls code in another language.
     Native,
 }
 
-/// A way to write bytes as text.
+/// An encoding of bytes as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Base64,
@@ -180,13 +180,13 @@ pub(super) enum Coding {
     Hex,
     Rot13,
     Percent,
-    /// Something compressed or serialised: decoded, but not by us.
+    /// Compressed or serialised data, which is not decoded here.
     Packed,
-    /// The second argument names it.
+    /// An encoding that the second argument names.
     Named,
 }
 
-/// What this function does, if it is known.
+/// Returns the effect of a function, if it is known.
 pub(super) fn effect(language: Language, name: &str) -> Option<Effect> {
     let known = match language {
         Language::Python => python::effect(name),
@@ -198,7 +198,7 @@ pub(super) fn effect(language: Language, name: &str) -> Option<Effect> {
     known.or_else(|| indirect::effect(language, name))
 }
 
-/// The full name under which a thing is known: aliases of modules resolved.
+/// Returns the canonical name of a thing, with module aliases resolved.
 pub(super) fn canonical(language: Language, name: &str) -> String {
     let drop = |prefixes: &[(&str, &str)]| {
         let mut name = name.to_owned();

@@ -1,8 +1,8 @@
 //! Tokens of Python, JavaScript, Perl and Ruby: one lexer for each, one kind of token for all.
 //!
-//! Total and linear: every byte is looked at a bounded number of times, nothing recurses, and what
-//! a language would refuse still becomes tokens. Code inside strings (`f"{…}"`, `${…}`, `#{…}`)
-//! stays a range of the source until the parser asks for its tokens.
+//! Total and linear: every byte is read a bounded number of times, nothing recurses, and text that
+//! the language would reject still becomes tokens. Code inside strings (`f"{…}"`, `${…}`, `#{…}`)
+//! remains a range of the source until the parser asks for its tokens.
 
 use std::rc::Rc;
 
@@ -16,54 +16,51 @@ mod scan;
 
 pub(super) use scan::Scan;
 
-/// One token.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Space or a line's end stands before it.
+    /// True when a space or a newline precedes it.
     pub(super) spaced: bool,
-    /// It is the first of its line, with this indentation.
+    /// The indentation, if the token is the first of its line.
     pub(super) indent: Option<u32>,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     /// A name, a keyword, or a variable with its sigil.
     Name(Rc<str>),
-    /// A string.
     Text(Vec<Part>, Quote),
-    /// A number, where it is a small whole one.
+    /// A number, with its value if that is a small integer.
     Number(Option<i64>),
     /// An operator or bracket.
     Mark(&'static str),
-    /// The end of a line that ends a statement.
+    /// A newline that ends a statement.
     Line,
 }
 
-/// What a string is for.
+/// The kind of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
-    /// Text.
     Plain,
     /// A command: backticks, `qx`, `%x`.
     Command,
-    /// A pattern, with code in its replacement or not.
+    /// A regular expression, with or without code in its replacement.
     Pattern,
     /// A list of words.
     Words,
-    /// A file to read from: `<$file>`.
+    /// A file handle to read from: `<$file>`.
     Handle,
 }
 
 /// A piece of a string.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
-    /// As it is.
+    /// Literal text.
     Text(String),
-    /// Code whose value goes here: a range of the source.
+    /// A range of the source with code whose value goes here.
     Code(usize, usize),
 }
 
@@ -71,11 +68,11 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     pub(super) list: Vec<Token>,
-    /// A quote or comment never ended: the rest was not read as meant.
+    /// True when a quote or comment does not end, so that the rest may be misread.
     pub(super) broken: bool,
 }
 
-/// The tokens of this range of the source.
+/// Returns the tokens of a range of the source.
 pub(super) fn tokens(language: Language, source: &str, start: usize, end: usize) -> Tokens {
     let mut scan = Scan::new(source, start, end);
     match language {
@@ -89,12 +86,12 @@ pub(super) fn tokens(language: Language, source: &str, start: usize, end: usize)
 }
 
 impl Kind {
-    /// Whether this is the mark.
+    /// Reports whether this is the mark.
     pub(super) fn is(&self, mark: &str) -> bool {
         matches!(self, Self::Mark(known) if *known == mark)
     }
 
-    /// The name, if it is one.
+    /// Returns the name, if it is one.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),

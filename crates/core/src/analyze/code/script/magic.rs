@@ -1,14 +1,15 @@
-//! Lines of a notebook that are no Python: `!command`, `%sx command`, cells of a shell.
+//! Lines of a notebook that are not Python: `!command`, `%sx command`, shell cells.
 
 use crate::analyze::{Analysis, shell};
 use crate::place::Scene;
 
-/// Words behind a percent sign that run the rest of the line in a shell.
+/// Words after a percent sign that run the rest of the line in a shell.
 const LINES: &[&str] = &["sx", "system", "!", "sc", "bash", "sh", "cmd"];
-/// Words behind two percent signs that run the rest of the cell in a shell.
+/// Words after two percent signs that run the rest of the cell in a shell.
 const CELLS: &[&str] = &["bash", "sh", "script", "sx", "system", "!", "zsh", "cmd"];
 
-/// The source without such lines, and what they would do; nothing when there are none.
+/// Returns the source without such lines, and the analyses of their commands; `None` when there are
+/// no such lines.
 pub(super) fn split(source: &str, scene: &Scene<'_>) -> Option<(String, Vec<Analysis>)> {
     if !source.contains(['!', '%']) {
         return None;
@@ -22,7 +23,7 @@ pub(super) fn split(source: &str, scene: &Scene<'_>) -> Option<(String, Vec<Anal
             Some(command) => {
                 commands.push_str(command);
                 commands.push('\n');
-                // As long as before, so that places in the source stay right.
+                // Replaced by as many spaces, so that spans in the source remain valid.
                 python.extend(std::iter::repeat_n(' ', line.len()));
             }
             None => python.push_str(line),
@@ -36,7 +37,7 @@ pub(super) fn split(source: &str, scene: &Scene<'_>) -> Option<(String, Vec<Anal
     Some((python, vec![found]))
 }
 
-/// The command that this line gives to a shell.
+/// Returns the command that this line passes to a shell.
 fn command_in<'l>(line: &'l str, in_cell: &mut bool) -> Option<&'l str> {
     let text = line.trim_start();
     if let Some(command) = text.strip_prefix('!') {

@@ -1,7 +1,7 @@
-//! From tokens to steps: what the four grammars share.
+//! From tokens to steps: the common part of the four grammars.
 //!
-//! Precise about names, calls and strings, generous about everything else: what a grammar would
-//! refuse is skipped, never an error. Recursion follows nested brackets only, up to a bound.
+//! Precise about names, calls and strings, lenient about everything else: text that a grammar would
+//! reject is skipped, never an error. Recursion follows nested brackets only, up to a bound.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -21,17 +21,17 @@ mod python;
 mod ruby;
 mod step;
 
-/// Beyond this, nested brackets are skipped and the program is marked as bounded.
+/// The depth past which nested brackets are skipped and the program is marked as bounded.
 const DEEPEST: u32 = 48;
-/// Strings with code in strings with code.
+/// The depth of strings with code inside strings with code.
 const DEEPEST_STRING: u32 = 6;
-/// Tokens looked ahead at that any source may cost, and more for each of its bytes.
+/// The number of tokens of lookahead that any source may use, and more for each of its bytes.
 const LOOKS: usize = 10_000;
 const LOOKS_PER_BYTE: usize = 4;
-/// Classes that a class can be said to be built on.
+/// The number of base classes that a class can have.
 const MOST_BASES: usize = 32;
 
-/// Reads a whole source.
+/// Parses a whole source.
 pub(super) fn program(language: Language, source: &str) -> Program {
     let mut parser = Parser::new(language, source);
     parser.open_function("");
@@ -45,7 +45,7 @@ pub(super) fn program(language: Language, source: &str) -> Program {
     while !parser.building.is_empty() {
         parser.close_function();
     }
-    // The source itself was opened first, so it was numbered first.
+    // The source itself was opened first, so it has the first id.
     Program {
         functions: parser.functions,
         classes: parser.classes,
@@ -54,18 +54,18 @@ pub(super) fn program(language: Language, source: &str) -> Program {
     }
 }
 
-/// Tokens being read.
+/// The tokens being read.
 #[derive(Default)]
 struct Input {
     tokens: Vec<Token>,
-    /// For each opening bracket, the place of its partner.
+    /// For each opening bracket, the position of its partner.
     partner: Vec<usize>,
-    /// Perl: for each token, where the statement that goes on there ends.
+    /// In Perl, the end of the current statement for each token.
     stops: Vec<usize>,
-    /// Where words stand that end or slow a loop, in order.
+    /// The positions of words that end or slow a loop, in order.
     pauses: Vec<usize>,
     at: usize,
-    /// Nothing from here on is looked at.
+    /// The end of the tokens to read.
     end: usize,
 }
 
@@ -74,18 +74,18 @@ struct Parser<'a> {
     source: &'a str,
     input: Input,
     functions: Vec<Function>,
-    /// Functions begun and not ended, innermost last.
+    /// Functions that are being built, innermost last.
     building: Vec<FunctionId>,
     classes: Vec<Class>,
     /// Classes whose body is being read.
     class_stack: Vec<usize>,
     depth: u32,
     string_depth: u32,
-    /// Ruby: names known to be variables.
+    /// In Ruby, names known to be variables.
     locals: HashSet<Rc<str>>,
-    /// Ruby: the next `do` belongs to a loop.
+    /// In Ruby, true when the next `do` belongs to a loop.
     no_do: bool,
-    /// Tokens that may still be looked ahead at.
+    /// Tokens of lookahead that are left.
     looks: Cell<usize>,
     bounded: bool,
     broken: bool,
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// The tokens of a range, with their brackets paired.
+    /// Reads the tokens of a range and pairs their brackets.
     fn read(&mut self, start: usize, end: usize) -> Input {
         let tokens = lex::tokens(self.language, self.source, start, end);
         self.broken |= tokens.broken;
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
                 "[" => open.push((at, "]")),
                 "{" => open.push((at, "}")),
                 ")" | "]" | "}" => {
-                    // A stray bracket must not pair everything after it wrongly.
+                    // A stray bracket must not mismatch all brackets after it.
                     if open.last().is_some_and(|(_, close)| *close == mark)
                         && let Some((from, _)) = open.pop()
                         && let Some(slot) = partner.get_mut(from)
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         self.token_at(self.input.at + ahead).map(|token| &token.kind)
     }
 
-    /// The name or keyword here.
+    /// Returns the name or keyword here.
     fn word(&self) -> &str {
         self.kind().and_then(Kind::name).unwrap_or_default()
     }
@@ -211,16 +211,16 @@ impl<'a> Parser<'a> {
         Some(name)
     }
 
-    /// The partner of the bracket at this place.
+    /// Returns the partner of the bracket at this position.
     fn partner(&self, at: usize) -> usize {
         self.input.partner.get(at).copied().unwrap_or(self.input.end).min(self.input.end)
     }
 
-    /// The first of these marks between here and `end` that no bracket encloses.
+    /// Finds the first wanted token between here and `end` that is not inside brackets.
     fn find(&self, end: usize, wanted: impl Fn(&Kind) -> bool) -> Option<usize> {
         let mut at = self.input.at;
         while at < end {
-            // Everything is looked at again for each bracket around it, but not for ever.
+            // Tokens are scanned again for each bracket around them, up to a bound.
             self.looks.set(self.looks.get().checked_sub(1)?);
             let kind = &self.token_at(at)?.kind;
             if wanted(kind) {
@@ -234,7 +234,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// Runs `read` on the tokens before `end` only, and goes on there.
+    /// Calls `read` on the tokens before `end` only, and continues there.
     fn within<T>(&mut self, end: usize, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.input.end;
         self.input.end = end.min(outer);
@@ -244,7 +244,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// On an opening bracket: runs `read` on what is inside, and goes on behind the partner.
+    /// On an opening bracket: calls `read` on the tokens inside, and continues after the partner.
     fn bracketed<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let close = self.partner(self.input.at);
         self.skip();
@@ -253,13 +253,13 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Whether anything between these tokens ends or slows a loop.
+    /// Reports whether anything between these tokens ends or slows a loop.
     fn pauses(&self, from: usize, to: usize) -> bool {
         let next = self.input.pauses.partition_point(|at| *at < from);
         self.input.pauses.get(next).is_some_and(|at| *at < to)
     }
 
-    /// One level deeper, if that is not too deep.
+    /// Calls `read` one level deeper, up to the bound.
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Ref) -> Ref {
         if self.depth >= DEEPEST {
             self.bounded = true;
@@ -272,7 +272,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where words stand that end or slow a loop.
+/// Returns the positions of words that end or slow a loop.
 fn pauses(tokens: &[Token]) -> Vec<usize> {
     const PAUSES: &[&str] = &[
         "break",

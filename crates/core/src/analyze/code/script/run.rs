@@ -1,8 +1,8 @@
 //! Follows a program step by step, with values as far as they are known.
 //!
 //! Every branch is taken, every loop once, every function when it is called and, if it never is,
-//! once at the end with nothing known. Variables are looked up from the inside out along the calls,
-//! which is close enough for short scripts. A budget bounds the whole walk.
+//! once at the end with unknown arguments. Variables are looked up from the innermost call
+//! outwards, which is close enough for short scripts. A budget bounds the whole walk.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,22 +33,22 @@ mod text;
 
 use argument::{Arg, Args};
 
-/// Steps that any program may take, and more for each of its own.
+/// The number of steps that any program may take, and more for each of its own.
 const FUEL: u64 = 200_000;
 const FUEL_PER_STEP: u64 = 8;
-/// However long the program is.
+/// The number of steps that no program may exceed.
 const MOST_FUEL: u64 = 3_000_000;
-/// A program inside another gets by on less: there may be thousands of them.
+/// The smaller budget of a nested program: there may be thousands of them.
 const FUEL_INSIDE: u64 = 4_000;
 const FUEL_INSIDE_PER_STEP: u64 = 128;
-/// Steps that a function may take which nobody calls.
+/// The number of steps for a function that is never called.
 const FUEL_SUPPOSED: u64 = 5_000;
-/// Calls in calls that are followed; fewer when already inside other languages.
+/// The depth of nested calls that is followed; less inside other languages.
 const DEEPEST_CALL: usize = 12;
-/// Enough to judge by.
+/// The number of facts that are enough to judge by.
 const MOST_FACTS: usize = 300;
 
-/// What this program would do, and how many steps it took to find out; at most so many.
+/// Returns the facts of a program and the number of steps spent, up to a limit.
 pub(super) fn analyze(
     language: Language,
     program: &Program,
@@ -83,7 +83,7 @@ pub(super) fn analyze(
     (runner.analysis, budget - left.min(budget))
 }
 
-/// How many steps a program may take, so many languages deep.
+/// Returns the number of steps that a program may take at this depth of nested languages.
 fn budget(program: &Program, depth: u8) -> u64 {
     let steps: usize = program.functions.iter().map(|function| function.code.len()).sum();
     let steps = u64::try_from(steps).unwrap_or(u64::MAX / 1024);
@@ -94,7 +94,7 @@ fn budget(program: &Program, depth: u8) -> u64 {
     }
 }
 
-/// Classes by name; of several of one name, the last.
+/// Returns classes by name; of several with one name, the last.
 fn classes(program: &Program) -> HashMap<Rc<str>, Methods<'_>> {
     let known = program.classes.iter().map(|class| {
         let methods = class.methods.iter().map(|(name, id)| (&**name, *id)).collect();
@@ -116,30 +116,30 @@ struct Runner<'a> {
     frames: Vec<Frame>,
     /// Members of all objects, by name alone.
     attributes: HashMap<Rc<str>, Value>,
-    /// Modules whose names are all known: `from os import *`.
+    /// Modules whose names were all imported: `from os import *`.
     stars: Vec<Rc<str>>,
     classes: HashMap<Rc<str>, Methods<'a>>,
     called: HashSet<FunctionId>,
-    /// What it had to spend, and what is left.
+    /// The initial budget of steps.
     budget: u64,
     fuel: Cell<u64>,
-    /// Nobody called the current function: what is not known stays quiet.
+    /// True when nobody called the current function: unknown values are not recorded.
     supposed: bool,
-    /// Where a raw connection was made.
+    /// The span at which a raw connection was made.
     connected: Option<Span>,
-    /// Where the standard streams became a connection.
+    /// The span at which the standard streams were redirected to a connection.
     redirected: Option<Span>,
-    /// A program was started.
+    /// True when a program was started.
     spawned: bool,
     /// The command line of the last program that was started.
     fed: Option<String>,
-    /// What was written to files, by path.
+    /// The origins of content that was written to files, by path.
     written: HashMap<String, Marks>,
-    /// Where the program went, if it changed its folder.
+    /// The working folder, if the program changed it.
     cwd: Option<String>,
     analysis: Analysis,
     seen: HashSet<(FactKind, Tags, String)>,
-    /// There was more to say than is listed.
+    /// True when there were more facts than are listed.
     overflowed: bool,
 }
 
@@ -150,11 +150,11 @@ struct Frame {
     locals: HashMap<Rc<str>, Value>,
     result: Option<Value>,
     blocks: Vec<Region>,
-    /// It forked: doing that again in a call of itself never ends.
+    /// True when it forked: a recursive call that forks again never ends.
     forked: bool,
 }
 
-/// A block being followed, and what its assignments replaced.
+/// A block being followed, and the values that its assignments replaced.
 struct Region {
     kind: Block,
     replaced: BTreeMap<(usize, Rc<str>), Value>,
@@ -166,7 +166,7 @@ impl<'a> Runner<'a> {
             return;
         }
         self.invoke(0, &Args::default(), None);
-        // What nobody called is looked at for what it would surely do.
+        // Uncalled functions are followed only for their certain effects.
         self.supposed = true;
         let exhausted = self.is_exhausted();
         let (main, mut left) = (self.fuel.get(), self.budget);
@@ -185,7 +185,7 @@ impl<'a> Runner<'a> {
         if let (Some(span), true) = (self.redirected, self.spawned) {
             self.add(Fact::new(FactKind::ReverseShell, "a shell on a connection").at(Some(span)));
         }
-        // Not by `add`, which takes no more once the list is full.
+        // Not by `add`, which refuses facts once the list is full.
         if exhausted {
             self.analysis.facts.push(Fact::new(FactKind::Bound, "more steps than are followed"));
         }
@@ -206,7 +206,7 @@ impl<'a> Runner<'a> {
         self.program.functions.get(id)
     }
 
-    /// Runs a function with these arguments; what it returns.
+    /// Follows a function with these arguments; returns its result.
     fn invoke(&mut self, id: FunctionId, args: &Args, this: Option<Value>) -> Value {
         let Some(function) = self.function(id) else { return Value::unknown() };
         let deepest = DEEPEST_CALL.saturating_sub(usize::from(self.scene.depth)).max(3);
@@ -242,18 +242,18 @@ impl<'a> Runner<'a> {
             }
         }
         if id == 0 {
-            // The variables of the source stay known for what is looked at later.
+            // The variables of the source are kept for the functions that are followed later.
             return Value::unknown();
         }
         self.frames.pop().and_then(|frame| frame.result).unwrap_or_default()
     }
 
-    /// The source's own frame stays at the bottom.
+    /// Returns the number of frames at the bottom that belong to the source itself.
     fn main_depth(&self) -> u8 {
         u8::from(!self.frames.is_empty())
     }
 
-    /// Gives the parameters their values.
+    /// Binds the parameters to the arguments.
     fn bind(&mut self, function: &Function, args: &Args, this: Option<Value>) {
         let mut given: Vec<Value> = Vec::new();
         if let Some(this) = this {
@@ -298,7 +298,7 @@ impl<'a> Runner<'a> {
 
     // --- findings
 
-    /// Adds a fact, once.
+    /// Records a fact, once.
     fn add(&mut self, fact: Fact) {
         let known = (fact.kind, fact.tags, fact.subject.clone());
         if self.seen.contains(&known) {
@@ -316,7 +316,7 @@ impl<'a> Runner<'a> {
         self.add(Fact::new(kind, subject).tagged(tags).at(span));
     }
 
-    /// Takes over what another analyzer saw in a piece of this source.
+    /// Adopts the findings of another analyzer in a part of this source.
     fn merge(&mut self, found: Analysis, span: Option<Span>) {
         for fact in found.facts {
             self.add(fact.at(span));
@@ -332,14 +332,14 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Something that takes memory, disk or network, for ever and without a pause.
+    /// Records an unbounded use of memory, disk or network in an endless loop.
     fn use_up(&mut self, what: &str, span: Option<Span>) {
         if self.in_endless_loop() {
             self.fact(FactKind::Exhaust, what, Tags::NONE, span);
         }
     }
 
-    /// Whether the steps here are in a loop that never ends.
+    /// Reports whether the current steps are in a loop that never ends.
     fn in_endless_loop(&self) -> bool {
         self.spend_on_blocks();
         self.frames
@@ -348,13 +348,13 @@ impl<'a> Runner<'a> {
             .any(|region| region.kind == Block::Endless)
     }
 
-    /// Blocks may stand in one another by the thousand.
+    /// Spends steps on the open blocks, which may be nested by the thousand.
     fn spend_on_blocks(&self) {
         let blocks: usize = self.frames.iter().map(|frame| frame.blocks.len()).sum();
         self.spend(blocks as u64 / 16);
     }
 
-    /// Whether the steps here run only under a condition inside a loop.
+    /// Reports whether the current steps run only under a condition inside a loop.
     fn is_picked(&self) -> bool {
         self.spend_on_blocks();
         let regions =

@@ -1,26 +1,25 @@
 //! The common form of all four languages: functions made of small steps, in the order they run.
 //!
-//! A step only refers to earlier steps of its own function, so running one is a walk from front to
-//! back, and nothing nests however deep the source does.
+//! A step only refers to earlier steps of its own function, so following one is a walk from front
+//! to back, and nothing nests however deep the source does.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// A source, read. The first function is the source itself.
+/// A parsed source. The first function is the source itself.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) functions: Vec<Function>,
     pub(super) classes: Vec<Class>,
-    /// Nested deeper than was followed.
+    /// True when it is nested deeper than was followed.
     pub(super) bounded: bool,
-    /// Not valid in its language, as far as can be told.
+    /// True when it is not valid in its language, as far as can be determined.
     pub(super) broken: bool,
 }
 
-/// Which function of a program.
+/// The index of a function in a program.
 pub(super) type FunctionId = usize;
 
-/// One function.
 #[derive(Debug, Default)]
 pub(super) struct Function {
     pub(super) name: Rc<str>,
@@ -28,17 +27,16 @@ pub(super) struct Function {
     pub(super) code: Vec<Step>,
     /// Named functions declared in it, callable before their declaration.
     pub(super) declared: Vec<(Rc<str>, FunctionId)>,
-    /// Names it shares with the whole source.
+    /// Names that it shares with the whole source.
     pub(super) globals: HashSet<Rc<str>>,
-    /// The class it is a method of.
+    /// The class that it is a method of.
     pub(super) class: Option<Rc<str>>,
 }
 
-/// A parameter.
 #[derive(Debug, Clone)]
 pub(super) struct Param {
     pub(super) target: Target,
-    /// Takes all that is left.
+    /// True when it takes all remaining arguments.
     pub(super) rest: bool,
 }
 
@@ -50,10 +48,10 @@ pub(super) struct Class {
     pub(super) methods: Vec<(Rc<str>, FunctionId)>,
 }
 
-/// An earlier step of the same function.
+/// The index of an earlier step of the same function.
 pub(super) type Ref = usize;
 
-/// One step and where in the source it was written.
+/// One step and its position in the source.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) kind: StepKind,
@@ -61,16 +59,16 @@ pub(super) struct Step {
     pub(super) end: usize,
 }
 
-/// What a step does.
+/// The kind of a step.
 #[derive(Debug)]
 pub(super) enum StepKind {
-    /// Nothing known.
+    /// An unknown value.
     Unknown,
     /// `None`, `null`, `nil`, `undef`.
     Nothing,
     Text(Rc<String>),
     Number(i64),
-    /// A variable, or something the language provides.
+    /// A variable, or something that the language provides.
     Name(Rc<str>),
     /// Something from outside, by its full name: `os.path`.
     Api(Rc<str>),
@@ -84,7 +82,7 @@ pub(super) enum StepKind {
     Binary(Operator, Ref, Ref),
     /// A string with values in it.
     Joined(Vec<Ref>),
-    /// One of these.
+    /// One of several values.
     Either(Vec<Ref>),
     Closure(FunctionId),
     Class(Rc<str>),
@@ -92,9 +90,9 @@ pub(super) enum StepKind {
     Command(Ref),
     /// A line from a file or stream.
     Line(Ref),
-    /// Every item of the first, run through the function.
+    /// Every item of the first, passed through the function.
     Mapped(Ref, FunctionId),
-    /// One of the things in a list, a file, a folder.
+    /// An item of a list, a file or a folder.
     Item(Ref),
     Assign(Target, Ref),
     /// A parameter's value where the call gave none.
@@ -102,27 +100,27 @@ pub(super) enum StepKind {
     Return(Ref),
     Begin(Block),
     End,
-    /// Without effect; may become a [`StepKind::Begin`] later.
+    /// A step without effect; may become a [`StepKind::Begin`] later.
     Idle,
 }
 
-/// Which way a slice runs.
+/// The direction of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
     Backward,
 }
 
-/// What a value is stored in.
+/// The target of an assignment.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
     Name(Rc<str>),
-    /// Declared here: never an outer variable.
+    /// A variable declared here: never an outer variable.
     Local(Rc<str>),
-    /// A member of any object: which one makes no difference here.
+    /// A member of any object: objects are not distinguished here.
     Member(Rc<str>),
     Index(Ref, Ref),
-    /// Each takes a part: by place, or by key.
+    /// Several targets, each of which takes a part by position or by key.
     Many(Vec<(Option<Rc<str>>, Target)>),
     Nowhere,
 }
@@ -135,7 +133,7 @@ pub(super) struct Argument {
     pub(super) spread: bool,
 }
 
-/// What two values are joined by.
+/// An operator between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     /// `+`, or `.` in Perl.
@@ -148,21 +146,20 @@ pub(super) enum Operator {
     Repeat,
     Subtract,
     Xor,
-    /// Yes or no.
+    /// A comparison.
     Compare,
     /// `|`: joins maps in Python.
     Merge,
-    /// Anything else.
     Other,
 }
 
-/// What holds for the steps up to the matching end.
+/// The property of the steps up to the matching end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Block {
-    /// They may not run.
+    /// The steps may not run.
     Maybe,
-    /// They may run often.
+    /// The steps may run often.
     Loop,
-    /// They run for ever, without a pause.
+    /// The steps repeat endlessly, without a pause.
     Endless,
 }

@@ -1,4 +1,4 @@
-//! What is known about a value: its shape, and where its content comes from.
+//! The known part of a value: its shape, and the origin of its content.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -12,31 +12,31 @@ use crate::fact::{Tag, Tags};
 pub(super) struct Value {
     pub(super) shape: Shape,
     pub(super) origin: Origin,
-    /// How many values are in one another.
+    /// The depth of nested values.
     depth: u8,
 }
 
-/// What a value is.
+/// The shape of a value.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Shape {
     #[default]
     Unknown,
     /// `None`, `null`, `nil`.
     Nothing,
-    /// Text, bytes or a path; [`UNKNOWN`] stands for what is not known of it.
+    /// Text, bytes or a path; [`UNKNOWN`] marks its unknown parts.
     Text(Rc<String>),
     Number(i64),
     List(Rc<Vec<Value>>),
     Map(Rc<Vec<(Rc<str>, Value)>>),
-    /// Something the language or a library provides, by its full name.
+    /// Something that the language or a library provides, by its full name.
     Api(Rc<str>),
-    /// A member of a value, as long as nobody knows what it is.
+    /// An unknown member of a value.
     Member(Rc<Value>, Rc<str>),
     Closure(FunctionId, Option<Rc<Value>>),
     Class(Rc<str>),
     Instance(Rc<str>),
     Thing(Thing),
-    /// One of these.
+    /// One of several values.
     Any(Rc<Vec<Value>>),
 }
 
@@ -45,36 +45,36 @@ pub(super) enum Shape {
 pub(super) enum Thing {
     /// An open file, by its path.
     File(Rc<String>),
-    /// A connection that raw bytes travel on.
+    /// A connection for raw bytes.
     Socket,
-    /// A process this source started.
+    /// A process that this source started.
     Process,
-    /// A request that has not been sent, with what it would send.
+    /// A request that has not been sent, with its data.
     Request,
-    /// What came back from a server.
+    /// A response from a server.
     Response,
-    /// A connection to a database; in memory only, or for real.
+    /// A connection to a database, in memory or on disk.
     Database(Storage, &'static str),
-    /// Something that sends what it is given: mail, uploads.
+    /// An object that sends its arguments: mail, uploads.
     Sender,
     /// Everything below a folder.
     Tree(Rc<String>),
-    /// Every process of the machine, or one that is not ours.
+    /// Every process of the machine, or a foreign one.
     Processes,
-    /// This very process, or its number; a number worked out from that is another process.
+    /// This process, or its id; an id computed from it is another process.
     Itself,
-    /// The process's own variables.
+    /// The process's environment variables.
     Environment,
 }
 
-/// Where a database lives.
+/// The storage of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Storage {
     Memory,
     Lasting,
 }
 
-/// Where content comes from, as one bit each.
+/// The origins of content, as one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Marks(u16);
 
@@ -86,23 +86,23 @@ impl Marks {
     pub(super) const VARIABLE: Self = Self(2);
     /// The whole environment.
     pub(super) const ENVIRONMENT: Self = Self(4);
-    /// An answer from the network.
+    /// A response from the network.
     pub(super) const FETCHED: Self = Self(8);
     /// A raw connection.
     pub(super) const RECEIVED: Self = Self(16);
-    /// Unpacked or decoded here.
+    /// Data unpacked or decoded here.
     pub(super) const DECODED: Self = Self(32);
     /// The output of a command.
     pub(super) const OUTPUT: Self = Self(64);
-    /// What the user types or passes.
+    /// Input that the user types or passes.
     pub(super) const INPUT: Self = Self(128);
-    /// One of all things below a folder.
+    /// One of all files below a folder.
     pub(super) const WALKED: Self = Self(256);
-    /// This very source's own place.
+    /// The location of this source itself.
     pub(super) const OWN: Self = Self(512);
-    /// A raw connection itself, or its number.
+    /// A raw connection itself, or its descriptor.
     pub(super) const SOCKET: Self = Self(1024);
-    /// Made by this source: a temporary file.
+    /// A temporary file made by this source.
     pub(super) const CREATED: Self = Self(2048);
     /// A secret from a key store, a dialog, a password prompt.
     pub(super) const CREDENTIAL: Self = Self(4096);
@@ -120,11 +120,11 @@ impl Marks {
     }
 }
 
-/// Where a value's content comes from.
+/// The origin of a value's content.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Origin {
     pub(super) marks: Marks,
-    /// For files: which, and what lives there.
+    /// The file and its class of location.
     pub(super) source: Option<Rc<Source>>,
 }
 
@@ -140,7 +140,7 @@ impl Origin {
         Self { marks, source: None }
     }
 
-    /// Both together; the more sensitive source is the one that is named.
+    /// Merges both origins; the more sensitive source is kept.
     pub(super) fn join(&mut self, other: &Self) {
         self.marks = self.marks.and(other.marks);
         let Some(theirs) = &other.source else { return };
@@ -154,18 +154,18 @@ impl Origin {
     }
 }
 
-/// How much it would matter if content from such a place got out.
+/// Returns the sensitivity of content from such a location.
 fn weight(tags: Tags) -> u8 {
     const WORST: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Sensitive, Tag::SignIn]);
     const BAD: Tags = Tags::of(&[Tag::System, Tag::OtherHome, Tag::Kernel, Tag::Home, Tag::Log]);
     if tags.any(WORST) { 2 } else { u8::from(tags.any(BAD)) }
 }
 
-/// Most values one variable can be said to have.
+/// The number of possible values of one variable.
 const MOST_CHOICES: usize = 128;
-/// Longer texts are not compared: they may all start alike.
+/// The length past which texts are not compared: they may all start alike.
 const LONGEST_COMPARED: usize = 1024;
-/// Deeper values are not followed: dropping them would nest as deep.
+/// The depth past which values are not followed: dropping them would recurse as deep.
 const DEEPEST: u8 = 16;
 
 impl Value {
@@ -177,7 +177,7 @@ impl Value {
         Self { shape, origin: Origin::of(Marks::NONE), depth: 0 }
     }
 
-    /// A value made of others.
+    /// Creates a value from others.
     fn made_of(shape: impl FnOnce() -> Shape, origin: Origin, depth: u8) -> Self {
         let shape = if depth > DEEPEST { Shape::Unknown } else { shape() };
         let depth = if depth > DEEPEST { 0 } else { depth };
@@ -206,20 +206,20 @@ impl Value {
         Self::made_of(|| Shape::Map(Rc::new(pairs)), origin, depth)
     }
 
-    /// A member nobody knows, of a value; its content comes from where the value's does.
+    /// Creates an unknown member of a value, with the value's origin.
     pub(super) fn member(object: Self, name: &Rc<str>) -> Self {
         let (origin, depth) = together(std::iter::once(&object));
         Self::made_of(|| Shape::Member(Rc::new(object), Rc::clone(name)), origin, depth)
     }
 
-    /// A function that belongs to a value.
+    /// Creates a function bound to a value.
     pub(super) fn method(function: FunctionId, object: Self) -> Self {
         let (_, depth) = together(std::iter::once(&object));
         let shape = || Shape::Closure(function, Some(Rc::new(object)));
         Self::made_of(shape, Origin::default(), depth)
     }
 
-    /// Not known, but from there.
+    /// Creates an unknown value with this origin.
     pub(super) fn from(marks: Marks) -> Self {
         Self { shape: Shape::Unknown, origin: Origin::of(marks), depth: 0 }
     }
@@ -234,7 +234,7 @@ impl Value {
         self
     }
 
-    /// Not known, from wherever this comes from.
+    /// Creates an unknown value with the origin of this one.
     pub(super) fn derived(&self) -> Self {
         Self { shape: Shape::Unknown, origin: self.origin.clone(), depth: 0 }
     }
@@ -243,7 +243,7 @@ impl Value {
         self.origin.marks.has(marks)
     }
 
-    /// Every value this may be.
+    /// Returns every possible value.
     pub(super) fn choices(&self) -> &[Self] {
         match &self.shape {
             Shape::Any(choices) => choices,
@@ -251,7 +251,7 @@ impl Value {
         }
     }
 
-    /// The text, where there is exactly one.
+    /// Returns the text, where there is exactly one.
     pub(super) fn known_text(&self) -> Option<&Rc<String>> {
         match &self.shape {
             Shape::Text(text) => Some(text),
@@ -259,7 +259,7 @@ impl Value {
         }
     }
 
-    /// The text as part of a longer one: what is not known stands as [`UNKNOWN`].
+    /// Returns the text as part of a longer one, with [`UNKNOWN`] for unknown parts.
     pub(super) fn as_part(&self) -> String {
         match &self.shape {
             Shape::Text(text) => text.to_string(),
@@ -270,7 +270,7 @@ impl Value {
         }
     }
 
-    /// Whether this may be a path from the root or from home.
+    /// Reports whether this may be a path from the root or from home.
     fn is_from_root(&self) -> bool {
         match &self.shape {
             Shape::Text(text) | Shape::Thing(Thing::File(text)) => text.starts_with(['/', '~']),
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// What it costs to look at all of it, in steps.
+    /// Returns the cost of examining all of it, in steps.
     pub(super) fn weight(&self) -> u64 {
         let size = match &self.shape {
             Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text)) => {
@@ -294,7 +294,7 @@ impl Value {
         size as u64
     }
 
-    /// This or that.
+    /// Combines two possible values.
     pub(super) fn or(self, other: Self) -> Self {
         match (&self.shape, &other.shape) {
             (Shape::Nothing | Shape::Unknown, _) => other.with(&self.origin),
@@ -311,10 +311,11 @@ impl Value {
         }
     }
 
-    /// One of these.
+    /// Creates a choice of several values.
     pub(super) fn any(choices: Vec<Self>) -> Self {
         let (origin, depth) = together(choices.iter());
-        // INVARIANT: a choice is never a choice itself, or looking at all of them would explode.
+        // INVARIANT: a choice is never a choice itself, or examining all of them would be
+        // exponential.
         let mut flat = Vec::with_capacity(choices.len());
         for choice in choices {
             match choice.shape {
@@ -326,7 +327,7 @@ impl Value {
             }
         }
         let mut choices = flat;
-        // What would be cut off is better something harmless than a path from the root.
+        // A harmless value is cut off rather than a path from the root.
         if choices.len() > MOST_CHOICES {
             choices.sort_by_key(|choice| !choice.is_from_root());
         }
@@ -346,7 +347,7 @@ impl Value {
         }
     }
 
-    /// The value under this key of a map.
+    /// Returns the value under this key of a map.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match &self.shape {
             Shape::Map(pairs) => {
@@ -356,7 +357,7 @@ impl Value {
         }
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub(super) fn items(&self) -> Option<&[Self]> {
         match &self.shape {
             Shape::List(items) => Some(items),
@@ -365,7 +366,7 @@ impl Value {
     }
 }
 
-/// Where all of these come from, and how deep something made of them is.
+/// Returns the combined origin of values, and the depth of a value made of them.
 fn together<'a>(values: impl Iterator<Item = &'a Value>) -> (Origin, u8) {
     let (mut origin, mut depth) = (Origin::default(), 0);
     for value in values {
@@ -376,7 +377,7 @@ fn together<'a>(values: impl Iterator<Item = &'a Value>) -> (Origin, u8) {
 }
 
 impl Thing {
-    /// Whether nothing is lost by keeping only one of both.
+    /// Reports whether nothing is lost by keeping only one of both.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(ours), Self::File(theirs)) | (Self::Tree(ours), Self::Tree(theirs)) => {

@@ -7,7 +7,7 @@ use super::lexeme;
 use super::span_of;
 use crate::fact::{Fact, FactKind};
 
-/// They only show something or set how it is shown.
+/// Commands that only show something or change the display.
 const QUIET: &[&str] = &[
     "tables",
     "schema",
@@ -64,7 +64,7 @@ const QUIET: &[&str] = &[
     "set",
 ];
 
-/// They read or write files or run programs on this machine.
+/// Commands that read or write files or run programs on this machine.
 const REACHING: &[&str] = &[
     "!",
     "shell",
@@ -100,7 +100,8 @@ const REACHING: &[&str] = &[
     "e",
 ];
 
-/// The text with the client's commands at its start blanked out, and whether there were any.
+/// Returns the text with the client's commands at its start blanked out, and whether there were
+/// any.
 pub(super) fn commands<'a>(
     text: &'a str,
     flavour: Flavour,
@@ -127,11 +128,11 @@ pub(super) fn commands<'a>(
     if rest.len() == whole {
         return (Cow::Borrowed(text), false);
     }
-    // Blanks instead of the commands keep every place in the text where it was.
+    // Blanks instead of the commands keep every offset in the text valid.
     (Cow::Owned(" ".repeat(text.len() - rest.len()) + rest), true)
 }
 
-/// The name of the command this text starts with.
+/// Returns the name of the command that this text starts with.
 fn command(text: &str, flavour: Flavour) -> Option<&str> {
     let after = match flavour {
         Flavour::Sqlite | Flavour::DuckDb => text.strip_prefix('.'),

@@ -1,4 +1,4 @@
-//! Dialects: which grammar, which reading statements, which separators.
+//! Dialects: their grammars, reading statements and separators.
 
 use sqlparser::dialect::{
     BigQueryDialect, ClickHouseDialect, DatabricksDialect, Dialect, DuckDbDialect, GenericDialect,
@@ -28,7 +28,7 @@ pub(super) enum Flavour {
 }
 
 impl Flavour {
-    /// The dialect of this name; one nobody knows is taken for any of them.
+    /// Returns the dialect of this name; an unknown name means the generic one.
     pub(super) fn named(name: Option<&str>) -> Self {
         match name.unwrap_or_default().to_ascii_lowercase().as_str() {
             "postgres" | "postgresql" | "psql" | "pg" | "cockroach" | "cockroachdb"
@@ -48,7 +48,7 @@ impl Flavour {
         }
     }
 
-    /// A name that leads back here.
+    /// Returns a name that [`Self::named`] maps back to this dialect.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Generic => "generic",
@@ -85,7 +85,8 @@ impl Flavour {
         }
     }
 
-    /// Whether a statement of this first word only reads: yes, not in this dialect, or it depends.
+    /// Returns whether a statement with this first word only reads in this dialect; `None` if it
+    /// depends.
     pub(super) fn reads(self, first: &str) -> Option<bool> {
         match first {
             "SHOW" => Some(!matches!(self, Self::Sqlite | Self::SqlServer | Self::Oracle)),
@@ -105,12 +106,13 @@ impl Flavour {
         }
     }
 
-    /// `;`, and `GO` between the batches of SQL Server.
+    /// Reports whether a lexeme separates statements: `;`, and `GO` between the batches of SQL
+    /// Server.
     pub(super) fn separates(self, lexeme: &Lexeme) -> bool {
         lexeme.token == Token::SemiColon || (self == Self::SqlServer && lexeme.is("GO"))
     }
 
-    /// Whether `/*! … */` runs.
+    /// Reports whether `/*! … */` runs.
     pub(super) const fn runs_comments(self) -> bool {
         matches!(self, Self::MySql | Self::Generic)
     }

@@ -1,4 +1,4 @@
-//! What a statement looks like from its tokens alone, where the grammar does not help.
+//! Classifies a statement by its tokens alone, where the grammar does not help.
 
 use sqlparser::tokenizer::Token;
 
@@ -89,10 +89,10 @@ const VERBS: &[&str] = &[
     "EXECUTE", "GRANT", "REVOKE", "REPLACE", "CALL",
 ];
 
-/// Each is looked at up to its end, so not too many of them.
+/// The number of verbs that are examined, since each is read to its end.
 const MOST_VERBS: usize = 64;
 
-/// SQL Server reserves these: unquoted they are never a column or an alias.
+/// Reserved words of SQL Server: unquoted they are never a column or an alias.
 const RESERVED: &[&str] = &[
     "DROP",
     "DELETE",
@@ -116,7 +116,7 @@ const RESERVED: &[&str] = &[
     "BULK",
 ];
 
-/// What a statement does that the grammar did not accept.
+/// Returns the effects of a statement that the grammar did not accept.
 pub(super) fn kinds(run: &[Lexeme], flavour: Flavour) -> Vec<FactKind> {
     let Some(first) = run.first() else { return Vec::new() };
     let mut kinds = nested(run, flavour);
@@ -143,7 +143,8 @@ pub(super) fn kinds(run: &[Lexeme], flavour: Flavour) -> Vec<FactKind> {
     kinds
 }
 
-/// Writes inside a statement that starts as a reading one: `( DELETE …`, `WITH … INSERT`, `INTO`.
+/// Returns writes inside a statement that starts as a reading one: `( DELETE …`, `WITH … INSERT`,
+/// `INTO`.
 pub(super) fn nested(run: &[Lexeme], flavour: Flavour) -> Vec<FactKind> {
     let mut kinds = Vec::new();
     let queries = run.first().is_some_and(|first| {
@@ -170,7 +171,8 @@ pub(super) fn nested(run: &[Lexeme], flavour: Flavour) -> Vec<FactKind> {
     kinds
 }
 
-/// `REPLACE(name, 'a', 'b')` and `INSERT('abc', 1, 1, 'x')` are functions; `EXEC('…')` is not.
+/// Reports whether a word is a function: `REPLACE(name, 'a', 'b')` and `INSERT('abc', 1, 1, 'x')`
+/// are; `EXEC('…')` is not.
 fn is_function(lexeme: &Lexeme, after: Option<&Lexeme>) -> bool {
     after.is_some_and(|after| after.token == Token::LParen)
         && lexeme.is_any(&["REPLACE", "INSERT", "TRUNCATE"])
@@ -179,7 +181,7 @@ fn is_function(lexeme: &Lexeme, after: Option<&Lexeme>) -> bool {
         }) && !lexeme.is("SHUTDOWN")
 }
 
-/// What a statement of this verb does, from here to the bracket that closes it.
+/// Returns the effect of a statement with this verb, up to the bracket that closes it.
 fn verb(run: &[Lexeme]) -> FactKind {
     match run.first().map(Lexeme::word).unwrap_or_default().as_str() {
         "DROP" => FactKind::SqlDrop,
@@ -191,7 +193,7 @@ fn verb(run: &[Lexeme]) -> FactKind {
     }
 }
 
-/// Whether a `WHERE` or `LIMIT` narrows the statement that starts here.
+/// Reports whether a `WHERE` or `LIMIT` narrows the statement that starts here.
 fn narrowed(run: &[Lexeme]) -> bool {
     let mut depth = 0_i32;
     for lexeme in run {
@@ -210,12 +212,12 @@ fn narrowed(run: &[Lexeme]) -> bool {
     false
 }
 
-/// For `EXPLAIN …`: the statement explained, and whether it is executed as well.
+/// For `EXPLAIN …`: returns the explained statement, and whether it is executed as well.
 pub(super) fn explained(run: &[Lexeme], flavour: Flavour) -> Option<(&[Lexeme], bool)> {
     let (first, rest) = run.split_first()?;
     let mut executes = match first.word().as_str() {
         "EXPLAIN" => false,
-        // The same words that describe a table explain a statement in MySQL.
+        // In MySQL, the words that describe a table also explain a statement.
         "DESCRIBE" | "DESC" if flavour == Flavour::MySql => false,
         // MariaDB: `ANALYZE DELETE …` deletes.
         "ANALYZE" if flavour == Flavour::MySql && starts_statement(rest) => true,
@@ -247,14 +249,14 @@ fn is_off(lexeme: &Lexeme) -> bool {
         || lexeme.text().is_some_and(|text| ["false", "off", "0"].contains(&text))
 }
 
-/// Whether the strings of this statement are run as statements.
+/// Reports whether the strings of this statement are run as statements.
 pub(super) fn executes_text(run: &[Lexeme]) -> bool {
     run.iter().any(|lexeme| {
         lexeme.is_any(&["EXEC", "EXECUTE", "DO", "PREPARE", "SP_EXECUTESQL", "OPENQUERY", "BEGIN"])
     })
 }
 
-/// Whether this string is a statement rather than data.
+/// Reports whether this string is a statement rather than data.
 pub(super) fn looks_like_sql(text: &str) -> bool {
     let first: String =
         text.trim_start().chars().take_while(char::is_ascii_alphabetic).take(16).collect();
@@ -263,7 +265,7 @@ pub(super) fn looks_like_sql(text: &str) -> bool {
         || ["BEGIN", "DECLARE", "SET", "SELECT", "WITH", "TRUNCATE", "COPY"].contains(&&*first)
 }
 
-/// Without the `OPTION (…)` at the end that SQL Server allows and the grammar does not.
+/// Removes the `OPTION (…)` at the end that SQL Server allows and the grammar does not.
 pub(super) fn without_options(run: &[Lexeme], flavour: Flavour) -> &[Lexeme] {
     let end = run.windows(2).rposition(|pair| {
         matches!(pair, [option, bracket] if option.is("OPTION") && bracket.token == Token::LParen)
@@ -274,7 +276,7 @@ pub(super) fn without_options(run: &[Lexeme], flavour: Flavour) -> &[Lexeme] {
     }
 }
 
-/// What the statements between `BEGIN`, `THEN`, `ELSE` and `END` do.
+/// Returns the effects of the statements between `BEGIN`, `THEN`, `ELSE` and `END`.
 pub(super) fn branches(run: &[Lexeme]) -> Vec<FactKind> {
     let starts = |at: usize| {
         run.get(at).is_some_and(|before| {
@@ -318,11 +320,12 @@ const READING_PRAGMAS: &[&str] = &[
     "version",
 ];
 
-/// Pragmas that do something even without an argument.
+/// Pragmas that have effects even without an argument.
 const WORKING_PRAGMAS: &[&str] =
     &["incremental_vacuum", "optimize", "wal_checkpoint", "shrink_memory"];
 
-/// `PRAGMA name`, `PRAGMA name = value`, `PRAGMA name(value)`: the last two assign, but for a few.
+/// Returns the effect of `PRAGMA name`, `PRAGMA name = value` or `PRAGMA name(value)`: the last two
+/// assign, with a few exceptions.
 pub(super) fn pragma(run: &[Lexeme]) -> Option<FactKind> {
     let name = run
         .iter()

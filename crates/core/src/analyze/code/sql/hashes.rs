@@ -1,8 +1,8 @@
-//! Tables and columns in which a server keeps the passwords of its own users.
+//! Tables and columns in which a server stores the passwords of its own users.
 
 use super::lexeme::Lexeme;
 
-/// Names that mean nothing else.
+/// Names that have no other meaning.
 const NAMES: &[&str] = &[
     "pg_shadow",
     "pg_authid",
@@ -16,7 +16,7 @@ const NAMES: &[&str] = &[
     "pg_user_mapping",
 ];
 
-/// Whether a statement reads such a table or column.
+/// Reports whether a statement reads such a table or column.
 pub(super) fn shows(run: &[Lexeme]) -> bool {
     let reads = run.first().is_some_and(|first| first.is_any(&["SELECT", "TABLE", "WITH", "COPY"]));
     reads

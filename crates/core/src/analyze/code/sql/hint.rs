@@ -1,4 +1,4 @@
-//! `MySQL` and `MariaDB` run what stands in `/*! … */` and `/*M! … */`.
+//! Executable comments: `MySQL` and `MariaDB` run the text in `/*! … */` and `/*M! … */`.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use super::flavour::Flavour;
 use super::span_of;
 use crate::verdict::Span;
 
-/// The text with the marks of executable comments blanked out, and where those comments were.
-/// Nothing moves, so places in the result are places in the text.
+/// Returns the text with the markers of executable comments blanked out, and the spans of those
+/// comments. The length stays the same, so offsets in the result are offsets in the text.
 pub(super) fn uncover(text: &str, flavour: Flavour) -> (Cow<'_, str>, Vec<Span>) {
     if !flavour.runs_comments() || !(text.contains("/*!") || text.contains("/*M!")) {
         return (Cow::Borrowed(text), Vec::new());
@@ -34,7 +34,7 @@ impl Scan {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// One thing further: a quote, a comment, a mark or a byte.
+    /// Advances by one item: a quote, a comment, a marker or a byte. Returns false at the end.
     fn step(&mut self) -> bool {
         match self.rest() {
             [] => return false,

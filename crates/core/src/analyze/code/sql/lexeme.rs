@@ -1,4 +1,4 @@
-//! Tokens with their place in the text, without space and comments.
+//! Tokens with their offsets in the text, without space and comments.
 
 use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
@@ -6,7 +6,7 @@ use super::flavour::Flavour;
 use super::span_of;
 use crate::verdict::Span;
 
-/// One token and where it stands, in bytes.
+/// One token and its byte offsets.
 #[derive(Debug, Clone)]
 pub(super) struct Lexeme {
     pub(super) token: Token,
@@ -14,7 +14,7 @@ pub(super) struct Lexeme {
     pub(super) end: usize,
 }
 
-/// Every token that is not space or comment; `None` where a quote or comment never ends.
+/// Returns every token that is not space or comment; `None` where a quote or comment never ends.
 pub(super) fn read(text: &str, flavour: Flavour) -> Option<Vec<Lexeme>> {
     let dialect = flavour.dialect();
     let tokens = Tokenizer::new(&*dialect, text).tokenize_with_location().ok()?;
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str, flavour: Flavour) -> Option<Vec<Lexeme>> {
     Some(lexemes)
 }
 
-/// Turns lines and columns, asked for in order, into bytes.
+/// Converts lines and columns, requested in order, to byte offsets.
 struct Places<'a> {
     chars: std::str::CharIndices<'a>,
     line: u64,
@@ -55,18 +55,18 @@ impl Places<'_> {
     }
 }
 
-/// From the first token to the last.
+/// Returns the span from the first token to the last.
 pub(super) fn span(run: &[Lexeme]) -> Option<Span> {
     span_of(run.first()?.start, run.last()?.end)
 }
 
-/// The text of a span.
+/// Returns the text of a span.
 pub(super) fn slice(text: &str, span: Option<Span>) -> &str {
     span.and_then(|[start, end]| text.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?))
         .unwrap_or_default()
 }
 
-/// The beginning of a statement, on one line.
+/// Returns the beginning of a statement, on one line.
 pub(super) fn shorten(text: &str) -> String {
     const MOST_WORDS: usize = 12;
     const MOST_CHARS: usize = 100;
@@ -75,7 +75,7 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 impl Lexeme {
-    /// An unquoted word in capitals, otherwise nothing.
+    /// Returns an unquoted word in capitals, otherwise an empty string.
     pub(super) fn word(&self) -> String {
         match &self.token {
             Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
@@ -83,18 +83,18 @@ impl Lexeme {
         }
     }
 
-    /// Whether this is the unquoted word, given in capitals.
+    /// Reports whether this is the unquoted word, given in capitals.
     pub(super) fn is(&self, wanted: &str) -> bool {
         matches!(&self.token, Token::Word(word)
             if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
     }
 
-    /// Whether this is one of these unquoted words, given in capitals.
+    /// Reports whether this is one of these unquoted words, given in capitals.
     pub(super) fn is_any(&self, wanted: &[&str]) -> bool {
         wanted.iter().any(|wanted| self.is(wanted))
     }
 
-    /// A name, quoted or not, in small letters.
+    /// Returns a name, quoted or not, in lower case.
     pub(super) fn name(&self) -> Option<String> {
         match &self.token {
             Token::Word(word) => Some(word.value.to_ascii_lowercase()),
@@ -102,7 +102,7 @@ impl Lexeme {
         }
     }
 
-    /// The content of a string.
+    /// Returns the content of a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.token {
             Token::SingleQuotedString(text)
@@ -121,7 +121,8 @@ impl Lexeme {
         }
     }
 
-    /// How much deeper the grammar nests from here on: a query costs it more than an expression.
+    /// Returns how much deeper the grammar nests from here on: a query costs it more than an
+    /// expression.
     pub(super) fn weight(&self, before: Option<&Self>, next: Option<&Self>) -> usize {
         let after = |words: &[&str]| before.is_some_and(|before| before.is_any(words));
         match self.token {
@@ -140,7 +141,7 @@ impl Lexeme {
         }
     }
 
-    /// Whether this ends what `open` began. An unmatched `>` is a comparison.
+    /// Reports whether this closes `open`. An unmatched `>` is a comparison.
     pub(super) fn closes(&self, open: &Token) -> bool {
         match open {
             Token::LParen => self.token == Token::RParen,
@@ -151,7 +152,8 @@ impl Lexeme {
         }
     }
 
-    /// Something between two expressions or queries: the grammar nests one level for each.
+    /// Reports whether this is between two expressions or queries: the grammar nests one level for
+    /// each.
     pub(super) fn is_operator(&self) -> bool {
         const WORDS: &[&str] = &[
             "AND",
@@ -195,7 +197,7 @@ impl Lexeme {
         }
     }
 
-    /// Something before an expression that another may stand before.
+    /// Reports whether this is a prefix operator, which can be repeated.
     pub(super) fn is_prefix(&self) -> bool {
         matches!(
             self.token,

@@ -1,4 +1,4 @@
-//! Queries so plain that no grammar is needed to see that they only read.
+//! Queries so simple that they are known to only read without the grammar.
 //!
 //! Without a bracket nothing is called or nested, and without any keyword but those of a query
 //! nothing is written, locked or sent anywhere. Everything else goes to the grammar.
@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::lexeme::Lexeme;
 
-/// Whether this statement is a plain query.
+/// Reports whether this statement is a plain query.
 pub(super) fn only_reads(run: &[Lexeme]) -> bool {
     let [first, rest @ ..] = run else { return false };
     is_keyword(first, Keyword::SELECT) && !rest.is_empty() && rest.iter().all(is_plain)

@@ -1,5 +1,5 @@
-//! Functions and statements by which a database reaches files, programs and other servers, or
-//! changes something although they stand in a `SELECT`.
+//! Functions and statements with which a database accesses files, programs and other servers, or
+//! changes something even in a `SELECT`.
 
 use sqlparser::tokenizer::Token;
 
@@ -8,7 +8,7 @@ use super::lexeme::Lexeme;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{Scene, locate};
 
-/// By dialect: functions that reach out of the database.
+/// Functions that reach out of the database, by dialect.
 const POSTGRES: &[&str] = &[
     "pg_read_file",
     "pg_read_binary_file",
@@ -137,7 +137,7 @@ const CHANGING: &[&str] = &[
     "sp_executesql",
     "drop_all_caches",
 ];
-/// Only a write with an argument.
+/// Functions that write only with an argument.
 const CHANGING_WITH_ARGUMENT: &[&str] = &["last_insert_id"];
 
 /// Functions of `DuckDB` that read the file they are given.
@@ -155,7 +155,7 @@ const FILE_READERS: &[&str] = &[
     "glob",
 ];
 
-/// Adds what the functions and special words of this statement reach.
+/// Records what the functions and special words of this statement reach.
 pub(super) fn facts(run: &[Lexeme], flavour: Flavour, scene: &Scene<'_>, facts: &mut Vec<Fact>) {
     for (at, lexeme) in run.iter().enumerate() {
         let Some(name) = lexeme.name() else { continue };
@@ -173,7 +173,7 @@ pub(super) fn facts(run: &[Lexeme], flavour: Flavour, scene: &Scene<'_>, facts: 
     }
 }
 
-/// Whether this name reaches out when it is called.
+/// Reports whether this name reaches out of the database when it is called.
 fn reaches(name: &str, called: bool, next: Option<&Lexeme>, flavour: Flavour) -> bool {
     let oracle = ORACLE.contains(&name)
         && next.is_some_and(|next| matches!(next.token, Token::LParen | Token::Period));
@@ -205,7 +205,8 @@ fn reaches(name: &str, called: bool, next: Option<&Lexeme>, flavour: Flavour) ->
     }
 }
 
-/// Clauses that reach out: `INTO OUTFILE`, `COPY … PROGRAM`, `SONAME`, untrusted languages.
+/// Reports whether a clause reaches out of the database: `INTO OUTFILE`, `COPY … PROGRAM`,
+/// `SONAME`, untrusted languages.
 fn reaches_by_word(lexeme: &Lexeme, run: &[Lexeme], at: usize, flavour: Flavour) -> bool {
     let before = at.checked_sub(1).and_then(|at| run.get(at));
     let next = run.get(at + 1);
@@ -231,7 +232,8 @@ fn reaches_by_word(lexeme: &Lexeme, run: &[Lexeme], at: usize, flavour: Flavour)
     }
 }
 
-/// `LANGUAGE plpython3u`, `LANGUAGE C`: code outside the database's walls.
+/// Reports whether a language runs outside the database's sandbox: `LANGUAGE plpython3u`, `LANGUAGE
+/// C`.
 fn is_untrusted(language: &Lexeme) -> bool {
     let name = language.name().or_else(|| language.text().map(str::to_ascii_lowercase));
     name.is_some_and(|name| {

@@ -1,4 +1,4 @@
-//! What a parsed statement does.
+//! The effects of a parsed statement.
 
 use sqlparser::ast::{
     AlterTableOperation, CopySource, CopyTarget, Delete, Expr, FromTable, Merge, MergeAction,
@@ -11,13 +11,13 @@ use super::lexeme::Lexeme;
 use super::truth;
 use crate::fact::FactKind;
 
-/// Everything this statement does; nothing for one that only reads.
+/// Returns all effects of a statement; none for one that only reads.
 pub(super) fn kinds(statement: &Statement, run: &[Lexeme], flavour: Flavour) -> Vec<FactKind> {
     let mut kinds = guess::nested(run, flavour);
     match statement {
         Statement::Query(query) => query_kinds(query, &mut kinds),
         Statement::Case(_) | Statement::If(_) | Statement::While(_) => {
-            // Whatever the branches do is between other keywords than brackets.
+            // The statements of branches are delimited by keywords, not by brackets.
             kinds.extend(guess::branches(run));
         }
         Statement::StartTransaction { statements, .. } if !statements.is_empty() => {
@@ -30,7 +30,7 @@ pub(super) fn kinds(statement: &Statement, run: &[Lexeme], flavour: Flavour) -> 
     kinds
 }
 
-/// What one statement does that is not a query or made of others.
+/// Returns the effect of one statement that is neither a query nor made of others.
 fn kind(statement: &Statement) -> Option<FactKind> {
     match statement {
         Statement::Update(update) => Some(of_update(update)),
@@ -55,7 +55,7 @@ fn kind(statement: &Statement) -> Option<FactKind> {
         Statement::AttachDatabase { .. } | Statement::AttachDuckDBDatabase { .. } => {
             Some(FactKind::SqlEscape)
         }
-        // What it shows or sets up for this session only.
+        // Statements that only show something, or configure this session.
         Statement::ExplainTable { .. }
         | Statement::Explain { .. }
         | Statement::ShowFunctions { .. }
@@ -88,7 +88,7 @@ fn kind(statement: &Statement) -> Option<FactKind> {
     }
 }
 
-/// Writes in the body of a query or in what comes before it after `WITH`.
+/// Collects writes in the body of a query or in its `WITH` clause.
 fn query_kinds(query: &Query, kinds: &mut Vec<FactKind>) {
     let mut bodies = vec![&*query.body];
     for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -127,7 +127,7 @@ fn of_delete(delete: &Delete) -> FactKind {
     }
 }
 
-/// Whether some rows are left alone.
+/// Reports whether a condition excludes some rows.
 fn narrows(condition: Option<&Expr>, otherwise: bool) -> bool {
     condition.map_or(otherwise, |condition| !truth::always(condition))
 }

@@ -1,13 +1,13 @@
-//! Conditions that are always true: `WHERE 1=1` deletes as much as no `WHERE`.
+//! Conditions that are always true: `WHERE 1=1` deletes as much as a missing `WHERE`.
 
 use sqlparser::ast::{BinaryOperator, Expr, SetExpr, UnaryOperator, Value};
 
-/// Whether this condition lets every row through.
+/// Reports whether this condition lets every row through.
 pub(super) fn always(condition: &Expr) -> bool {
     known(condition) == Some(true)
 }
 
-/// The condition's value, where it does not depend on the row.
+/// Returns the condition's value, where it does not depend on the row.
 fn known(condition: &Expr) -> Option<bool> {
     match condition {
         Expr::Nested(inner) | Expr::IsTrue(inner) | Expr::Cast { expr: inner, .. } => known(inner),
@@ -52,7 +52,7 @@ fn binary(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
             (Some(false), Some(false)) => Some(false),
             _ => None,
         },
-        // A column equals itself in every row, but for those where it is not set.
+        // A column equals itself in every row, except where it is NULL.
         BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq if left == right => {
             Some(true)
         }

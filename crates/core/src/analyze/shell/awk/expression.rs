@@ -1,4 +1,4 @@
-//! Expressions of awk: what they can be worth, and what evaluating them does.
+//! Expressions of awk: their possible values and their effects.
 
 use super::function;
 use super::lex::Token;
@@ -12,7 +12,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 impl Reader<'_> {
-    /// A whole expression.
+    /// Evaluates a whole expression.
     pub(super) fn expression(&mut self) -> Values {
         if !self.step() {
             self.at += 1;
@@ -68,7 +68,7 @@ impl Reader<'_> {
         matches!(self.ahead(by), Some(Token::Name(name)) if name == "getline")
     }
 
-    /// Texts side by side.
+    /// Evaluates a concatenation.
     pub(super) fn concatenation(&mut self) -> Values {
         let mut value = self.sum();
         while self.starts_operand() && self.step() {
@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `(a)`, `(a, b) in c`.
+    /// Evaluates `(a)` and `(a, b) in c`.
     fn group(&mut self) -> Values {
         self.at += 1;
         let outer = std::mem::replace(&mut self.in_print, false);
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands after `getline`: a variable, `< file`.
+    /// Parses the operands of `getline`: a variable, `< file`.
     fn received(&mut self) {
         match self.token() {
             Some(Token::Name(name)) if self.starts_operand() => {
@@ -204,7 +204,7 @@ impl Reader<'_> {
         self.assigned(&name, value)
     }
 
-    /// The name of an array's element: `a[1]`, and `a[]` for every other.
+    /// Returns the name of an array element: `a[1]`, and `a[]` for every computed key.
     fn element(&mut self, name: &str) -> String {
         if !self.takes("[") {
             return name.to_owned();
@@ -221,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value, after the assignment that may stand here.
+    /// Returns the value, after the assignment that may follow here.
     fn assigned(&mut self, name: &str, value: Values) -> Values {
         let Some(Token::Mark(mark)) = self.token() else { return value };
         let right = match *mark {
@@ -250,7 +250,7 @@ impl Reader<'_> {
         }
         let array = name.split_once('[').map(|(array, _)| format!("{array}[]"));
         let known = self.values.get(name).or_else(|| self.earlier.get(name));
-        // An element that some computed key may have set as well.
+        // An element that a computed key may also have set.
         let other = array.as_ref().and_then(|array| self.values.get(array));
         match (known, other) {
             (Some(known), Some(other)) => known.clone().or(other.clone()),
@@ -269,12 +269,12 @@ impl Reader<'_> {
             _ if parameter || in_array || name.chars().all(|char| char.is_ascii_uppercase()) => {
                 Values::unknown()
             }
-            // A variable that nobody sets is empty.
+            // A variable that is never set is empty.
             _ => Values::known(""),
         }
     }
 
-    /// `system(…)` and every other function.
+    /// Evaluates a call of `system(…)` or any other function.
     fn call(&mut self, name: &str) -> Values {
         self.at += 1;
         let start = self.at;
@@ -307,7 +307,7 @@ impl Reader<'_> {
         function::call(name, args).unwrap_or_else(Values::unknown)
     }
 
-    /// Variables named among a call's arguments, which the function may change.
+    /// Returns the variables among a call's arguments, which the function may change.
     fn names_between(&self, start: usize) -> Vec<String> {
         let inside = self.tokens.get(start..self.at).unwrap_or_default();
         let names = inside.iter().enumerate().filter_map(|(at, token)| match token {
@@ -321,7 +321,7 @@ impl Reader<'_> {
         names.flat_map(|name| [format!("{name}[]"), name]).collect()
     }
 
-    /// `@name(…)`: a function named by a variable's value.
+    /// Evaluates `@name(…)`: a function named by a variable's value.
     fn computed_call(&mut self) -> Values {
         let Some(Token::Name(variable)) = self.token() else { return Values::unknown() };
         self.at += 1;
@@ -346,7 +346,7 @@ fn is_function(name: &str) -> bool {
     name == "system" || function::call(name, &[]).is_some()
 }
 
-/// Integer arithmetic, as `sprintf("%c", 100 + 14)` uses it.
+/// Computes integer arithmetic, as in `sprintf("%c", 100 + 14)`.
 fn computed(mark: &str, left: &Values, right: &Values) -> Values {
     let number = |value: &Values| value.only().and_then(|text| text.trim().parse::<i64>().ok());
     let (Some(left), Some(right)) = (number(left), number(right)) else { return Values::unknown() };

@@ -1,8 +1,8 @@
-//! Functions of awk that make one text of others.
+//! Functions of awk that compute a text from others.
 
 use super::text::Values;
 
-/// What a function of awk returns for these arguments; nothing when awk has no such function.
+/// Returns the result of a function of awk; `None` when awk has no such function.
 pub(super) fn call(name: &str, args: &[Values]) -> Option<Values> {
     let first = args.first();
     Some(match name {
@@ -43,7 +43,7 @@ fn substring(args: &[Values]) -> Values {
     })
 }
 
-/// `sprintf` and `printf`.
+/// Evaluates `sprintf` and `printf`.
 pub(super) fn format(args: &[Values]) -> Values {
     let Some((format, args)) = args.split_first() else { return Values::known("") };
     let Some(format) = format.only() else { return Values::unknown() };

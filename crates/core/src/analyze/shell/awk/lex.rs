@@ -7,7 +7,6 @@ pub(super) enum Token {
     Name(String),
     /// A string, without its quotes and escapes.
     Text(String),
-    /// A number.
     Number(String),
     /// A regular expression between slashes.
     Pattern(String),
@@ -15,7 +14,7 @@ pub(super) enum Token {
     Mark(&'static str),
     /// The end of a line.
     Line,
-    /// A character that belongs to no token.
+    /// A character that is not part of any token.
     Other,
 }
 
@@ -26,12 +25,11 @@ const MARKS: &[&str] = &[
     "!", ">", "<", "|", "?", ":", "~", "$", "=", "@", "&",
 ];
 
-/// What the text of a program holds.
+/// The tokens of a program.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    /// In order.
     pub(super) tokens: Vec<Token>,
-    /// A string or a regular expression does not end.
+    /// True when a string or a regular expression does not end.
     pub(super) broken: bool,
 }
 
@@ -94,7 +92,7 @@ fn split_while(text: &str, holds: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// After an operand a slash divides.
+/// Reports whether a slash starts a regular expression: after an operand it divides.
 fn pattern_may_start(before: Option<&Token>) -> bool {
     match before {
         Some(Token::Name(name)) => matches!(
@@ -107,7 +105,7 @@ fn pattern_may_start(before: Option<&Token>) -> bool {
     }
 }
 
-/// Up to the closing mark, escapes included, and what follows it.
+/// Splits a text at the closing delimiter, escapes included.
 fn quoted<'t>(text: &'t str, mark: char, broken: &mut bool) -> (&'t str, &'t str) {
     let mut escaped = false;
     for (at, char) in text.char_indices() {
@@ -125,7 +123,7 @@ fn quoted<'t>(text: &'t str, mark: char, broken: &mut bool) -> (&'t str, &'t str
     (text, "")
 }
 
-/// A slash between brackets does not end a regular expression.
+/// Splits a text at the end of a regular expression; a slash between brackets does not end it.
 fn pattern<'t>(text: &'t str, broken: &mut bool) -> (&'t str, &'t str) {
     let (mut escaped, mut class) = (false, None);
     for (at, char) in text.char_indices() {
@@ -134,7 +132,7 @@ fn pattern<'t>(text: &'t str, broken: &mut bool) -> (&'t str, &'t str) {
             '\\' => escaped = true,
             '\n' => break,
             '[' if class.is_none() => class = Some(at),
-            // `[]x]` and `[^]x]` hold the bracket itself.
+            // `[]x]` and `[^]x]` contain the bracket itself.
             ']' if class.is_some_and(|open| {
                 text.get(open + 1..at).is_some_and(|held| !matches!(held, "" | "^"))
             }) =>
@@ -150,7 +148,7 @@ fn pattern<'t>(text: &'t str, broken: &mut bool) -> (&'t str, &'t str) {
             _ => {}
         }
     }
-    // Not every awk reads classes: the first slash ends it then.
+    // Not every awk supports character classes: there the first slash ends it.
     if class.is_some() {
         let mut ignored = false;
         let (text, after) = quoted(text, '/', &mut ignored);
@@ -161,7 +159,8 @@ fn pattern<'t>(text: &'t str, broken: &mut bool) -> (&'t str, &'t str) {
     (text, "")
 }
 
-/// A string's text: `\n`, `\162`, `\x72`, `\"`.
+/// Decodes a string's escapes: `
+/// `, `\162`, `\x72`, `\"`.
 pub(super) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

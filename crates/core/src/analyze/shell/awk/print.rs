@@ -1,4 +1,4 @@
-//! What awk prints, and where to.
+//! The output of awk, and its destination.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use super::lex::Token;
 use super::read::{Event, Reader};
 use super::text::{Text, Values};
 
-/// Tokens of one list that are looked at to find its end.
+/// The number of tokens that are searched for the end of a list.
 const MOST_WORDS: usize = 4_096;
 
 impl Reader<'_> {
-    /// `print a, b > "file"`, `printf("%s", x) | "command"`.
+    /// Follows `print a, b > "file"` and `printf("%s", x) | "command"`.
     pub(super) fn print(&mut self, formatted: bool) {
         let outer = std::mem::replace(&mut self.in_print, true);
         let mut parts = if self.is("(") && self.list_ends_the_words() {
@@ -62,7 +62,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the bracket that opens here closes at the end of the words of `print`.
+    /// Reports whether the bracket that opens here closes at the end of the arguments of `print`.
     fn list_ends_the_words(&self) -> bool {
         let mut open = 0_usize;
         for (at, token) in self.tokens.iter().enumerate().skip(self.at).take(MOST_WORDS) {
@@ -86,7 +86,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `print` writes: its words with spaces between, and the end of the line.
+/// Returns the output of `print`: its arguments separated by spaces, and a newline.
 fn joined(parts: &[Values]) -> Values {
     let mut out = Values::known("");
     for (at, part) in parts.iter().enumerate() {
@@ -98,7 +98,7 @@ fn joined(parts: &[Values]) -> Values {
     out.then(&Values::known("\n"))
 }
 
-/// Whether every statement runs, once or once for each line.
+/// Reports whether every statement runs, once or once for each line.
 pub(super) fn is_straight(tokens: &[Token]) -> bool {
     const TURNS: &[&str] = &[
         "if", "while", "for", "do", "function", "func", "switch", "getline", "exit", "next",

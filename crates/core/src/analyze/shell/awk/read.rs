@@ -1,28 +1,28 @@
-//! Follows an awk program: what its variables can hold, and what it runs, reads and writes.
+//! Follows an awk program: the possible values of its variables, and its commands and files.
 //!
-//! Every statement is taken to run, in the order it is written; a variable keeps each value it was
-//! given. The program is read several times, so that a function knows what it is called with.
+//! Every statement is assumed to run, in the order of the text; a variable keeps every value it was
+//! given. The program is read several times, so that a function knows the arguments of its calls.
 
 use std::collections::BTreeMap;
 
 use super::lex::{self, Token};
 use super::text::{Text, Values};
 
-/// Brackets inside brackets that are followed.
+/// The depth of nested brackets that is followed.
 pub(super) const MOST_DEPTH: usize = 48;
-/// Expressions looked at in one program.
+/// The number of expressions evaluated in one program.
 const MOST_STEPS: usize = 200_000;
-/// Longer programs are not followed.
+/// The length past which a program is not followed.
 const MOST_PROGRAM: usize = 64 * 1024;
-/// More things one program does are not followed.
+/// The number of events past which a program is not followed.
 const MOST_EVENTS: usize = 64;
-/// Times a program is read before its last reading.
+/// The number of readings before the last one.
 const EARLIER_READINGS: usize = 2;
 
-/// Something an awk program does.
+/// An effect of an awk program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) enum Event {
-    /// Gives a line to a shell, perhaps with a text to read.
+    /// Passes a line to a shell, perhaps with input.
     Command { line: Text, input: Option<Text> },
     /// Replaces a file.
     Write { path: Text, content: Text },
@@ -36,28 +36,28 @@ pub(in super::super) enum Event {
     Computed { name: String },
 }
 
-/// What an awk program does.
+/// The effects of an awk program.
 #[derive(Debug, Default)]
 pub(in super::super) struct Reading {
-    /// In order, each once.
+    /// The events in order, each once.
     pub(in super::super) events: Vec<Event>,
-    /// What it prints, when all of it is known.
+    /// The output, when all of it is known.
     pub(in super::super) printed: Option<String>,
-    /// Not a program that awk would take.
+    /// True when awk would reject the program.
     pub(in super::super) broken: bool,
-    /// Larger or deeper than is followed.
+    /// True when the program is larger or deeper than is followed.
     pub(in super::super) bounded: bool,
 }
 
-/// What the program finds around it.
+/// The environment of a program.
 pub(in super::super) struct Given<'a> {
     /// Variables set on the command line.
     pub(in super::super) variables: &'a [(String, Text)],
-    /// The environment.
+    /// Looks up an environment variable.
     pub(in super::super) environment: &'a dyn Fn(&str) -> Text,
 }
 
-/// What this program would do.
+/// Returns the effects of a program.
 pub(in super::super) fn read(program: &str, given: &Given<'_>) -> Reading {
     if program.len() > MOST_PROGRAM {
         return Reading { bounded: true, ..Reading::default() };
@@ -83,7 +83,7 @@ pub(super) struct Reader<'a> {
     pub(super) given: &'a Given<'a>,
     /// Each function's parameters.
     pub(super) parameters: &'a BTreeMap<String, Vec<String>>,
-    /// What variables held in the reading before this one.
+    /// The values of variables in the previous reading.
     pub(super) earlier: BTreeMap<String, Values>,
     pub(super) values: BTreeMap<String, Values>,
     pub(super) events: Vec<Event>,
@@ -91,7 +91,7 @@ pub(super) struct Reader<'a> {
     pub(super) bounded: bool,
     pub(super) depth: usize,
     steps: usize,
-    /// In the words of `print`, where `>` and `|` end the expression.
+    /// True in the arguments of `print`, where `>` and `|` end the expression.
     pub(super) in_print: bool,
     function: Option<String>,
 }
@@ -124,12 +124,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The token at this place.
+    /// Returns the current token.
     pub(super) fn token(&self) -> Option<&'a Token> {
         self.tokens.get(self.at)
     }
 
-    /// The token after this many others.
+    /// Returns the token this many positions ahead.
     pub(super) fn ahead(&self, by: usize) -> Option<&'a Token> {
         self.tokens.get(self.at + by)
     }
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         matches!(self.token(), Some(Token::Mark(found)) if *found == mark)
     }
 
-    /// Steps over this mark if it is next.
+    /// Consumes this mark if it is next; reports whether it was.
     pub(super) fn takes(&mut self, mark: &str) -> bool {
         let found = self.is(mark);
         self.at += usize::from(found);
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Counts a step; whether there are any left.
+    /// Counts a step; reports whether there are any left.
     pub(super) fn step(&mut self) -> bool {
         self.steps += 1;
         if self.steps > MOST_STEPS || self.depth > MOST_DEPTH {
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Notes something that happens.
+    /// Records an event.
     pub(super) fn event(&mut self, event: Event) {
         if self.events.len() >= MOST_EVENTS {
             self.bounded = true;
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes each line that may be given to a shell.
+    /// Records each line that may be passed to a shell.
     pub(super) fn command(&mut self, lines: &Values, input: Option<&Values>) {
         for line in lines.iter() {
             match input {
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `function name(a, b)`: its parameters are known already.
+    /// Skips `function name(a, b)`, whose parameters are known already.
     fn define(&mut self) {
         self.at += 1;
         if let Some(Token::Name(name)) = self.token() {
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `@load "x"`, `@include "x"`, `@name(…)`.
+    /// Follows `@load "x"`, `@include "x"`, `@name(…)`.
     fn directive(&mut self) {
         if let (Some(Token::Name(word)), Some(Token::Text(name))) = (self.ahead(1), self.ahead(2))
             && matches!(word.as_str(), "load" | "include" | "namespace")
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         self.expression();
     }
 
-    /// Expressions up to a closing bracket, or to the end of the words.
+    /// Evaluates expressions up to a closing bracket, or to the end of the arguments.
     pub(super) fn list(&mut self, close: &str) -> Vec<Values> {
         let mut found = Vec::new();
         loop {
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// Adds a value that a variable can have.
+    /// Adds a possible value of a variable.
     pub(super) fn add(&mut self, name: &str, value: Values) {
         let before = self.values.remove(name);
         let value = match before {
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The parameters of each function.
+/// Returns the parameters of each function.
 fn parameters(tokens: &[Token]) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {

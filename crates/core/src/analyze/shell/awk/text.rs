@@ -1,65 +1,64 @@
-//! What an expression of awk can be: a few texts, each with its unknown parts marked.
+//! The possible values of an awk expression: a few texts, each with its unknown parts marked.
 
 use crate::analyze::UNKNOWN;
 use crate::fact::Tags;
 
-/// More possible texts than this are one unknown text.
+/// The number of possible texts past which they become one unknown text.
 const MOST_VALUES: usize = 8;
-/// Longer texts are unknown.
+/// The length past which a text is unknown.
 const MOST_TEXT: usize = 64 * 1024;
 
-/// One text an expression can be.
+/// A possible text of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in super::super) struct Text {
-    /// What it says; [`UNKNOWN`] stands for what could not be worked out.
+    /// The text; [`UNKNOWN`] marks parts that could not be worked out.
     pub(in super::super) text: String,
-    /// Where its unknown parts come from.
+    /// The origin of its unknown parts.
     pub(in super::super) taint: Tags,
 }
 
 impl Text {
-    /// Just this.
+    /// Creates a known text.
     pub(in super::super) fn known(text: impl Into<String>) -> Self {
         Self { text: text.into(), taint: Tags::NONE }
     }
 
-    /// Something that cannot be told from here.
+    /// Creates an unknown text.
     pub(in super::super) fn unknown() -> Self {
         Self::known(UNKNOWN)
     }
 
-    /// Whether every part is known.
+    /// Reports whether every part is known.
     pub(in super::super) fn is_known(&self) -> bool {
         !self.text.contains(UNKNOWN)
     }
 }
 
-/// Every text an expression can be.
+/// Every possible text of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Values(Vec<Text>);
 
 impl Values {
-    /// Just this.
+    /// Creates a single known text.
     pub(super) fn known(text: impl Into<String>) -> Self {
         Self(vec![Text::known(text)])
     }
 
-    /// Something that cannot be told from here.
+    /// Creates a single unknown text.
     pub(super) fn unknown() -> Self {
         Self(vec![Text::unknown()])
     }
 
-    /// One text.
+    /// Creates a single text.
     pub(super) fn one(text: Text) -> Self {
         Self(vec![text])
     }
 
-    /// Each of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Text> {
         self.0.iter()
     }
 
-    /// The text, when there is just one and it is known.
+    /// Returns the text, when there is just one and it is known.
     pub(super) fn only(&self) -> Option<&str> {
         match self.0.as_slice() {
             [text] if text.is_known() => Some(&text.text),
@@ -67,7 +66,7 @@ impl Values {
         }
     }
 
-    /// Either of the two.
+    /// Combines the possible texts of both.
     pub(super) fn or(mut self, other: Self) -> Self {
         for text in other.0 {
             if !self.0.contains(&text) {
@@ -77,7 +76,7 @@ impl Values {
         self.capped()
     }
 
-    /// One after the other.
+    /// Concatenates every pair of possible texts.
     pub(super) fn then(&self, next: &Self) -> Self {
         let mut out = Vec::new();
         for first in &self.0 {
@@ -93,7 +92,7 @@ impl Values {
         Self(out).capped()
     }
 
-    /// Each changed; what has unknown parts is unknown afterwards.
+    /// Maps each text; a text with unknown parts becomes unknown.
     pub(super) fn map(&self, change: impl Fn(&str) -> Option<String>) -> Self {
         let changed = self.0.iter().map(|text| {
             let known = Some(text).filter(|text| text.is_known());

@@ -1,8 +1,8 @@
-//! Programs that turn one text into another, worked out exactly or not at all.
+//! Programs that transform a text, computed exactly or not at all.
 
 use super::super::arguments::Arguments;
 
-/// Lines from the start, or bytes: `head`, as GNU has it.
+/// Returns lines or bytes from the start, like GNU `head`.
 pub(super) fn head(text: &str, args: &Arguments<'_>) -> Option<String> {
     let amount = Amount::of(args, "10")?;
     let count = amount.count;
@@ -18,7 +18,7 @@ pub(super) fn head(text: &str, args: &Arguments<'_>) -> Option<String> {
     })
 }
 
-/// Lines up to the end, or bytes: `tail`.
+/// Returns lines or bytes up to the end, like `tail`.
 pub(super) fn tail(text: &str, args: &Arguments<'_>) -> Option<String> {
     let amount = Amount::of(args, "10")?;
     let count = amount.count;
@@ -34,10 +34,10 @@ pub(super) fn tail(text: &str, args: &Arguments<'_>) -> Option<String> {
     })
 }
 
-/// How much `head` and `tail` are told to print.
+/// The amount that `head` and `tail` are told to print.
 struct Amount {
     is_bytes: bool,
-    /// A sign that changes what the number means.
+    /// A sign that changes the meaning of the number.
     sign: Option<char>,
     count: usize,
 }
@@ -70,25 +70,25 @@ impl Amount {
     }
 }
 
-/// The lines in the other order.
+/// Reverses the order of the lines.
 pub(super) fn tac(text: &str) -> String {
     text.split_inclusive('\n').rev().collect()
 }
 
-/// Every line from its end to its start.
+/// Reverses the characters of every line.
 pub(super) fn rev(text: &str) -> String {
     let turned = text.split('\n').map(|line| line.chars().rev().collect::<String>());
     turned.collect::<Vec<_>>().join("\n")
 }
 
-/// Lines without those that are like the one before.
+/// Removes repeated adjacent lines.
 pub(super) fn uniq(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.dedup();
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// `tr`, byte by byte.
+/// Applies `tr`, byte by byte.
 pub(super) fn translate(text: &str, args: &Arguments<'_>) -> Option<String> {
     let mut options = String::new();
     for option in args.options() {
@@ -117,7 +117,7 @@ pub(super) fn translate(text: &str, args: &Arguments<'_>) -> Option<String> {
     }
 }
 
-/// The text with each run of such a character as one.
+/// Collapses each run of such a character into one.
 fn squeezed(text: &str, is_squeezed: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -128,7 +128,7 @@ fn squeezed(text: &str, is_squeezed: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// The characters of a set: ranges, classes and escapes; nothing for what is rarer.
+/// Returns the characters of a set: ranges, classes and escapes; `None` for rarer syntax.
 pub(super) fn set_of(text: &str) -> Option<Vec<char>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -156,7 +156,7 @@ pub(super) fn set_of(text: &str) -> Option<Vec<char>> {
     Some(out)
 }
 
-/// One character at the start of a set, and what follows.
+/// Splits off one character at the start of a set.
 fn member(text: &str) -> Option<(char, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;
@@ -196,7 +196,7 @@ fn class_of(name: &str) -> Option<Vec<char>> {
     Some(ascii.filter(is_in).collect())
 }
 
-/// The text behind base64; nothing where decoders differ.
+/// Decodes base64; `None` where decoders differ.
 pub(super) fn base64(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let (mut buffer, mut bits) = (0_u32, 0_u32);
@@ -220,7 +220,7 @@ pub(super) fn base64(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The text behind pairs of hexadecimal digits.
+/// Decodes pairs of hexadecimal digits.
 pub(super) fn hex(text: &str) -> Option<String> {
     let digits: Vec<u32> = text
         .chars()

@@ -1,4 +1,4 @@
-//! `echo` and `printf`, as bash has them. What is not printed here exactly as there is unknown.
+//! `echo` and `printf`, as in bash. Output that is not exactly the same here is unknown.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -9,10 +9,10 @@ use super::super::value::{Arg, Stream};
 use crate::analyze::UNKNOWN;
 use crate::fact::{Tag, Tags};
 
-/// Text that `printf` is followed to print.
+/// The length of output past which `printf` is not followed.
 const MOST_PRINTED: usize = 1024 * 1024;
 
-/// Where an escape stands.
+/// The context of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analyze::shell) enum Escapes {
     /// The format of `printf`: `\101`.
@@ -54,7 +54,7 @@ pub(super) fn echo(args: &Arguments<'_>) -> Stream {
     Stream::known(text, taint)
 }
 
-/// `printf` with its usual directives and escapes.
+/// Evaluates `printf` with its usual directives and escapes.
 pub(in crate::analyze::shell) fn printf(words: &[Arg], taint: Tags) -> Stream {
     let words = match words {
         [first, rest @ ..] if first.text == "--" => rest,
@@ -76,13 +76,13 @@ pub(in crate::analyze::shell) fn printf(words: &[Arg], taint: Tags) -> Stream {
 fn printed(format: &str, values: &[Arg]) -> Option<String> {
     let mut values = values.iter();
     let mut text = String::new();
-    // The format is used again for the words that are left.
+    // The format is reused for the remaining words.
     loop {
         let before = values.len();
         let mut chars = format.chars().peekable();
         while let Some(char) = chars.next() {
             match char {
-                // Read before the escapes are: an escaped percent sign is only that.
+                // Parsed before the escapes: an escaped percent sign is literal.
                 '%' => text.push_str(&directive(&mut chars, &mut values)?),
                 '\\' => escape(&mut chars, Escapes::Format, &mut text)?,
                 char => text.push(char),
@@ -97,7 +97,7 @@ fn printed(format: &str, values: &[Arg]) -> Option<String> {
     }
 }
 
-/// One directive of `printf`, behind its percent sign.
+/// Evaluates one directive of `printf`, after its percent sign.
 fn directive<'a>(
     format: &mut Peekable<Chars<'_>>,
     values: &mut impl Iterator<Item = &'a Arg>,
@@ -138,7 +138,8 @@ fn directive<'a>(
     Some(if to_left { piece + &space } else { space + &piece })
 }
 
-/// A text with its escapes worked out: `\n`, `\x72`, `\162`, `\u0072`.
+/// Decodes the escapes of a text: `
+/// `, `\x72`, `\162`, `\u0072`.
 pub(in crate::analyze::shell) fn unescape(text: &str, place: Escapes) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -151,7 +152,7 @@ pub(in crate::analyze::shell) fn unescape(text: &str, place: Escapes) -> Option<
     Some(out)
 }
 
-/// Adds what a backslash and the characters behind it stand for; nothing where that is not text.
+/// Appends the character of an escape; `None` where it is not text.
 fn escape(chars: &mut Peekable<Chars<'_>>, place: Escapes, out: &mut String) -> Option<()> {
     let Some(next) = chars.next() else {
         out.push('\\');
@@ -200,8 +201,8 @@ fn escape(chars: &mut Peekable<Chars<'_>>, place: Escapes, out: &mut String) -> 
     Some(())
 }
 
-/// A character by its number. A byte that is not a character by itself cannot be told here, and a
-/// zero between quotes ends the text.
+/// Returns a character by its number. A byte that is not a character by itself is unknown here, and
+/// a NUL between quotes ends the text.
 fn by_number(value: u32, is_character: bool, place: Escapes) -> Option<char> {
     let is_told = |char: &char| {
         (is_character || char.is_ascii()) && (*char != '\0' || place != Escapes::Quoted)

@@ -1,4 +1,4 @@
-//! `cmd /c`: the command interpreter of Windows, read to the level of words.
+//! `cmd /c`: the command interpreter of Windows, parsed to the level of words.
 
 use super::super::Walker;
 use super::super::value::{Arg, Stream};
@@ -83,7 +83,7 @@ fn is_flag(word: &str) -> bool {
         || word.starts_with("/a:")
 }
 
-/// `reg query`, `schtasks /query`, `net start` without a name: only looks.
+/// Reports whether a command only queries: `reg query`, `schtasks /query`.
 fn is_query(words: &[String]) -> bool {
     words.first().is_some_and(|word| {
         matches!(
@@ -103,7 +103,7 @@ fn is_query(words: &[String]) -> bool {
     })
 }
 
-/// Words, with what stands between `%` replaced.
+/// Splits a command into words, with `%…%` replaced.
 fn batch_words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

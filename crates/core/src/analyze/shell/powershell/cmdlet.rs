@@ -1,26 +1,26 @@
-//! Cmdlets and their aliases, and what they mean in the words of a Unix shell.
+//! Cmdlets and their aliases, and their equivalents in a Unix shell.
 
 use super::read::Word;
 use super::unix_path;
 use crate::analyze::UNKNOWN;
 use crate::fact::FactKind;
 
-/// What a command of PowerShell does.
+/// The effect of a PowerShell command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Looks, computes or prints.
+    /// Only inspects, computes or prints.
     Nothing,
-    /// Something that is not read here.
+    /// A command that is not read here.
     Unread,
-    /// Runs a text, or what it is fed.
+    /// Runs a text, or its input.
     Evaluate(Option<String>),
     /// Changes these files.
     Write(Vec<String>, FactKind),
-    /// The same as this command of a Unix shell.
+    /// Equivalent to this command of a Unix shell.
     Line(Vec<String>),
 }
 
-/// Cmdlets, with their aliases, and the program that does the same.
+/// Cmdlets, with their aliases, and the equivalent program.
 #[rustfmt::skip]
 const SAME: &[(&[&str], &str)] = &[
     (&["remove-item", "ri", "del", "erase", "rd", "rmdir", "remove-itemproperty"], "rm"),
@@ -50,7 +50,7 @@ const WRITING: &[&str] = &[
     "ac",
 ];
 
-/// The first half of cmdlets that only look or compute.
+/// The first half of cmdlets that only inspect or compute.
 #[rustfmt::skip]
 const LOOKING: &[&str] = &[
     "get", "select", "where", "foreach", "sort", "measure", "format", "convertto", "convertfrom", "test", "compare",
@@ -58,7 +58,7 @@ const LOOKING: &[&str] = &[
     "trace", "confirm", "step", "use",
 ];
 
-/// Cmdlets that are not what their first half says.
+/// Cmdlets that do more than their first half suggests.
 const NOT_LOOKING: &[&str] = &[
     "new-service",
     "new-localuser",
@@ -74,7 +74,7 @@ const NOT_LOOKING: &[&str] = &[
     "out-file",
 ];
 
-/// Other words that only look, choose or name.
+/// Other words that only inspect, choose or name.
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
     "?", "%", "where", "foreach", "select", "sort", "measure", "ft", "fl", "gm", "gps", "gsv", "echo", "write", "cls",
@@ -99,7 +99,7 @@ const METHODS: &[&str] = &[
     "downloadfile", "containskey", "toarray", "compareto", "insert", "isnullorempty", "parse",
 ];
 
-/// Verbs that PowerShell's own cmdlets start with, beside those that look.
+/// Verbs that PowerShell's own cmdlets start with, besides those that only inspect.
 #[rustfmt::skip]
 const VERBS: &[&str] = &[
     "add", "clear", "close", "disable", "enable", "enter", "exit", "export", "install", "invoke", "limit",
@@ -110,7 +110,7 @@ const VERBS: &[&str] = &[
     "protect", "unprotect", "receive", "request",
 ];
 
-/// Whether this is the name of a cmdlet that is read here.
+/// Reports whether this is the name of a cmdlet that is read here.
 pub(super) fn is_known(name: &str) -> bool {
     let cmdlet = name.contains('-')
         && (SAME.iter().any(|(names, _)| names.contains(&name)) || WRITING.contains(&name));
@@ -118,7 +118,7 @@ pub(super) fn is_known(name: &str) -> bool {
         || matches!(name, "invoke-expression" | "iwr" | "irm" | "invoke-command" | "start-process")
 }
 
-/// Whether a method only computes.
+/// Reports whether a method only computes.
 pub(super) fn is_plain_method(method: &str) -> bool {
     let name = method
         .rsplit(['.', ':'])
@@ -129,7 +129,7 @@ pub(super) fn is_plain_method(method: &str) -> bool {
     METHODS.contains(&name.as_str())
 }
 
-/// What a command does.
+/// Returns the effect of a command.
 pub(super) fn meaning(name: &str, words: &[Word], before: &[String]) -> Meaning {
     let lower = name.to_ascii_lowercase();
     let lower = lower.rsplit(['\\', '/']).next().unwrap_or(&lower);
@@ -178,12 +178,12 @@ pub(super) fn meaning(name: &str, words: &[Word], before: &[String]) -> Meaning 
     }
 }
 
-/// Whether a cmdlet may start with this.
+/// Reports whether a cmdlet may start with this verb.
 fn is_verb(verb: &str) -> bool {
     VERBS.contains(&verb)
 }
 
-/// `Start-Process name -ArgumentList a, b`.
+/// Follows `Start-Process name -ArgumentList a, b`.
 fn started(words: &[Word]) -> Meaning {
     let elevated = words.iter().any(|word| word.text.eq_ignore_ascii_case("runas"));
     let mut line: Vec<String> = Vec::new();
@@ -198,13 +198,13 @@ fn started(words: &[Word]) -> Meaning {
     if unknown { Meaning::Unread } else { Meaning::Line(line) }
 }
 
-/// The words that are no parameters; their values are among them.
+/// Returns the words that are not parameters, including the parameters' values.
 fn operands(words: &[Word]) -> Vec<String> {
     let plain = words.iter().filter(|word| word.quoted || !word.text.starts_with('-'));
     plain.map(|word| word.text.clone()).collect()
 }
 
-/// The line of a Unix shell that does the same.
+/// Returns the equivalent line of a Unix shell.
 fn translated(program: &str, words: &[Word], before: &[String]) -> Vec<String> {
     let has = |parameter: &str, least: usize| {
         words.iter().any(|word| {
@@ -232,7 +232,7 @@ fn translated(program: &str, words: &[Word], before: &[String]) -> Vec<String> {
     }
     let paths: Vec<String> = operands(words).iter().map(|word| unix_path(word)).collect();
     if paths.is_empty() && program == "rm" {
-        // What the command before it has found.
+        // The result of the previous command.
         line.extend(before.iter().cloned());
         line.extend(before.is_empty().then(|| UNKNOWN.to_string()));
     }

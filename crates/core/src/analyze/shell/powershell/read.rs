@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 
 use crate::analyze::UNKNOWN;
 
-/// Longer scripts are not read.
+/// The length past which a script is not read.
 const MOST_SCRIPT: usize = 32 * 1024;
 
-/// A script, taken apart.
+/// A parsed script.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// Each is a list of commands, the output of one given to the next.
+    /// Lists of commands, where the output of each is the input of the next.
     pub(super) pipelines: Vec<Vec<Vec<Word>>>,
     /// Scripts in brackets.
     pub(super) nested: Vec<String>,
     /// Calls of methods and of static functions.
     pub(super) methods: Vec<String>,
-    /// A bracket or quote does not close, or the script is too long.
+    /// True when a bracket or quote does not close, or the script is too long.
     pub(super) broken: bool,
 }
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Word {
-    /// What it says; [`UNKNOWN`] stands for what could not be worked out.
+    /// The text; [`UNKNOWN`] marks parts that could not be worked out.
     pub(super) text: String,
-    /// Stands between quotes: never an option.
+    /// True when it is quoted, and so never an option.
     pub(super) quoted: bool,
 }
 
-/// Takes a script apart; variables it sets are added to those that are known.
+/// Parses a script; variables it sets are added to the known ones.
 pub(super) fn read(script: &str, variables: &mut BTreeMap<String, String>) -> Script {
     if script.len() > MOST_SCRIPT {
         return Script { broken: true, ..Script::default() };
@@ -150,7 +150,7 @@ impl<'s> Reader<'s, '_> {
         word.quoted |= fresh;
     }
 
-    /// A string's text with its variables' values; `$(…)` is read as a script of its own.
+    /// Expands the variables of a string; `$(…)` is read as a script of its own.
     fn expanded(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -199,14 +199,15 @@ impl<'s> Reader<'s, '_> {
         }
     }
 
-    /// Whether `=` here sets a variable.
+    /// Reports whether `=` here sets a variable.
     fn assigns(&self) -> bool {
         let first = self.command.first().or(self.word.as_ref());
         self.command.len() + usize::from(self.word.is_some()) == 1
             && first.is_some_and(|word| word.text.starts_with('$'))
     }
 
-    /// `$x = 'text'` remembers the text; anything else is run and makes the variable unknown.
+    /// Follows an assignment: `$x = 'text'` records the text; any other value is run and makes the
+    /// variable unknown.
     fn assign(&mut self) {
         self.end_word();
         let name = self.command.drain(..).next().map(|word| word.text).unwrap_or_default();
@@ -220,7 +221,7 @@ impl<'s> Reader<'s, '_> {
         self.variables.insert(name, value.unwrap_or_else(|| UNKNOWN.to_string()));
     }
 
-    /// What stands between brackets.
+    /// Returns the text between brackets.
     fn bracket(&mut self, open: char, close: char) -> &'s str {
         let mut depth = 1_usize;
         let mut quote = None;
@@ -242,7 +243,7 @@ impl<'s> Reader<'s, '_> {
         std::mem::take(&mut self.rest)
     }
 
-    /// `(…)`: a computed text, the arguments of a method, or commands.
+    /// Follows `(…)`: a computed text, the arguments of a method, or commands.
     fn group(&mut self) {
         let inside = self.bracket('(', ')');
         let method = self.word.as_ref().filter(|word| !word.quoted || word.text.contains('.'));
@@ -263,7 +264,7 @@ impl<'s> Reader<'s, '_> {
     }
 }
 
-/// A variable's name, and what follows it.
+/// Splits off a variable's name.
 fn name(text: &str) -> (&str, &str) {
     if let Some((name, rest)) = text.strip_prefix('{').and_then(|text| text.split_once('}')) {
         return (name, rest);
@@ -274,7 +275,7 @@ fn name(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// `'a' + 'b'`: one text.
+/// Joins `'a' + 'b'` into one text.
 fn joined_strings(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text.trim();

@@ -1,15 +1,15 @@
-//! Commands and deletions in source text that has no reader of its own: a build description, a
+//! Commands and deletions in source text without a reader of its own: a build description, a
 //! configuration, a compiled language.
 //!
-//! Such text cannot be followed as a whole. What is looked for is a command line in one of its
-//! strings, values or calls, and a call that by its name deletes files.
+//! Such text cannot be followed as a whole. It is searched for command lines in its strings, values
+//! and calls, and for calls whose names mean that files are deleted.
 
 use crate::words::{self, has};
 
-/// Texts that may be commands, in one file.
+/// The number of possible command lines that are followed in one file.
 pub(super) const MOST_LINES: usize = 256;
 
-/// Every part of a text that may be a command line, with at least two words.
+/// Returns every part of a text that may be a command line, with at least two words.
 pub(super) fn command_lines(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines() {
@@ -26,13 +26,13 @@ pub(super) fn command_lines(text: &str) -> Vec<String> {
     found
 }
 
-/// The texts between quotes.
+/// Returns the texts between quotes.
 fn strings(line: &str) -> impl Iterator<Item = &str> {
     let of = |mark: char| line.split(mark).skip(1).step_by(2);
     of('"').chain(of('\'')).chain(of('`'))
 }
 
-/// Words in brackets, from the first that could be a program: `run(COMMAND rm -rf x)`.
+/// Returns the words in brackets, from the first that could be a program: `run(COMMAND rm -rf x)`.
 fn arguments(line: &str) -> impl Iterator<Item = &str> {
     let inside = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
     let inside = inside.map_or("", |(inside, _)| inside);
@@ -42,7 +42,7 @@ fn arguments(line: &str) -> impl Iterator<Item = &str> {
     after.into_iter()
 }
 
-/// `- rm x`, `run: rm x`, `command = rm x`, `    rm x`.
+/// Returns the value of a line: `- rm x`, `run: rm x`, `command = rm x`, ` rm x`.
 fn value(line: &str) -> Option<&str> {
     let line = line.trim_start_matches(['-', '@', ' ', '\t']);
     let is_key = |key: &str| {
@@ -54,7 +54,7 @@ fn value(line: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The first call, or pair of words, that deletes files by its name.
+/// Returns the first call, or pair of words, whose name means that files are deleted.
 pub(super) fn deletion(text: &str) -> Option<String> {
     for line in text.lines().map(str::trim) {
         if ["//", "#", "--", ";", "*", "/*", "<!--"].iter().any(|mark| line.starts_with(mark)) {
@@ -74,7 +74,7 @@ pub(super) fn deletion(text: &str) -> Option<String> {
     None
 }
 
-/// Whether a name says that files are deleted, by itself or with the name behind it.
+/// Reports whether a name, by itself or with the next one, means that files are deleted.
 fn deletes(name: &str, next: &str) -> bool {
     let parts = parts(name);
     let is_verb = |part: &String| has(words::PROJECT_DELETES, part);
@@ -84,7 +84,7 @@ fn deletes(name: &str, next: &str) -> bool {
     whole || pair || (name == "state" && next == "absent")
 }
 
-/// `remove_dir_all`, `RemoveAll` and `deleteRecursively` in lower-case words.
+/// Splits `remove_dir_all`, `RemoveAll` and `deleteRecursively` into lower-case words.
 fn parts(name: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut was_lower = false;

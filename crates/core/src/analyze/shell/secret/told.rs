@@ -1,4 +1,4 @@
-//! Words by which platforms, stores, services and interpreters show a secret.
+//! Words that make platforms, stores, services and interpreters show a secret.
 
 use super::{seeks_secret, shows_environments};
 use crate::analyze::shell::arguments::Arguments;
@@ -7,7 +7,8 @@ use crate::analyze::shell::verb::form;
 use crate::place;
 use crate::words::{self, has};
 
-/// Words that a program is told what to do by: its name, its first operands, its long options.
+/// Returns the words that determine what a program does: its name, its first operands, its long
+/// options.
 fn command_words<'a>(name: &'a str, args: &'a Arguments<'_>) -> Vec<&'a str> {
     let mut words = vec![name];
     words.extend(args.operands().iter().take(4).map(|word| word.text.as_str()));
@@ -22,11 +23,11 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split(['-', '_', ':'])
 }
 
-/// `gh auth status --show-token`, `tool secrets download`, `tool config get DB_PASSWORD`.
+/// Finds `gh auth status --show-token`, `tool secrets download`, `tool config get DB_PASSWORD`.
 pub(super) fn by_words(name: &str, args: &Arguments<'_>) -> Option<String> {
     let words = command_words(name, args);
     let names = words.iter().any(|word| parts(word).any(|part| has(words::VERBS_SECRETS, part)));
-    // An option shows what it begins with: `--show-token`, but not `--access-token x`.
+    // Only the first part of an option is its verb: `--show-token`, but not `--access-token x`.
     let shows = words.iter().any(|word| match word.strip_prefix("--") {
         Some(option) => option.split('-').next().is_some_and(|verb| has(words::VERBS_SHOWS, verb)),
         None => parts(word).any(|part| has(words::VERBS_SHOWS, part)),
@@ -43,7 +44,8 @@ pub(super) fn by_words(name: &str, args: &Arguments<'_>) -> Option<String> {
     key.map(|key| format!("{name} {}", place::shown(&key.text)))
 }
 
-/// `DB_PASSWORD`, `//registry.example.com/:_authToken`, `DATABASE_URL`.
+/// Reports whether a key names a secret: `DB_PASSWORD`, `//registry.example.com/:_authToken`,
+/// `DATABASE_URL`.
 fn is_secret_key(key: &str) -> bool {
     const HOLDS: &[&str] = &["_AUTH", "DATABASE_URL", "CONNECTION_STRING", "_DSN", "PASSPHRASE"];
     let upper = key.to_ascii_uppercase();
@@ -52,7 +54,8 @@ fn is_secret_key(key: &str) -> bool {
         && (names_a_secret(key) || HOLDS.iter().any(|part| upper.contains(part)))
 }
 
-/// `select * from pg_shadow`, `config get requirepass`, `/v1/secret/data/x`.
+/// Finds a text that reads a secret: `select * from pg_shadow`, `config get requirepass`,
+/// `/v1/secret/data/x`.
 pub(super) fn in_texts(args: &Arguments<'_>) -> Option<String> {
     let word = args.words().iter().find(|word| {
         let lower = word.text.to_ascii_lowercase();
@@ -61,7 +64,8 @@ pub(super) fn in_texts(args: &Arguments<'_>) -> Option<String> {
     Some(place::shown(&word.text).into_owned())
 }
 
-/// `--show-secrets`, `--with-decryption`, `--cookies-from-browser chrome`.
+/// Finds an option that reveals secrets: `--show-secrets`, `--with-decryption`,
+/// `--cookies-from-browser chrome`.
 pub(super) fn uncovered(args: &Arguments<'_>) -> Option<String> {
     let option = args.options().map(|word| word.text.as_str()).find(|word| {
         let Some(option) = word.strip_prefix("--") else { return false };
@@ -91,7 +95,8 @@ pub(super) fn uncovered(args: &Arguments<'_>) -> Option<String> {
     option.map(str::to_owned)
 }
 
-/// What a platform prints: its token, or the variables of an application with their values.
+/// Finds a command with which a platform prints its token, or an application's variables with their
+/// values.
 pub(super) fn by_platform(name: &str, args: &Arguments<'_>) -> Option<String> {
     let operands: Vec<&str> = args
         .operands()
@@ -151,7 +156,7 @@ pub(super) fn by_platform(name: &str, args: &Arguments<'_>) -> Option<String> {
     (asked || (named(words::SECRETS_VARIABLES) && shows)).then(told)
 }
 
-/// What a store of secrets is asked for.
+/// Finds a request to a store of secrets.
 pub(super) fn by_store(name: &str, args: &Arguments<'_>) -> Option<String> {
     if let Some(helper) = name.strip_prefix("docker-credential-") {
         let asked = args.operand(0).is_some_and(|verb| matches!(verb, "get" | "list"));
@@ -163,7 +168,7 @@ pub(super) fn by_store(name: &str, args: &Arguments<'_>) -> Option<String> {
     let operands: Vec<&str> = args.operands().iter().map(|word| word.text.as_str()).collect();
     let told =
         || format!("{name} {}", operands.iter().take(2).copied().collect::<Vec<_>>().join(" "));
-    // `op run -- env`: the command inside only shows what it was given.
+    // `op run -- env`: the inner command only prints the variables it was given.
     let inner = args.words().iter().skip_while(|word| word.text != "--").nth(1);
     if inner.is_some_and(|word| matches!(word.text.as_str(), "env" | "printenv" | "set" | "export"))
     {
@@ -181,7 +186,7 @@ pub(super) fn by_store(name: &str, args: &Arguments<'_>) -> Option<String> {
     ((shows || by_path || searched) && !quiet).then(told)
 }
 
-/// What services, multiplexers and containers show of their variables.
+/// Finds commands with which services, multiplexers and containers show their variables.
 pub(super) fn by_service(name: &str, args: &Arguments<'_>) -> Option<String> {
     let first = args.operand(0).unwrap_or_default();
     let words = || args.words().iter().map(|word| word.text.as_str());
@@ -213,7 +218,7 @@ pub(super) fn by_service(name: &str, args: &Arguments<'_>) -> Option<String> {
     shows.then(|| format!("{name}: variables of other programs"))
 }
 
-/// `age -d -i key.txt x.age`: decrypted with a key that is named.
+/// Finds a decryption with an explicit key: `age -d -i key.txt x.age`.
 pub(super) fn decrypted(name: &str, args: &Arguments<'_>) -> Option<String> {
     let decrypts = match name {
         "age" | "rage" => {
@@ -239,7 +244,7 @@ pub(super) fn decrypted(name: &str, args: &Arguments<'_>) -> Option<String> {
     decrypts.then(|| format!("{name}: what a key opens"))
 }
 
-/// The record of everything that was copied or typed.
+/// Finds access to the history of copied or typed text.
 pub(super) fn kept_by_user(name: &str, args: &Arguments<'_>) -> Option<String> {
     let told = |list: &[&str]| {
         has(list, name)
@@ -254,7 +259,8 @@ pub(super) fn kept_by_user(name: &str, args: &Arguments<'_>) -> Option<String> {
     told(words::SECRETS_HISTORIES).then(|| format!("{name}: commands of the user"))
 }
 
-/// `print(os.environ["API_TOKEN"])`, `process.env.API_TOKEN` behind `-p`, `$ENV.API_TOKEN`.
+/// Reports whether a source text prints a secret variable: `print(os.environ["API_TOKEN"])`,
+/// `process.env.API_TOKEN` after `-p`, `$ENV.API_TOKEN`.
 pub(super) fn prints_variable(name: &str, source: &str) -> bool {
     const READS: &[&str] = &[
         "environ[",
@@ -311,7 +317,8 @@ pub(super) fn prints_variable(name: &str, source: &str) -> bool {
     })
 }
 
-/// `strace -s 4096 -e trace=read,write -p 4711`: what another process reads and writes.
+/// Reports whether a program traces the data that another process reads and writes: `strace -s 4096
+/// -e trace=read,write -p 4711`.
 pub(super) fn watches(name: &str, args: &Arguments<'_>) -> bool {
     let attaches = args.value(&["-p", "--pid", "--attach"]).is_some();
     match name {

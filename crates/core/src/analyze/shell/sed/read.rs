@@ -1,9 +1,9 @@
-//! Reads a sed script command by command: addresses, commands, their texts and files.
+//! Parses a sed script command by command: addresses, commands, their texts and files.
 
 use crate::analyze::UNKNOWN;
 use crate::analyze::shell::erase;
 
-/// Something a sed script does besides editing text.
+/// An effect of a sed script besides editing text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
     /// Runs this line.
@@ -18,16 +18,15 @@ pub(super) enum Event {
     Empties,
 }
 
-/// What a sed script does.
+/// The effects of a sed script.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// In order.
     pub(super) events: Vec<Event>,
-    /// Not a script that sed would take.
+    /// True when sed would reject the script.
     pub(super) broken: bool,
 }
 
-/// What this script would do.
+/// Returns the effects of a script.
 pub(super) fn read(script: &str) -> Reading {
     let mut reader = Reader { rest: script, found: Reading::default(), depth: 0 };
     while reader.command() {}
@@ -51,14 +50,14 @@ impl<'s> Reader<'s> {
         self.rest = self.rest.trim_start_matches(holds);
     }
 
-    /// The rest of this line.
+    /// Takes the rest of this line.
     fn line(&mut self) -> &'s str {
         let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
         self.rest = rest;
         line
     }
 
-    /// Reads one command; whether there may be another.
+    /// Reads one command; reports whether there may be another.
     fn command(&mut self) -> bool {
         self.skip(|char| char.is_whitespace() || char == ';');
         let addressed = self.addresses();
@@ -107,7 +106,7 @@ impl<'s> Reader<'s> {
         true
     }
 
-    /// Whether the command is for some lines only.
+    /// Reads addresses; reports whether the command is for some lines only.
     fn addresses(&mut self) -> bool {
         let mut some = false;
         let mut numbers = String::new();
@@ -145,7 +144,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Up to an unescaped mark, which is taken as well.
+    /// Takes the text up to an unescaped delimiter, and the delimiter.
     fn until(&mut self, mark: char) -> String {
         let mut text = String::new();
         let mut class = None;
@@ -159,7 +158,7 @@ impl<'s> Reader<'s> {
                 '[' if class.is_none() && mark != '[' && closes(self.rest) => {
                     class = Some(text.len());
                 }
-                // `[]x]` and `[^]x]` hold the bracket itself.
+                // `[]x]` and `[^]x]` contain the bracket itself.
                 ']' if class.is_some_and(|at| !matches!(text.get(at + 1..), Some("" | "^"))) => {
                     class = None;
                 }
@@ -172,7 +171,7 @@ impl<'s> Reader<'s> {
         text
     }
 
-    /// The parts between marks: `/a/b/`.
+    /// Takes the parts between delimiters: `/a/b/`.
     fn delimited(&mut self, parts: usize) -> Vec<String> {
         let Some(mark) = self.next() else {
             self.found.broken = true;
@@ -230,7 +229,7 @@ impl<'s> Reader<'s> {
         self.skip(|char| !matches!(char, '\n' | ';' | '}'));
     }
 
-    /// The text of `a`, `i` and `c`: one line, or more where they end in a backslash.
+    /// Skips the text of `a`, `i` and `c`: one line, or more where they end in a backslash.
     fn text(&mut self) {
         loop {
             let line = self.line();
@@ -242,14 +241,14 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Whether a class that opens here closes on the same line.
+/// Reports whether a class that opens here closes on the same line.
 fn closes(rest: &str) -> bool {
     let line = rest.split('\n').next().unwrap_or_default();
     let inside = line.strip_prefix('^').unwrap_or(line);
     inside.char_indices().skip(1).any(|(_, char)| char == ']')
 }
 
-/// A replacement's text; what comes from the input is unknown.
+/// Returns a replacement's text, in which parts of the input are unknown.
 fn literal(replacement: &str) -> String {
     let mut out = String::new();
     let mut chars = replacement.chars();

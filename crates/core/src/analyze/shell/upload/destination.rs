@@ -1,4 +1,5 @@
-//! Destinations: on this machine, on another one, by a number alone; and words that are files.
+//! Destinations: on this machine, on another one, or only a numeric address; and words that are
+//! files.
 
 use crate::analyze::UNKNOWN;
 use crate::analyze::shell::arguments::Arguments;
@@ -6,7 +7,7 @@ use crate::analyze::shell::value::Arg;
 use crate::place;
 use crate::words::{self, has};
 
-/// Whether every address among the words is on this machine, and there is one.
+/// Reports whether there is an address among the words and all of them are on this machine.
 pub(in crate::analyze::shell) fn reaches_only_here(args: &Arguments<'_>) -> bool {
     const DETOURS: &[&str] = &[
         "-x",
@@ -40,13 +41,14 @@ pub(in crate::analyze::shell) fn reaches_only_here(args: &Arguments<'_>) -> bool
     !detour && !addresses.is_empty() && addresses.iter().all(|word| is_loopback(&word.text))
 }
 
-/// Whether a word can be an address: with a scheme, or as `localhost:80/x`, `example.com/x`.
+/// Reports whether a word can be an address: with a scheme, or as `localhost:80/x`,
+/// `example.com/x`.
 fn is_address(text: &str) -> bool {
     let host = host_of(text);
     text.contains("://") || host == "localhost" || host.contains('.') || text.contains(UNKNOWN)
 }
 
-/// Whether an address is on this machine, however it is written.
+/// Reports whether an address is on this machine, in any notation.
 pub(in crate::analyze::shell) fn is_loopback(address: &str) -> bool {
     let host = host_of(address);
     if address.contains('\\') || host.contains(UNKNOWN) {
@@ -60,7 +62,7 @@ pub(in crate::analyze::shell) fn is_loopback(address: &str) -> bool {
         || numbers(host)
 }
 
-/// Whether a host or address is on another machine, as far as its text says.
+/// Reports whether the text of a host or address names another machine.
 pub(super) fn is_elsewhere(text: &str) -> bool {
     let host = host_of(text);
     let is_name = host.contains('.') && !host.starts_with(['.', '/', '~']);
@@ -70,7 +72,7 @@ pub(super) fn is_elsewhere(text: &str) -> bool {
         && !text.contains(' ')
 }
 
-/// The name of the machine in an address, a `host:port` or a host.
+/// Returns the host in an address, a `host:port` or a host.
 fn host_of(text: &str) -> &str {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let rest = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -82,7 +84,7 @@ fn host_of(text: &str) -> &str {
     }
 }
 
-/// Whether an address names a machine of the internet by number, and by nothing else.
+/// Reports whether an address is a public IPv4 address without a name.
 pub(in crate::analyze::shell) fn is_public_number(text: &str) -> bool {
     let host = host_of(text);
     let numbers: Option<Vec<u8>> = host.split('.').map(|part| part.parse().ok()).collect();
@@ -95,14 +97,14 @@ pub(in crate::analyze::shell) fn is_public_number(text: &str) -> bool {
     }
 }
 
-/// `docker-daemon:app`, `oci:folder`: something of this machine.
+/// Reports whether a scheme refers to this machine: `docker-daemon:app`, `oci:folder`.
 pub(super) fn has_local_scheme(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, rest)| {
         has(words::SENDS_LOCAL_SCHEMES, scheme) && !rest.starts_with("//")
     })
 }
 
-/// Whether a word looks like a file: a path, or a name with an ending.
+/// Reports whether a word looks like a file: a path, or a name with an ending.
 pub(super) fn is_file(word: &Arg) -> bool {
     let text = word.text.as_str();
     if text.contains("://") || text.starts_with('-') || text.contains([' ', '{', '=']) {

@@ -13,7 +13,7 @@ use crate::verdict::Span;
 use crate::words::{self, has};
 
 impl Walker<'_> {
-    /// `telegram-send --file report.csv`, `sendxmpp someone < report.csv`.
+    /// Records `telegram-send --file report.csv` and `sendxmpp someone < report.csv`.
     pub(super) fn messages(
         &mut self,
         name: &str,
@@ -43,7 +43,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `restic -r sftp:host:/x backup ~/project`, `borg create host:repo::name .`.
+    /// Records `restic -r sftp:host:/x backup ~/project` and `borg create host:repo::name .`.
     pub(super) fn backs_up(&mut self, name: &str, args: &Arguments<'_>) {
         const PROGRAMS: &[&str] = &[
             "restic",
@@ -88,7 +88,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `gst-launch-1.0 filesrc location=x ! tcpclientsink host=example.com`.
+    /// Records `gst-launch-1.0 filesrc location=x ! tcpclientsink host=example.com`.
     pub(super) fn through_pipeline(&mut self, name: &str, args: &Arguments<'_>) {
         if !name.starts_with("gst-launch") {
             return;
@@ -103,7 +103,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `pg_dump app | psql -h db.example.com`: what a program prints, into a database elsewhere.
+    /// Records output that is piped into a database elsewhere: `pg_dump app | psql -h
+    /// db.example.com`.
     pub(super) fn fed_to_database(
         &mut self,
         name: &str,
@@ -137,7 +138,8 @@ impl Walker<'_> {
         }
     }
 
-    /// `https://$(base64 notes.txt)@example.com`: data in the name of a user or a machine.
+    /// Records data in the name of a user or a machine, and encoded data in a path:
+    /// `https://$(base64 notes.txt)@example.com`.
     pub(super) fn in_host_names(&mut self, args: &Arguments<'_>) {
         for word in args.words().iter().filter(|word| word.taint.has(Tag::Local)) {
             let Some((_, rest)) = word.text.split_once("://") else { continue };
@@ -151,7 +153,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A repository pushed to a remote that this very script has added, or data in a message.
+    /// Records a repository pushed to a remote that this script has added, or data in a message.
     pub(super) fn pushed(&mut self, args: &Arguments<'_>, span: Option<Span>) {
         self.encoded_words(args);
         let (Some("push"), Some(remote)) = (args.operand(0), args.operand(1)) else { return };
@@ -167,7 +169,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Files that were turned into letters, in words for others.
+    /// Records encoded files in words that are sent to others.
     pub(in crate::analyze::shell) fn encoded_words(&mut self, args: &Arguments<'_>) {
         let encoded = |word: &&Arg| {
             let signs_in = word.text.to_ascii_lowercase().contains("authorization");
@@ -179,7 +181,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Data in the words of a program that sends its words.
+    /// Records data in the words of a program that sends its words.
     pub(super) fn told_words(&mut self, args: &Arguments<'_>) {
         for word in args.words().iter().filter(|word| word.taint.has(Tag::Local)) {
             let fact = Fact::new(FactKind::Send, place::shown(&word.text)).tagged(word.taint);
@@ -187,7 +189,7 @@ impl Walker<'_> {
         }
     }
 
-    /// `lftp -c 'open host; mirror -R . x'`, `cadaver https://x <<< 'put report.csv'`.
+    /// Follows `lftp -c 'open host; mirror -R . x'` and `cadaver https://x <<< 'put report.csv'`.
     pub(super) fn commands_of_clients(
         &mut self,
         name: &str,

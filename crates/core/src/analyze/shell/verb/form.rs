@@ -1,28 +1,28 @@
-//! One word of a command line, taken apart: which verb it holds and what it is about.
+//! One word of a command line, split into its verb and its object.
 
 use crate::words::{self, has};
 
-/// What a verb does.
+/// The effect of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// Something is gone afterwards.
+    /// Something is destroyed.
     Destroys,
-    /// Something stops, is switched off or is as it was before.
+    /// Something stops, is switched off or is reset.
     Interrupts,
 }
 
-/// What stands around a word.
+/// The context of a word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object {
-    /// A noun stands before it.
+    /// True when a noun precedes it.
     pub(super) before: bool,
-    /// Another word follows.
+    /// True when another word follows.
     pub(super) after: bool,
-    /// An option says that everything is meant.
+    /// True when an option means everything.
     pub(super) sweeping: bool,
 }
 
-/// The verb in a word, if it means something here.
+/// Returns the verb in a word, if it means something here.
 pub(super) fn verb(word: &str, object: Object) -> Option<Verb> {
     let parts = parts(word);
     let first = parts.first()?.as_str();
@@ -41,14 +41,15 @@ pub(super) fn verb(word: &str, object: Object) -> Option<Verb> {
         return Some(Verb::Destroys);
     }
     let switched = (object.before || !alone) && has(words::VERBS_SWITCH_OFF, first);
-    // `pg:killall`: the noun stands before the colon.
+    // `pg:killall`: the noun is before the colon.
     let of_noun =
         lower.contains(':') && parts.last().is_some_and(|last| has(words::VERBS_INTERRUPT, last));
     let meant = object.after || object.sweeping || switched || of_noun;
     (holds(words::VERBS_INTERRUPT) && meant).then_some(Verb::Interrupts)
 }
 
-/// `deletetable`, `rmpool`, `userdel`: a verb and a thing, written together.
+/// Reports whether a word is a verb and a noun written together: `deletetable`, `rmpool`,
+/// `userdel`.
 fn is_glued(word: &str) -> bool {
     const BEFORE: &[&str] = &[
         "delete", "destroy", "remove", "erase", "wipe", "purge", "drop", "truncate", "rm", "del",
@@ -61,7 +62,7 @@ fn is_glued(word: &str) -> bool {
         || AFTER.iter().any(|verb| thing(word.strip_suffix(verb)))
 }
 
-/// Whether an option of this name destroys something.
+/// Reports whether an option of this name destroys something.
 pub(super) fn option_destroys(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     if !is_command_word(&lower) {
@@ -74,7 +75,7 @@ pub(super) fn option_destroys(name: &str) -> bool {
     let Some((first, rest)) = parts.split_first() else { return false };
     let trifling = rest.iter().any(|part| has(words::VERBS_TRIFLES, part));
     match *first {
-        // What is removed or dropped may be a part of a text.
+        // The thing that is removed or dropped may be only part of a text.
         "remove" | "drop" | "del" => {
             rest.is_empty() && *first != "drop"
                 || rest.iter().any(|part| has(words::VERBS_OBJECTS, part)) && !trifling
@@ -86,13 +87,13 @@ pub(super) fn option_destroys(name: &str) -> bool {
     }
 }
 
-/// `-deleteduplicates`: `delete` and whatever is written together with it.
+/// Reports whether a word continues after `delete`: `-deleteduplicates`.
 fn is_longer_than(verb: &str, word: &str) -> bool {
     verb.starts_with("delete") && verb.len() > word.len()
 }
 
-/// The parts of a word, in lower case: at `-`, `_`, `:`, `.`, `/` and where a capital follows a
-/// small letter.
+/// Splits a word into lower-case parts: at `-`, `_`, `:`, `.`, `/` and between a small letter and a
+/// capital.
 pub(in crate::analyze::shell) fn parts(word: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
@@ -113,14 +114,15 @@ pub(in crate::analyze::shell) fn parts(word: &str) -> Vec<String> {
     parts
 }
 
-/// A word that a subcommand can be: letters, digits, `-`, `_`, `:`.
+/// Reports whether a word can be a subcommand: letters, digits, `-`, `_`, `:`.
 pub(in crate::analyze::shell) fn is_command_word(word: &str) -> bool {
     !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|char| char.is_ascii_alphanumeric() || "-_:".contains(char))
 }
 
-/// `vm.destroy`, `vmsvc/destroy`: two words that no file name would be.
+/// Reports whether a word is a noun and a verb that cannot be a file name: `vm.destroy`,
+/// `vmsvc/destroy`.
 pub(super) fn is_dotted(word: &str) -> bool {
     word.split_once(['.', '/']).is_some_and(|(noun, verb)| {
         let letters = |part: &str| {

@@ -1,5 +1,5 @@
-//! Verbs that make credentials, take people's data out of a system or put an older state back, with
-//! the thing they are about.
+//! Verbs that create credentials, export personal data or restore an older state, with their
+//! objects.
 
 use super::form;
 use crate::analyze::shell::arguments::Arguments;

@@ -28,7 +28,7 @@ impl<'t> Visitor<'_, 't> {
                 self.waiting.extend([&*binary.left, &*binary.right].map(Node::Stmt));
             }
             Command::Compound(compound) => self.compound(compound),
-            // A body is kept as text, and is a script of its own where it is called.
+            // A body is stored as text, and is a script of its own where it is called.
             Command::Function(function) => {
                 self.quiet(function.body.span);
                 self.words(function.header.entries.iter().map(|entry| &entry.word));
@@ -105,7 +105,7 @@ impl<'t> Visitor<'_, 't> {
 
 type FlowParts<'t> = (&'t Option<Word>, &'t [Word], &'t [Assignment]);
 
-/// The words and assignments of `break`, `continue`, `return` and `exit`.
+/// Returns the words and assignments of `break`, `continue`, `return` and `exit`.
 pub(crate) fn flow_parts(builtin: &BuiltinCommand) -> FlowParts<'_> {
     match builtin {
         BuiltinCommand::Break(command) => {

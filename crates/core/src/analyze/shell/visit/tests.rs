@@ -1,4 +1,4 @@
-//! Substitutions in the tree against those that were followed.
+//! Compares the substitutions in the tree with those that were followed.
 
 use super::tree;
 use super::*;
@@ -11,7 +11,7 @@ use crate::{Action, Policy, Verdict, judge};
 #[path = "../../../../tests/support/rows.rs"]
 mod rows;
 
-/// Places in which a substitution stands; `@` is where.
+/// Scripts with a substitution at `@`.
 const PLACES: &[&str] = &[
     "@",
     "echo @",
@@ -83,11 +83,11 @@ const PLACES: &[&str] = &[
     "eval \"echo @\"",
 ];
 
-/// Forms of a substitution; `@` is what runs.
+/// Forms of a substitution; `@` is the command.
 const FORMS: &[&str] = &["$(@)", "$( @ )", "`@`", "\"$(@)\"", "$(@ | cat)"];
 
-/// Substitutions that nothing followed where they stand, and those in the tree. Nothing where a bound
-/// was reached.
+/// Returns the number of substitutions that were not followed in their context, and of those in the
+/// tree. `None` where a bound was reached.
 fn counted(script: &str) -> Option<(usize, usize)> {
     let context = example_context();
     let walker = walk(script, &Scene::new(&context, &[]));
@@ -109,7 +109,7 @@ fn verdict(command: String) -> Verdict {
 fn a_substitution_is_followed_wherever_it_stands() {
     let mut wrong = Vec::new();
     for place in PLACES {
-        // No backtick stands in another without more backslashes.
+        // A backtick inside another needs more backslashes.
         for form in FORMS.iter().filter(|form| !(place.contains('`') && form.contains('`'))) {
             let script = place.replace('@', &form.replace('@', "rm -rf /"));
             let missed = counted(&script).map_or(0, |(missed, _)| missed);
@@ -128,7 +128,7 @@ fn process_substitutions_are_followed_in_every_word() {
         for form in ["<(@)", ">(@)"] {
             let script = place.replace('@', &form.replace('@', "rm -rf /"));
             assert_eq!(counted(&script).map(|(missed, _)| missed), Some(0), "{script}");
-            // The grammar does not read all of them, and asks then.
+            // The grammar does not parse all of them; those need a confirmation.
             assert!(verdict(script.clone()) >= Verdict::Confirm, "{script}");
         }
     }

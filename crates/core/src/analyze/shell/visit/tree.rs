@@ -1,4 +1,4 @@
-//! The visitor: which parts a part of the tree has.
+//! The visitor of the syntax tree: lists the children of each node.
 
 use shuck_ast::{
     ArithmeticExpr, ArithmeticExprNode, ArithmeticLvalue, ArrayElem, Assignment, AssignmentValue,
@@ -10,7 +10,7 @@ use shuck_ast::{
 
 use super::{Found, Runs, script_in_brackets};
 
-/// A part of the tree that can hold a substitution.
+/// A part of the tree that can contain a substitution.
 #[derive(Clone, Copy)]
 pub(crate) enum Node<'t> {
     Seq(&'t StmtSeq),
@@ -28,41 +28,43 @@ pub(crate) enum Node<'t> {
     Redirect(&'t Redirect),
     /// A text that the grammar leaves unread.
     Text(&'t SourceText),
-    /// The same, by its place.
+    /// The span of such a text.
     Place(Place),
 }
 
-/// What there is in a part of the tree.
+/// The substitutions in a part of the tree.
 #[derive(Default)]
 pub(super) struct Tree<'t> {
     /// Substitutions, in the order of the text.
     pub(super) found: Vec<Found<'t>>,
-    /// Where substitutions and expressions open.
+    /// Positions at which substitutions and expressions open.
     pub(super) opened: Vec<usize>,
-    /// Stretches of text in which nothing opens any: quotes, comments, and what is read elsewhere.
+    /// Ranges of the text in which no substitution opens: quotes, comments, and text that is read
+    /// elsewhere.
     pub(super) quiet: Vec<(usize, usize)>,
 }
 
-/// Every substitution, also those inside others.
+/// Returns every substitution, including nested ones.
 pub(super) fn whole<'t>(src: &str, node: Node<'t>) -> Tree<'t> {
     Visitor { src, inside: true, waiting: vec![node], tree: Tree::default() }.visit()
 }
 
-/// Every substitution that is not inside another.
+/// Returns every substitution that is not inside another.
 pub(super) fn outermost<'t>(src: &str, node: Node<'t>) -> Vec<Found<'t>> {
     Visitor { src, inside: false, waiting: vec![node], tree: Tree::default() }.visit().found
 }
 
 pub(super) struct Visitor<'s, 't> {
     src: &'s str,
-    /// Whether the bodies of substitutions are visited too.
+    /// True when the bodies of substitutions are visited too.
     inside: bool,
     pub(super) waiting: Vec<Node<'t>>,
     tree: Tree<'t>,
 }
 
 impl<'t> Visitor<'_, 't> {
-    /// In the order of the text. A list instead of recursion: a tree may be deep.
+    /// Visits in the order of the text. Uses a stack instead of recursion, because a tree may be
+    /// deep.
     fn visit(mut self) -> Tree<'t> {
         while let Some(node) = self.waiting.pop() {
             self.node(node);
@@ -117,7 +119,7 @@ impl<'t> Visitor<'_, 't> {
         self.tree.quiet.extend(ranges.map(bounds));
     }
 
-    /// Remembers that nothing opens a substitution here, or that it is read in another way.
+    /// Records that no substitution opens here, or that it is read in another way.
     pub(super) fn quiet(&mut self, place: Place) {
         self.tree.quiet.push((place.start.offset(), place.end.offset()));
     }
@@ -129,7 +131,7 @@ impl<'t> Visitor<'_, 't> {
         }
     }
 
-    /// An expression, or its text where the grammar makes nothing of it.
+    /// Visits an expression, or its text where the grammar does not parse it.
     pub(super) fn expression(
         &mut self,
         expression: Option<&'t ArithmeticExprNode>,
@@ -183,7 +185,7 @@ impl<'t> Visitor<'_, 't> {
         }
     }
 
-    /// `$((…))`.
+    /// Visits `$((…))`.
     fn expansion(&mut self, word: &'t Word, place: Place) {
         self.tree.opened.push(place.start.offset());
         match script_in_brackets(place.slice(self.src)) {
@@ -201,7 +203,7 @@ impl<'t> Visitor<'_, 't> {
         syntax: CommandSubstitutionSyntax,
         place: Place,
     ) {
-        // Between backticks a text with backslashes is read anew, as another text.
+        // Between backticks, a text with backslashes is parsed again as another text.
         let anew =
             syntax == CommandSubstitutionSyntax::Backtick && place.slice(self.src).contains('\\');
         self.waiting.extend((self.inside && !anew).then_some(Node::Seq(body)));

@@ -3,7 +3,7 @@
 use super::super::value::{Arg, Stream};
 use crate::fact::Tag;
 
-/// The lines that would be read from a stream.
+/// Returns the lines that would be read from a stream.
 pub(super) fn lines_of(stdin: &Stream, end: char) -> Vec<Arg> {
     const MOST: usize = 32;
     let Some(text) = &stdin.text else { return vec![Arg::unknown(stdin.taint)] };
@@ -16,8 +16,8 @@ pub(super) fn lines_of(stdin: &Stream, end: char) -> Vec<Arg> {
     lines
 }
 
-/// The lines that `xargs -I` puts in place of its mark: without the blanks in front, without quotes
-/// and backslashes.
+/// Returns the lines that `xargs -I` puts in place of its placeholder: without leading blanks,
+/// quotes and backslashes.
 pub(super) fn unquoted_lines_of(stdin: &Stream) -> Vec<Arg> {
     let unquoted = |line: Arg| match unquoted(line.text.trim_start(), |_| false).as_deref() {
         Some([]) => line.saying(""),
@@ -27,7 +27,7 @@ pub(super) fn unquoted_lines_of(stdin: &Stream) -> Vec<Arg> {
     lines_of(stdin, '\n').into_iter().map(unquoted).collect()
 }
 
-/// The words that `xargs` reads from a stream.
+/// Returns the words that `xargs` reads from a stream.
 pub(super) fn words_of(stdin: &Stream) -> Vec<Arg> {
     const MOST: usize = 256;
     let taint = stdin.taint;
@@ -44,7 +44,7 @@ pub(super) fn words_of(stdin: &Stream) -> Vec<Arg> {
     words
 }
 
-/// A text in words, without its quotes and backslashes; nothing where a quote does not end.
+/// Splits a text into words, without quotes and backslashes; `None` where a quote does not end.
 fn unquoted(text: &str, ends: impl Fn(char) -> bool) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,9 +1,9 @@
-//! Ways to call something by way of something else, and to leave the language altogether.
+//! Functions that call other functions indirectly, or leave the language altogether.
 
 use super::{Coding, Effect};
 use crate::action::Language;
 
-/// What this function does, if it is one of these.
+/// Returns the effect of a function, if it is one of these.
 pub(super) fn effect(language: Language, name: &str) -> Option<Effect> {
     match language {
         Language::Python => python(name),

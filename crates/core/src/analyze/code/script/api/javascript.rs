@@ -1,4 +1,4 @@
-//! JavaScript: node, deno, bun, and what is commonly installed.
+//! JavaScript: node, deno, bun, and commonly installed packages.
 
 use super::{Coding, Effect};
 
@@ -31,7 +31,7 @@ pub(super) const PREFIXES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn effect(name: &str) -> Option<Effect> {
-    // Whether a call waits or not makes no difference to what it does.
+    // The synchronous and the asynchronous form of a call have the same effect.
     let name = match name.strip_suffix("Sync") {
         Some(stem)
             if name.starts_with("fs.")

@@ -1,4 +1,4 @@
-//! Python: the standard library and what is commonly installed.
+//! Python: the standard library and commonly installed packages.
 
 use super::{Coding, Effect};
 
@@ -227,7 +227,7 @@ fn network(name: &str) -> Option<Effect> {
     })
 }
 
-/// Things that send what they are given.
+/// Returns the effect of constructors of objects that send their arguments.
 fn senders(name: &str) -> Option<Effect> {
     Some(match name {
         "requests.Session"

@@ -1,4 +1,4 @@
-//! Ruby: its kernel, its standard library and what is commonly installed.
+//! Ruby: its kernel, its standard library and commonly installed packages.
 
 use super::{Coding, Effect};
 

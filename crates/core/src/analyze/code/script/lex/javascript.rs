@@ -12,7 +12,7 @@ const MARKS: &[&str] = &[
     "%", "&", "|", "^", "~", "<", ">", "!", "?", "@", "#",
 ];
 
-/// Words after which a `/` starts a pattern.
+/// Words after which a `/` starts a regular expression.
 const BEFORE_PATTERN: &[&str] = &[
     "return",
     "typeof",
@@ -75,7 +75,7 @@ fn pattern_may_start(scan: &Scan<'_>) -> bool {
     }
 }
 
-/// On the opening `/`. A pattern ends with its line; what does not is a division.
+/// On the opening `/`. A regular expression ends on its line; anything else is a division.
 fn pattern(scan: &mut Scan<'_>) {
     let start = scan.at;
     let (length, ended) = pattern_length(scan.rest().as_bytes());
@@ -89,7 +89,7 @@ fn pattern(scan: &mut Scan<'_>) {
     scan.push_text(Vec::new(), Quote::Pattern, start);
 }
 
-/// How far a pattern reaches that starts here, and whether it ends there.
+/// Returns the length of a regular expression that starts here, and whether it ends there.
 fn pattern_length(text: &[u8]) -> (usize, bool) {
     let (mut at, mut class) = (1, false);
     loop {
@@ -142,7 +142,7 @@ fn string(scan: &mut Scan<'_>, quote: u8) {
                 scan.advance(1);
                 scan.escape(&mut text);
             }
-            // Text between tags may hold a lone apostrophe: it ends with its line.
+            // Text between tags may contain a lone apostrophe: it ends with its line.
             None | Some(b'\n') => {
                 scan.mark_broken();
                 break;
@@ -153,7 +153,7 @@ fn string(scan: &mut Scan<'_>, quote: u8) {
     scan.push_text(vec![Part::Text(text)], Quote::Plain, start);
 }
 
-/// On the opening backtick.
+/// Reads a template from its opening backtick.
 fn template(scan: &mut Scan<'_>) {
     let start = scan.at;
     scan.advance(1);

@@ -18,7 +18,7 @@ const MARKS: &[&str] = &[
     "-", "*", "/", "%", "&", "|", "^", "~", "<", ">", "!", "?", "@", "$", "\\",
 ];
 
-/// Words that are quotes with any delimiter.
+/// Quote operators with any delimiter.
 const QUOTES: &[&str] = &["q", "qq", "qw", "qx", "qr", "m", "s", "tr", "y"];
 
 /// Names after which an operator, not an operand, follows even without brackets.
@@ -73,7 +73,7 @@ fn mark(scan: &mut Scan<'_>) {
     }
 }
 
-/// Whether an operand rather than an operator is expected here.
+/// Reports whether an operand rather than an operator is expected here.
 fn operand_expected(scan: &Scan<'_>) -> bool {
     match scan.last() {
         None | Some(Kind::Line) => true,
@@ -83,7 +83,7 @@ fn operand_expected(scan: &Scan<'_>) -> bool {
     }
 }
 
-/// Behind a word a `/` may divide or start a pattern: the space around it tells.
+/// Reports whether a `/` after a word starts a pattern or divides, by the space around it.
 fn pattern_may_start(scan: &Scan<'_>) -> bool {
     const BEFORE_PATTERN: &[&str] = &[
         "split", "grep", "map", "return", "and", "or", "not", "if", "unless", "while", "until",
@@ -99,12 +99,12 @@ fn pattern_may_start(scan: &Scan<'_>) -> bool {
     }
 }
 
-/// `$name`, `@name`, `${name}`, `$#name`, `$$`, `$1`, `$_`, `%hash`, `&sub`.
+/// Reads `$name`, `@name`, `${name}`, `$#name`, `$$`, `$1`, `$_`, `%hash`, `&sub`.
 fn variable(scan: &mut Scan<'_>) {
     let start = scan.at;
     let length = variable_length(scan.rest());
     if scan.starts_with("$#{") || scan.starts_with("$#$") {
-        // The last place of a list, not a comment.
+        // The last index of a list, not a comment.
         scan.advance(2);
         scan.push(Kind::Mark("$"), start);
         return;
@@ -123,7 +123,8 @@ fn variable(scan: &mut Scan<'_>) {
     scan.push(Kind::Name(name.into()), start);
 }
 
-/// How long the variable is that this text starts with; 0 when it is a mark before a block.
+/// Returns the length of the variable that this text starts with; 0 when it is a sigil before a
+/// block.
 fn variable_length(text: &str) -> usize {
     const MOST_SIGNS: usize = 16;
     let bytes = text.as_bytes();
@@ -165,7 +166,7 @@ fn variable_length(text: &str) -> usize {
     }
 }
 
-/// Whether the source ends here.
+/// Reads a word; reports whether the source ends here.
 fn word(scan: &mut Scan<'_>) -> bool {
     let start = scan.at;
     let text = scan.skip_while(is_word);
@@ -179,7 +180,7 @@ fn word(scan: &mut Scan<'_>) -> bool {
         scan.push_text(vec![Part::Text(text.to_owned())], Quote::Plain, start);
         return false;
     }
-    // `-s $file` asks for its size.
+    // `-s $file` returns its size.
     let file_test = text.len() == 1
         && scan.last() == Some(&Kind::Mark("-"))
         && start.checked_sub(1).is_some_and(|at| scan.slice(at, start) == "-");
@@ -194,7 +195,7 @@ fn word(scan: &mut Scan<'_>) -> bool {
     false
 }
 
-/// Behind the `{` of `$x{` or `->{`, not of a block.
+/// Reports whether the last token is the `{` of `$x{` or `->{`, not of a block.
 fn after_subscript(scan: &Scan<'_>) -> bool {
     let before = match scan.last_two() {
         (Some(before), Some(brace)) if brace.kind == Kind::Mark("{") && !brace.spaced => before,

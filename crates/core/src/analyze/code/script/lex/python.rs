@@ -53,7 +53,7 @@ pub(super) fn lex(scan: &mut Scan<'_>) {
     }
 }
 
-/// At the start of a line: how far it is indented.
+/// At the start of a line: reads its indentation.
 fn indentation(scan: &mut Scan<'_>) {
     let space = scan.skip_while(|byte| matches!(byte, b' ' | b'\t' | 0x0c));
     let indent = space.bytes().fold(0_u32, |column, byte| {
@@ -83,7 +83,7 @@ fn word(scan: &mut Scan<'_>) {
     scan.push(Kind::Name(name), start);
 }
 
-/// Python reads styled letters as plain ones: `𝐨𝐬` and `ｏｓ` are `os`.
+/// Normalises styled letters to plain ones as Python does: `𝐨𝐬` and `ｏｓ` are `os`.
 fn plain(name: &str) -> String {
     name.chars()
         .map(|char| match u32::from(char) {
@@ -97,7 +97,7 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// On the opening quote.
+/// Reads a string from its opening quote.
 fn string(scan: &mut Scan<'_>, start: usize, prefix: Prefix) {
     let Some(quote) = scan.take() else { return };
     let mark = String::from(quote);
@@ -118,7 +118,7 @@ fn string(scan: &mut Scan<'_>, start: usize, prefix: Prefix) {
                 scan.mark_broken();
                 break;
             }
-            // A short string ends with its line: Python would refuse it.
+            // A short string ends with its line: Python would reject it.
             Some(b'\n') if !long => {
                 scan.mark_broken();
                 break;
@@ -156,7 +156,7 @@ fn backslash(scan: &mut Scan<'_>, prefix: Prefix, text: &mut String) {
     }
 }
 
-/// On the `{` of a formatted string.
+/// Reads the code or the escape at the `{` of a formatted string.
 fn braces(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) {
     if scan.peek_at(1) == Some(b'{') {
         text.push('{');
@@ -171,7 +171,7 @@ fn braces(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) {
     parts.push(Part::Code(start, end));
 }
 
-/// How much of `x!r:>10` or `x=` is the expression.
+/// Returns the length of the expression in `x!r:>10` or `x=`.
 fn expression(code: &str) -> usize {
     let bytes = code.as_bytes();
     let mut depth = 0_u32;

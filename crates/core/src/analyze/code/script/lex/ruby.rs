@@ -79,7 +79,7 @@ fn mark(scan: &mut Scan<'_>) {
     }
 }
 
-/// Whether an operand rather than an operator is expected here.
+/// Reports whether an operand rather than an operator is expected here.
 fn operand_expected(scan: &Scan<'_>) -> bool {
     match scan.last() {
         None | Some(Kind::Line) => true,
@@ -126,7 +126,7 @@ fn variable(scan: &mut Scan<'_>) {
     scan.push_name(start);
 }
 
-/// `'…'`, `"…"` and backticks.
+/// Reads `'…'`, `"…"` and backticks.
 fn quoted(scan: &mut Scan<'_>, quote: u8) {
     let start = scan.at;
     scan.advance(1);
@@ -141,7 +141,7 @@ fn quoted(scan: &mut Scan<'_>, quote: u8) {
     }
 }
 
-/// From behind the opening quote, past the closing one.
+/// Reads from after the opening quote, past the closing one.
 fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Part> {
     let (mut parts, mut text, mut depth) = (Vec::new(), String::new(), 0_u32);
     loop {
@@ -186,7 +186,7 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
     parts
 }
 
-/// `%w[…]`, `/…/`, `?x`, `:symbol`; whether it was one.
+/// Reads `%w[…]`, `/…/`, `?x`, `:symbol`; reports whether it was one.
 fn literal(scan: &mut Scan<'_>, byte: u8) -> bool {
     let start = scan.at;
     match byte {
@@ -220,7 +220,7 @@ fn literal(scan: &mut Scan<'_>, byte: u8) -> bool {
     true
 }
 
-/// `%w[…]`, `%x{…}`, `%(…)`.
+/// Reads `%w[…]`, `%x{…}`, `%(…)`; reports whether it was one.
 fn percent(scan: &mut Scan<'_>) -> bool {
     let start = scan.at;
     let (letter, open) = match (scan.peek_at(1), scan.peek_at(2)) {
@@ -243,7 +243,8 @@ fn percent(scan: &mut Scan<'_>) -> bool {
     true
 }
 
-/// `<<~END`, `<<-END`, `<<END`: a token now, its text when the line is over.
+/// Reads `<<~END`, `<<-END`, `<<END`: a token now, its text when the line is over. `None` for
+/// anything else.
 fn here(scan: &mut Scan<'_>) -> Option<Here> {
     let rest = scan.rest().strip_prefix("<<")?;
     let marked = rest.strip_prefix(['~', '-']);
@@ -265,7 +266,7 @@ fn here(scan: &mut Scan<'_>) -> Option<Here> {
     Some(Here { end: end.to_owned(), raw: quote == Some('\''), token: scan.count() - 1 })
 }
 
-/// At the start of the line where a here-document's text begins.
+/// Reads the text of a here-document from the start of its first line.
 fn here_text(scan: &mut Scan<'_>, here: &Here) {
     let (mut parts, mut text) = (Vec::new(), String::new());
     loop {

@@ -1,4 +1,4 @@
-//! The cursor all lexers share.
+//! The cursor that all lexers share.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ pub(in super::super) struct Scan<'a> {
     tokens: Tokens,
     spaced: bool,
     indent: Option<u32>,
-    /// For `'`, `"` and backticks: a quote before this place has no partner.
+    /// For `'`, `"` and backticks: a quote before this position is unpaired.
     unpaired: [usize; 3],
-    /// Bytes that may still be looked at in vain.
+    /// The number of bytes that may still be scanned in vain.
     patience: usize,
 }
 
-/// Bytes looked at in vain that any source may cost, and more for each of its own.
+/// The number of bytes scanned in vain that any source may cost, and more for each of its own.
 const PATIENCE: usize = 65_536;
 const PATIENCE_PER_BYTE: usize = 8;
 
@@ -41,18 +41,18 @@ impl<'a> Scan<'a> {
         self.tokens
     }
 
-    /// The byte here.
+    /// Returns the byte here.
     pub(super) fn peek(&self) -> Option<u8> {
         self.peek_at(0)
     }
 
-    /// The byte so many further.
+    /// Returns the byte this many positions ahead.
     pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
         let at = self.at + ahead;
         if at < self.end { self.source.as_bytes().get(at).copied() } else { None }
     }
 
-    /// The byte before.
+    /// Returns the byte before.
     pub(super) fn before(&self) -> Option<u8> {
         self.at.checked_sub(1).and_then(|at| self.source.as_bytes().get(at).copied())
     }
@@ -61,7 +61,7 @@ impl<'a> Scan<'a> {
         self.rest().as_bytes().starts_with(text.as_bytes())
     }
 
-    /// Everything from here on.
+    /// Returns everything from here on.
     pub(super) fn rest(&self) -> &'a str {
         self.source.get(self.at..self.end).unwrap_or_default()
     }
@@ -74,7 +74,7 @@ impl<'a> Scan<'a> {
         self.at >= self.end
     }
 
-    /// Whole characters further, never into the middle of one.
+    /// Advances by whole characters, never into the middle of one.
     pub(super) fn advance(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.end);
         while self.at < self.end && !self.source.is_char_boundary(self.at) {
@@ -82,14 +82,14 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The character here, and past it.
+    /// Takes the character here.
     pub(super) fn take(&mut self) -> Option<char> {
         let char = self.rest().chars().next()?;
         self.at += char.len_utf8();
         Some(char)
     }
 
-    /// Past everything the test accepts.
+    /// Skips all bytes that the test accepts.
     pub(super) fn skip_while(&mut self, test: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(&test) {
@@ -98,12 +98,12 @@ impl<'a> Scan<'a> {
         self.slice(start, self.at)
     }
 
-    /// Up to, not past, the end of the line.
+    /// Skips to the end of the line, not past it.
     pub(super) fn skip_line(&mut self) {
         self.skip_while(|byte| byte != b'\n');
     }
 
-    /// Past the next occurrence of this text, or to the end.
+    /// Skips past the next occurrence of this text, or to the end.
     pub(super) fn skip_past(&mut self, text: &str) {
         if let Some(found) = self.rest().find(text) {
             self.at += found + text.len();
@@ -117,20 +117,20 @@ impl<'a> Scan<'a> {
         self.tokens.broken = true;
     }
 
-    /// Pays for bytes that were looked at in vain; whether there was enough left to do so again.
-    /// What is not looked at may be read wrongly, so the source counts as broken then.
+    /// Charges for bytes that were scanned in vain; reports whether the budget allows to do so
+    /// again. Text that is not scanned may be misread, so the source then counts as broken.
     pub(super) const fn lose_patience(&mut self, bytes: usize) -> bool {
         self.patience = self.patience.saturating_sub(bytes);
         self.tokens.broken |= self.patience == 0;
         self.patience > 0
     }
 
-    /// There was space before what comes next.
+    /// Records that a space precedes the next token.
     pub(super) fn note_space(&mut self) {
         self.spaced = true;
     }
 
-    /// What comes next is the first of its line.
+    /// Records that the next token is the first of its line.
     pub(super) fn note_line(&mut self, indent: u32) {
         self.spaced = true;
         self.indent = Some(indent);
@@ -155,7 +155,7 @@ impl<'a> Scan<'a> {
         self.tokens.list.last().map(|token| &token.kind)
     }
 
-    /// The last token but one, and the last.
+    /// Returns the last token but one, and the last.
     pub(super) fn last_two(&self) -> (Option<&Token>, Option<&Token>) {
         match &*self.tokens.list {
             [.., before, last] => (Some(before), Some(last)),
@@ -164,19 +164,20 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// How many tokens there are.
+    /// Returns the number of tokens.
     pub(super) fn count(&self) -> usize {
         self.tokens.list.len()
     }
 
-    /// Gives a string that was announced earlier its text.
+    /// Fills in the text of a string whose token was pushed earlier.
     pub(super) fn fill(&mut self, token: usize, text: Vec<Part>) {
         if let Some(Token { kind: Kind::Text(parts, _), .. }) = self.tokens.list.get_mut(token) {
             *parts = text;
         }
     }
 
-    /// The longest of these marks that stands here; they are sorted longest first.
+    /// Reads the longest of these marks that matches here, and reports whether one does; they are
+    /// sorted longest first.
     pub(super) fn mark(&mut self, marks: &[&'static str]) -> bool {
         let rest = self.rest().as_bytes();
         let Some(mark) = marks.iter().find(|mark| rest.starts_with(mark.as_bytes())) else {
@@ -188,7 +189,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// A number in any base, its value where it is small and whole.
+    /// Reads a number in any base, with its value if that is a small integer.
     pub(super) fn number(&mut self) {
         let start = self.at;
         let digits: String = self
@@ -214,7 +215,7 @@ impl<'a> Scan<'a> {
         self.push(Kind::Number(value), start);
     }
 
-    /// A backslash escape as C has it, from behind the backslash, into the text.
+    /// Decodes a backslash escape as in C, from after the backslash, into the text.
     pub(super) fn escape(&mut self, text: &mut String) {
         let Some(char) = self.take() else { return };
         match char {
@@ -238,7 +239,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Digits of a character's number, plain or in braces.
+    /// Decodes the digits of a code point, plain or in braces.
     fn code_point(&mut self, most: usize, radix: u32, text: &mut String) {
         let braced = self.peek() == Some(b'{');
         let start = self.at + usize::from(braced);
@@ -254,8 +255,8 @@ impl<'a> Scan<'a> {
         self.at = (end + usize::from(braced)).min(self.end);
     }
 
-    /// From behind an opening brace to the brace that closes it, past it; strings inside may hold
-    /// braces of their own. Where the code ends.
+    /// Skips from after an opening brace past the brace that closes it; strings inside may contain
+    /// braces of their own. Returns the end of the code.
     pub(super) fn skip_braces(&mut self) -> usize {
         let mut depth = 1_usize;
         while let Some(byte) = self.peek() {
@@ -277,7 +278,7 @@ impl<'a> Scan<'a> {
         self.at
     }
 
-    /// On a quote: to its partner, if that comes before the end.
+    /// On a quote: skips to its partner, if that comes before the end.
     pub(super) fn skip_quoted(&mut self, quote: u8) {
         let start = self.at;
         let kind = usize::from(quote == b'"') + 2 * usize::from(quote == b'`');
@@ -292,7 +293,7 @@ impl<'a> Scan<'a> {
                     self.at = at;
                     return;
                 }
-                // An apostrophe in a comment is no string.
+                // An apostrophe in a comment is not a string.
                 Some(b'\n') if quote != b'`' => break,
                 _ => {}
             }
@@ -305,19 +306,19 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Adds text to the last part where that is text too.
+/// Appends the collected text as a part, if there is any.
 pub(super) fn push_part(parts: &mut Vec<Part>, text: &mut String) {
     if !text.is_empty() {
         parts.push(Part::Text(std::mem::take(text)));
     }
 }
 
-/// Letters, digits, `_` and everything beyond ASCII.
+/// Reports whether a byte is a letter, a digit, `_` or not ASCII.
 pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// The bracket that closes this one, or the mark itself.
+/// Returns the bracket that closes this one, or the delimiter itself.
 pub(super) const fn closing(open: u8) -> u8 {
     match open {
         b'(' => b')',

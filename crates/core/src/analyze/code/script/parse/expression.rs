@@ -7,11 +7,11 @@ use super::{Kind, Language, Operator, Parser, Ref, StepKind};
 mod infix;
 mod postfix;
 
-/// Binds loosest: `or`, `and`, `not` as words in Perl and Ruby.
+/// The lowest precedence: `or`, `and`, `not` as words in Perl and Ruby.
 pub(super) const LOOSE: u8 = 0;
-/// Assignments, and everything inside brackets.
+/// The precedence of assignments, and of everything inside brackets.
 pub(super) const ASSIGNING: u8 = 1;
-/// `a ? b : c`, `a if b else c`.
+/// The precedence of `a ? b : c` and `a if b else c`.
 pub(super) const CHOOSING: u8 = 2;
 const EITHER: u8 = 3;
 const BOTH: u8 = 4;
@@ -22,7 +22,7 @@ const PRODUCT: u8 = 10;
 const POWER: u8 = 11;
 
 impl Parser<'_> {
-    /// An expression of operators that bind at least this tight.
+    /// Parses an expression of operators that bind at least this tightly.
     pub(super) fn expression(&mut self, least: u8) -> Ref {
         self.deeper(|parser| {
             let mut left = parser.prefix();
@@ -33,7 +33,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Signs and words before an operand.
+    /// Parses signs and words before an operand.
     fn prefix(&mut self) -> Ref {
         const SIGNS: &[&str] =
             &["!", "-", "+", "~", "++", "--", "*", "**", "&", "\\", "...", "@", "%", "$"];
@@ -43,7 +43,7 @@ impl Parser<'_> {
             if SIGNS.contains(&mark) {
                 self.skip();
                 if self.language == Language::Perl && self.is("{") {
-                    // `@{ … }` is what the reference inside leads to.
+                    // `@{ … }` dereferences the reference inside.
                     let inner = self.bracketed(|parser| parser.expression(LOOSE));
                     return self.postfix(inner, start);
                 }
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Nothing of an expression can stand here.
+    /// Reports whether no part of an expression can follow here.
     pub(super) fn ends_expression(&self) -> bool {
         match self.kind() {
             None | Some(Kind::Line) => true,
@@ -141,7 +141,8 @@ impl Parser<'_> {
                 self.skip();
                 self.primary_name()
             }
-            // What cannot start an operand is left to the statement, which goes on behind it.
+            // A token that cannot start an operand is left to the statement, which continues after
+            // it.
             None | Some(Kind::Line | Kind::Mark(_)) => self.unknown(),
         }
     }
@@ -158,7 +159,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On a name: the variable of this name.
+    /// On a name: parses the variable of this name.
     pub(super) fn plain_name(&mut self) -> Ref {
         self.primary_name()
     }
@@ -194,7 +195,7 @@ impl Parser<'_> {
         })
     }
 
-    /// On `[`.
+    /// Parses a list or a comprehension from its `[`.
     fn list(&mut self) -> Ref {
         if self.language == Language::Python && self.comprehension_start().is_some() {
             return self.comprehension();
@@ -203,7 +204,7 @@ impl Parser<'_> {
         self.emit(StepKind::List(items))
     }
 
-    /// On an opening bracket: what stands inside, between commas.
+    /// On an opening bracket: parses the items inside, separated by commas.
     pub(super) fn items(&mut self) -> Vec<Ref> {
         self.bracketed(|parser| {
             let mut items = Vec::new();
@@ -230,7 +231,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `{` where an operand is expected: a map, or a set in Python.
+    /// On `{` where an operand is expected: parses a map, or a set in Python.
     fn braces(&mut self) -> Ref {
         match self.language {
             Language::Python if self.comprehension_start().is_some() => self.comprehension(),
@@ -239,7 +240,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `{`: keys and values.
+    /// On `{`: parses keys and values.
     fn map(&mut self) -> Ref {
         let (pairs, singles) = self.bracketed(|parser| {
             let (mut pairs, mut singles) = (Vec::new(), Vec::new());
@@ -268,7 +269,7 @@ impl Parser<'_> {
             return self.emit(StepKind::List(singles));
         }
         let mut kept = pairs;
-        // `{**other}`: everything in it belongs to this map too.
+        // `{**other}`: all its entries belong to this map too.
         for single in singles {
             let key = self.emit(StepKind::Nothing);
             kept.push((key, single));

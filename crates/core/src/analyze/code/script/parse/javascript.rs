@@ -8,7 +8,7 @@ mod operand;
 mod pattern;
 mod types;
 
-/// A block in braces: where it closes, and what it is.
+/// A block in braces: the position where it closes, and its kind.
 struct Open {
     close: usize,
     kind: Opened,
@@ -17,11 +17,11 @@ struct Open {
 enum Opened {
     Plain,
     Maybe,
-    /// Where it began, as a step and as a token, and whether its condition is always true.
+    /// The step and the token where it began, and whether its condition is always true.
     Loop(Ref, usize, bool),
 }
 
-/// Words that may stand before a method or field.
+/// Words that may precede a method or field.
 const MODIFIERS: &[&str] = &[
     "static",
     "async",
@@ -38,7 +38,7 @@ const MODIFIERS: &[&str] = &[
 ];
 
 impl Parser<'_> {
-    /// Statements up to the end of what is being read.
+    /// Parses statements up to the end of the input.
     pub(super) fn javascript_statements(&mut self) {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -76,7 +76,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The body of a head that is itself the body of another: `if (a) for (;;) { … }`.
+    /// Parses the body of a head that is itself the body of another: `if (a) for (;;) { … }`.
     fn javascript_body(&mut self, kind: &Opened) {
         if self.is("{") {
             self.deeper(|parser| {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One statement, or a head whose body follows.
+    /// Parses one statement, or a head whose body follows.
     fn javascript_statement(&mut self) -> Option<Opened> {
         if self.is("{") {
             return Some(Opened::Plain);
@@ -124,7 +124,7 @@ impl Parser<'_> {
         head
     }
 
-    /// The head of a block, if one starts here.
+    /// Parses the head of a block, if one starts here.
     fn javascript_head(&mut self) -> Option<Opened> {
         Some(match self.word() {
             "if" => self.javascript_condition(),
@@ -159,7 +159,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A statement without a body of its own.
+    /// Parses a statement without a body of its own.
     fn javascript_simple(&mut self) {
         match self.word() {
             "case" => {
@@ -217,7 +217,7 @@ impl Parser<'_> {
         Opened::Maybe
     }
 
-    /// `while (true)`, `while (1)`, `while (!0)`
+    /// Reports whether a condition is always true: `while (true)`, `while (1)`, `while (!0)`.
     fn always(&self, ahead: usize) -> bool {
         let truth = |kind: Option<&Kind>| match kind {
             Some(Kind::Name(name)) => &**name == "true",

@@ -6,7 +6,7 @@ use super::expression::LOOSE;
 use super::{DEEPEST_STRING, Kind, Language, Parser, Part, Quote, Ref, StepKind};
 
 impl Parser<'_> {
-    /// On a string: its value.
+    /// On a string: parses its value.
     pub(super) fn text(&mut self) -> Ref {
         let start = self.start();
         let mut pieces = Vec::new();
@@ -40,7 +40,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `"a" "b"` is one string in Python and Ruby.
+    /// Reports whether `"a" "b"` is one string, as in Python and Ruby.
     const fn adjacent_strings_join(&self) -> bool {
         matches!(self.language, Language::Python | Language::Ruby)
     }
@@ -70,7 +70,7 @@ impl Parser<'_> {
         self.emit(StepKind::List(items))
     }
 
-    /// Code in a string: its value.
+    /// Parses the value of code in a string.
     fn embedded(&mut self, from: usize, to: usize) -> Ref {
         if self.string_depth >= DEEPEST_STRING {
             self.bounded = true;

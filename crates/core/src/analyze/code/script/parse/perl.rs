@@ -24,11 +24,11 @@ const TAKE_BLOCK: &[&str] = &[
     "async", "sum", "max_by", "min_by", "lives_ok", "dies_ok", "timethis",
 ];
 
-/// Words that put what they open into their first argument.
+/// Functions that assign the opened handle to their first argument.
 const OPENERS: &[&str] =
     &["open", "opendir", "socket", "accept", "sysopen", "read", "sysread", "recv", "pipe"];
 
-/// Words that may stand behind a statement.
+/// Words that may follow a statement.
 const MODIFIERS: &[&str] = &["if", "unless", "while", "until", "for", "foreach"];
 
 /// Words that are operators where an argument might be expected.
@@ -36,7 +36,7 @@ const OPERATORS: &[&str] =
     &["x", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "and", "or", "xor", "isa"];
 
 impl Parser<'_> {
-    /// Statements up to the end of what is being read.
+    /// Parses statements up to the end of the input.
     pub(super) fn perl_statements(&mut self) {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -127,7 +127,7 @@ impl Parser<'_> {
         self.is("(").then(|| self.bracketed(|parser| parser.expression(LOOSE)))
     }
 
-    /// `(1)`, `(fork)`, `()`
+    /// Reports whether a condition is always true: `(1)`, `(fork)`, `()`.
     fn perl_always(&self, ahead: usize) -> bool {
         self.is_at(ahead, "(")
             && (self.is_at(ahead + 1, ")")
@@ -175,12 +175,12 @@ impl Parser<'_> {
         self.perl_sub_rest(&name);
     }
 
-    /// From the signature on.
+    /// Parses a sub from its signature on.
     fn perl_sub_rest(&mut self, name: &str) -> Ref {
         let id = self.open_function(name);
         self.add_param(Target::Local("@_".into()), true);
         if self.is("(") {
-            // A signature, or a prototype of which nothing remains.
+            // A signature, or a prototype, which is discarded.
             let target = self.bracketed(|parser| {
                 let mut parts = Vec::new();
                 while let Some(kind) = parser.kind() {
@@ -206,7 +206,8 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// `use Module qw(names)`: the names are known anyway.
+    /// Parses `use constant`, and skips any other `use Module qw(names)`, whose names are known
+    /// anyway.
     fn perl_use(&mut self) {
         let end = self.input.end;
         let stop = self.find(end, |kind| kind.is(";")).unwrap_or(end);
@@ -224,7 +225,7 @@ impl Parser<'_> {
         self.input.at = stop;
     }
 
-    /// `a, b => c`
+    /// Parses `a, b => c`.
     fn perl_list(&mut self) -> Ref {
         let first = self.expression(LOOSE);
         if !self.is(",") && !self.is("=>") {
@@ -240,7 +241,7 @@ impl Parser<'_> {
         self.emit(StepKind::List(items))
     }
 
-    /// A statement with what may stand behind it: `… if x`, `… while y`, `… for @z`. That comes
+    /// Parses a statement with a modifier: `… if x`, `… while y`, `… for @z`. The modifier comes
     /// first, because it runs first.
     fn perl_modified(&mut self) {
         let start = self.input.at;
@@ -285,13 +286,13 @@ impl Parser<'_> {
             return;
         }
         let value = self.perl_list();
-        // The last value of a sub is what it returns.
+        // A sub returns its last value.
         if self.token().is_none() || self.is(";") && self.kind_at(1).is_none() {
             self.emit(StepKind::Return(value));
         }
     }
 
-    /// On `while`: whether what follows is always true.
+    /// On `while`: reports whether the condition is always true.
     fn perl_forever(&self) -> bool {
         match self.kind_at(1) {
             Some(Kind::Number(number)) => *number != Some(0),
@@ -300,7 +301,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `while (<$file>)` reads into `$_`.
+    /// Assigns the line that `while (<$file>)` reads to `$_`.
     fn perl_topic(&mut self, condition: Option<Ref>) {
         if let Some(condition) = condition
             && matches!(self.step(condition), Some(StepKind::Line(_)))
@@ -309,7 +310,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Nothing of an argument can stand here.
+    /// Reports whether no part of an argument can follow here.
     fn perl_ends(&self) -> bool {
         match self.kind() {
             None => true,
@@ -324,8 +325,8 @@ impl Parser<'_> {
     }
 }
 
-/// For each token, where the statement that goes on there ends: at a `;`, a modifier or the
-/// bracket around it. Brackets before that are part of it.
+/// Returns for each token the end of the current statement: a `;`, a modifier or the bracket around
+/// it. Brackets before that are part of it.
 pub(super) fn stops(tokens: &[Token], partner: &[usize]) -> Vec<usize> {
     let count = tokens.len();
     let mut stops = vec![count; count];

@@ -9,9 +9,9 @@ use crate::analyze::code::script::tree::{Operator, Param};
 mod import;
 mod operand;
 
-/// Binds tighter than `in`, so that a target ends before it.
+/// A precedence above `in`, so that a target ends before it.
 const TARGET: u8 = 7;
-/// Binds tighter than `if`, so that a condition is not taken for a choice.
+/// A precedence above `if`, so that a condition is not parsed as a choice.
 const CLAUSE: u8 = 3;
 
 /// A block whose lines are indented further than its head.
@@ -25,7 +25,7 @@ enum Opened {
     Class,
     Plain,
     Maybe,
-    /// Where it began, as a step and as a token, and whether its condition is always true.
+    /// The step and the token where it began, and whether its condition is always true.
     Loop(Ref, usize, bool),
 }
 
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One statement, or the head of a block.
+    /// Parses one statement, or the head of a block.
     fn python_statement(&mut self, in_class: bool) -> Option<Opened> {
         if self.is_word("async") {
             self.skip();
@@ -86,7 +86,7 @@ impl Parser<'_> {
             self.expression(ASSIGNING);
             return None;
         }
-        // A keyword used as a name (`match = 1`, `type(x)`) is no keyword.
+        // A keyword used as a name (`match = 1`, `type(x)`) is not a keyword.
         let named = self.is_at(1, "=") || self.is_at(1, ".") || self.is_at(1, ",");
         match self.word() {
             "def" => return self.python_def(in_class),
@@ -132,7 +132,8 @@ impl Parser<'_> {
         None
     }
 
-    /// Python 2: `print "text"`, `exec "code"`.
+    /// Reports whether a word takes an operand without brackets, as in Python 2: `print "text"`,
+    /// `exec "code"`.
     fn takes_operand(&self) -> bool {
         matches!(self.kind_at(1), Some(Kind::Text(..) | Kind::Name(_)))
             && !matches!(self.word_at(1), "in" | "is" | "if" | "and" | "or" | "not" | "for")
@@ -210,7 +211,7 @@ impl Parser<'_> {
         Opened::Plain
     }
 
-    /// `a as b, c as d`
+    /// Parses `a as b, c as d`.
     fn python_contexts(&mut self) {
         while self.token().is_some() && !self.is(":") && !matches!(self.kind(), Some(Kind::Line)) {
             let before = self.input.at;
@@ -230,7 +231,7 @@ impl Parser<'_> {
         self.skip();
         let name = self.name()?;
         let id = self.functions.len();
-        // Declared where it stands, before its body becomes the current function.
+        // Declared in the outer function, before its body becomes the current one.
         self.declare(&name, id, in_class);
         self.open_function(&name);
         if self.is("[") {
@@ -246,7 +247,7 @@ impl Parser<'_> {
         Some(Opened::Function)
     }
 
-    /// Parameters up to the end of the bracket, or of a lambda's head.
+    /// Parses parameters up to the end of the bracket, or of a lambda's head.
     fn python_params(&mut self) {
         while self.token().is_some() {
             let before = self.input.at;
@@ -308,7 +309,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `a`, or `a, b` without brackets.
+    /// Parses `a`, or `a, b` without brackets.
     fn python_tuple(&mut self, least: u8) -> Ref {
         let first = self.expression(least);
         if !self.is(",") {
@@ -353,7 +354,7 @@ impl Parser<'_> {
         }
         for target in targets {
             let target = match target {
-                // What a class sets, its methods see as `self.name`.
+                // Methods see the variables of a class as `self.name`.
                 Target::Name(name) if in_class => Target::Member(name),
                 target => target,
             };

@@ -7,7 +7,7 @@ use super::{Block, Kind, Parser, Ref, StepKind, Target};
 
 mod operand;
 
-/// Something that an `end` closes.
+/// A construct that an `end` closes.
 enum Opened {
     Plain,
     Maybe,
@@ -25,7 +25,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 impl Parser<'_> {
-    /// Statements up to an `end` that closes what was open before, or to the end.
+    /// Parses statements up to an `end` that closes an outer construct, or to the end.
     pub(super) fn ruby_statements(&mut self) {
         let mut open: Vec<Opened> = Vec::new();
         let mut last = None;
@@ -57,7 +57,7 @@ impl Parser<'_> {
         while let Some(kind) = open.pop() {
             self.ruby_close(&kind, last.take());
         }
-        // The last value is what a block or the source returns.
+        // A block or the source returns its last value.
         if let Some(value) = last {
             self.emit(StepKind::Return(value));
         }
@@ -85,7 +85,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A head that an `end` closes, or a whole statement and its value.
+    /// Parses a head that an `end` closes, or a whole statement and its value.
     fn ruby_statement(&mut self, in_class: bool) -> Result<Opened, Option<Ref>> {
         match self.word() {
             "def" => return self.ruby_def(in_class).ok_or(None),
@@ -105,7 +105,7 @@ impl Parser<'_> {
                 self.skip();
                 return Ok(Opened::Plain);
             }
-            // Parts of a block that go on at the same level.
+            // Parts of a block that continue at the same level.
             "else" | "ensure" | "then" => self.skip(),
             "elsif" | "when" | "rescue" | "in" => {
                 self.skip();
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Err(None)
     }
 
-    /// `a`, or `a, b = c`
+    /// Parses `a`, or `a, b = c`.
     fn ruby_tuple(&mut self) -> Ref {
         let first = self.expression(LOOSE);
         if !self.is(",") {
@@ -162,7 +162,7 @@ impl Parser<'_> {
         self.emit(StepKind::List(items))
     }
 
-    /// A name that was assigned is a variable from then on, never a call.
+    /// Records an assigned name, which is a variable from then on, never a call.
     fn ruby_local(&mut self, target: &Target) {
         if let Target::Name(name) | Target::Local(name) = target {
             self.locals.insert(Rc::clone(name));
@@ -273,7 +273,7 @@ impl Parser<'_> {
             }
             let name = match self.kind() {
                 Some(Kind::Name(name)) => Some(Rc::clone(name)),
-                // `name:` is a parameter by keyword.
+                // `name:` is a keyword parameter.
                 Some(Kind::Text(parts, _)) => match parts.first() {
                     Some(super::Part::Text(text)) => Some(Rc::from(text.as_str())),
                     _ => None,

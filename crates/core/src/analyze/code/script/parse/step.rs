@@ -1,4 +1,4 @@
-//! Steps, functions and classes being put together.
+//! Construction of steps, functions and classes.
 
 use std::rc::Rc;
 
@@ -27,9 +27,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the token before the current one ends.
+    /// Returns the end of the token before the current one.
     pub(super) fn last_end(&self) -> usize {
-        // Behind a bracket that never closes there is nothing.
+        // No token follows a bracket that never closes.
         let at = self.input.at.saturating_sub(1);
         self.input.tokens.get(at).or(self.input.tokens.last()).map_or(0, |token| token.end)
     }
@@ -51,7 +51,7 @@ impl Parser<'_> {
         self.emit(StepKind::Assign(target, value));
     }
 
-    /// What an expression stands for on the left of `=`.
+    /// Returns the target that an expression denotes on the left of `=`.
     pub(super) fn target_of(&self, step: Ref) -> Target {
         match self.step(step) {
             Some(StepKind::Name(name)) => Target::Name(Rc::clone(name)),
@@ -65,7 +65,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A list in a list is taken apart no further: targets must not nest without bound.
+    /// Returns a target without nested lists: targets must not nest without bound.
     pub(super) fn flat_target(&self, step: Ref) -> Target {
         match self.step(step) {
             Some(StepKind::List(items)) => {
@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.building.pop();
     }
 
-    /// Makes a function known by its name: as a method in a class, otherwise as a variable.
+    /// Declares a function by its name: as a method in a class, otherwise as a variable.
     pub(super) fn declare(&mut self, name: &Rc<str>, id: FunctionId, in_class: bool) {
         if in_class
             && let Some(class) = self.class_stack.last().and_then(|c| self.classes.get_mut(*c))
@@ -127,7 +127,7 @@ impl Parser<'_> {
         self.emit(StepKind::End);
     }
 
-    /// Turns an idle step into the beginning of a loop that was only seen later.
+    /// Turns an idle step into the beginning of a loop that was only recognised later.
     pub(super) fn patch(&mut self, step: Ref, block: Block) {
         if let Some(step) = self.function().and_then(|function| function.code.get_mut(step)) {
             step.kind = StepKind::Begin(block);

@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use crate::analyze::code::script::value::{Shape, Value};
 
-/// One argument of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Arg {
     pub(super) name: Option<Rc<str>>,
@@ -23,7 +22,7 @@ impl Args {
         Self { list: values.into_iter().map(|value| Arg { name: None, value }).collect() }
     }
 
-    /// The argument without a name at this place.
+    /// Returns the positional argument at this index.
     pub(super) fn at(&self, place: usize) -> Value {
         self.positional().nth(place).cloned().unwrap_or_default()
     }
@@ -36,7 +35,7 @@ impl Args {
         self.positional().count()
     }
 
-    /// The argument of this name, given by name or in a map.
+    /// Returns the argument of this name, given by keyword or in a map.
     pub(super) fn named(&self, name: &str) -> Option<Value> {
         let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
         direct
@@ -44,18 +43,18 @@ impl Args {
             .or_else(|| self.positional().find_map(|value| value.get(name).cloned()))
     }
 
-    /// The argument of this name, or the one at this place.
+    /// Returns the argument of this name, or the one at this position.
     pub(super) fn get(&self, place: usize, name: &str) -> Value {
         let direct = self.list.iter().find(|arg| arg.name.as_deref() == Some(name));
         direct.map_or_else(|| self.at(place), |arg| arg.value.clone())
     }
 
-    /// Where all arguments come from.
+    /// Returns an unknown value with the origin of all arguments.
     pub(super) fn joined(&self) -> Value {
         self.list.iter().fold(Value::unknown(), |all, arg| all.with(&arg.value.origin))
     }
 
-    /// Without the first so many.
+    /// Drops the first positional arguments.
     pub(super) fn skip(&self, count: usize) -> Self {
         let mut left = count;
         let list = self.list.iter().filter(|arg| {
@@ -66,7 +65,7 @@ impl Args {
         Self { list: list.cloned().collect() }
     }
 
-    /// Functions of libraries among the arguments.
+    /// Returns the functions of libraries among the arguments.
     pub(super) fn apis(&self) -> Vec<Rc<str>> {
         let name = |value: &Value| match &value.shape {
             Shape::Api(name) => Some(Rc::clone(name)),
@@ -75,7 +74,7 @@ impl Args {
         self.positional().filter_map(name).collect()
     }
 
-    /// As Perl takes them: names are just more arguments.
+    /// Flattens keyword arguments into positional ones, as Perl does.
     pub(super) fn flat(&self) -> Self {
         let values = self.list.iter().flat_map(|arg| {
             let name = arg.name.as_ref().map(|name| Value::text(&**name));
@@ -84,14 +83,14 @@ impl Args {
         Self::of(values)
     }
 
-    /// Those with a name; of several of one name, the first.
+    /// Returns the arguments with a name; of several with one name, the first.
     pub(super) fn by_name(&self) -> HashMap<&str, &Value> {
         let named = |arg: &'_ Arg| arg.name.is_some();
         let named = self.list.iter().rev().filter(|arg| named(arg));
         named.filter_map(|arg| Some((arg.name.as_deref()?, &arg.value))).collect()
     }
 
-    /// What it costs to look at all of them, in steps.
+    /// Returns the cost of examining all arguments, in steps.
     pub(super) fn weight(&self) -> u64 {
         self.list.iter().map(|arg| arg.value.weight()).sum::<u64>() + self.list.len() as u64 / 8
     }

@@ -1,4 +1,4 @@
-//! Calls: of functions in this source, of classes, of what libraries provide.
+//! Calls of functions in this source, of classes, and of library functions.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::verdict::Span;
 const RISKY: &[&str] = &["os", "subprocess", "builtins", "child_process", "fs", "shutil", ""];
 
 impl Runner<'_> {
-    /// Calls a value; what it gives back.
+    /// Calls a value; returns the result.
     pub(super) fn call(&mut self, callee: &Value, args: &Args, span: Option<Span>) -> Value {
         const MOST_CALLEES: usize = 16;
         if self.is_exhausted() {
@@ -44,8 +44,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Nobody knows what it does: what comes out may hold what went in, and functions it was given
-    /// may be called.
+    /// Calls an unknown function: its result may contain its arguments, and it may call functions
+    /// that it is given.
     pub(super) fn call_unknown(&mut self, callee: &Value, args: &Args) -> Value {
         let result = args.joined().with(&callee.origin);
         self.call_back(args, &result);
@@ -85,7 +85,7 @@ impl Runner<'_> {
                 self.invoke(id, args, Some(instance.clone()));
             }
         }
-        // What the base provides may do something as well: a server that handles requests.
+        // The base class may have effects as well: a server that handles requests.
         let bases = self.classes.get(class).map(|known| known.class.bases.clone());
         for base in bases.unwrap_or_default() {
             if matches!(&*base, "Thread" | "Process")
@@ -98,7 +98,7 @@ impl Runner<'_> {
         instance
     }
 
-    /// Calls something that a library provides.
+    /// Calls a library function.
     pub(super) fn call_api(&mut self, name: &Rc<str>, args: &Args, span: Option<Span>) -> Value {
         if let Some(value) = self.call_indirect(name, args, span) {
             return value;
@@ -118,14 +118,14 @@ impl Runner<'_> {
         self.call_method(&Value::unknown(), &member.into(), args, span)
     }
 
-    /// A fact about something that is not known; quiet where nobody calls it anyway.
+    /// Records a fact about something unknown, except in a function that nobody calls.
     pub(super) fn unknown(&mut self, kind: FactKind, subject: &str, span: Option<Span>) {
         if !self.supposed {
             self.fact(kind, subject, Tags::NONE, span);
         }
     }
 
-    /// Every item run through a function.
+    /// Applies a function to every item.
     pub(super) fn mapped(&mut self, list: &Value, function: &Value) -> Value {
         const MOST_ITEMS: usize = 512;
         match &list.shape {

@@ -9,7 +9,7 @@ use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
 impl Runner<'_> {
-    /// `eval(code)`
+    /// Follows `eval(code)`.
     pub(super) fn eval(&mut self, text: &Value, span: Option<Span>) -> Value {
         let given: Vec<_> = text.choices().to_vec();
         for choice in given {
@@ -27,7 +27,7 @@ impl Runner<'_> {
         text.derived()
     }
 
-    /// Code in a string, one language deeper.
+    /// Follows code in a string, one language deeper.
     fn run_code(&mut self, text: &str, span: Option<Span>) {
         if self.scene.too_deep() {
             self.fact(FactKind::Bound, "code", Tags::NONE, span);
@@ -40,8 +40,8 @@ impl Runner<'_> {
             code::script::follow(self.language, text, &scene, Some(self.fuel.get()));
         self.spend(spent);
         if unknown {
-            // A template whose gaps are not known: what it says for sure counts, that it is no
-            // whole program does not.
+            // A template with unknown gaps: its certain effects count, an incomplete program does
+            // not.
             found
                 .facts
                 .retain(|fact| fact.kind != FactKind::Unparsed && !fact.tags.has(Tag::Unknown));
@@ -49,7 +49,7 @@ impl Runner<'_> {
         self.merge(found, span);
     }
 
-    /// A file that runs as code.
+    /// Follows a file that runs as code.
     pub(super) fn run_file(&mut self, path: &Value, span: Option<Span>) -> Value {
         let content = self.content(path);
         if content.has(Marks::FETCHED) || path.has(Marks::FETCHED) {
@@ -60,7 +60,7 @@ impl Runner<'_> {
         content
     }
 
-    /// Objects rebuilt from bytes run whatever the bytes say.
+    /// Follows a deserialisation, which can run any code that the bytes name.
     pub(super) fn unpickle(&mut self, bytes: &Value, span: Option<Span>) -> Value {
         if bytes.has(Marks::FETCHED.and(Marks::RECEIVED)) {
             self.fact(FactKind::RemoteCode, "serialised objects", Tags::NONE, span);
@@ -72,7 +72,7 @@ impl Runner<'_> {
         bytes.derived().marked(Marks::DECODED)
     }
 
-    /// A module whose text stands in its address, or comes from the network.
+    /// Records a module whose text is in its address, or comes from the network.
     pub(super) fn imported_address(&mut self, name: &Value, span: Option<Span>) {
         let Some(address) = name.known_text() else { return };
         if address.starts_with("data:") {
@@ -82,7 +82,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A module by its name.
+    /// Returns a module by its name.
     pub(super) fn import(&self, name: &Value) -> Value {
         match name.known_text() {
             Some(text) => {
@@ -93,7 +93,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `getattr(object, name)`; Ruby's `send(name, …)` calls it as well.
+    /// Follows `getattr(object, name)`; Ruby's `send(name, …)` calls it as well.
     pub(super) fn get_member(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.language == Language::Ruby {
             let name = args.at(0);
@@ -111,7 +111,7 @@ impl Runner<'_> {
         }
     }
 
-    /// SQL given to a database.
+    /// Follows SQL given to a database.
     pub(super) fn query(&mut self, statement: &Value, dialect: &str, span: Option<Span>) {
         for choice in statement.choices() {
             let Some(text) = choice.known_text() else { continue };
@@ -119,11 +119,11 @@ impl Runner<'_> {
                 continue;
             }
             self.spend(500 + 4 * text.len() as u64);
-            // What is filled in later stands for a value.
+            // A gap that is filled in later is replaced by a value.
             let text = text.replace(crate::analyze::UNKNOWN, "x");
             let facts = code::sql::facts(&text, Some(dialect), &self.scene.deeper());
             for fact in facts {
-                // Placeholders differ by library, and writing rows is what a database is for.
+                // Placeholders differ by library, and writing rows is the normal use of a database.
                 if !matches!(fact.kind, FactKind::Unparsed | FactKind::SqlWrite) {
                     self.add(fact.at(span));
                 }
@@ -132,14 +132,15 @@ impl Runner<'_> {
     }
 }
 
-/// Whether serialised objects name functions that are called when they are rebuilt.
+/// Reports whether serialised objects name functions that are called when they are deserialised.
 fn names_code(text: &str) -> bool {
     ["!!python", "!ruby/", "system", "posix", "__reduce__", "subprocess"]
         .iter()
         .any(|mark| text.contains(mark))
 }
 
-/// Content of a file of the project: running it is like running the project.
+/// Reports whether code is the content of a file of the project: running it is like running the
+/// project.
 fn is_own_file(code: &Value) -> bool {
     let within = Tags::of(&[Tag::Workspace]);
     code.has(Marks::FILE)

@@ -2,7 +2,7 @@
 
 use crate::analyze::code::script::api::Coding;
 
-/// The text behind an encoding, where it can be worked out here.
+/// Decodes a text, where that is possible here.
 pub(super) fn decode(coding: Coding, text: &str) -> Option<String> {
     let bytes = match coding {
         Coding::Base64 => bits(text, 6, |byte| match byte {
@@ -23,14 +23,14 @@ pub(super) fn decode(coding: Coding, text: &str) -> Option<String> {
         Coding::Percent => percent(text),
         Coding::Packed | Coding::Named => return None,
     };
-    // What is no UTF-8 is read byte by byte, as the languages do.
+    // Bytes that are not UTF-8 are read one by one, as the languages do.
     Some(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => error.into_bytes().into_iter().map(char::from).collect(),
     })
 }
 
-/// An encoding by the name the languages give it.
+/// Returns an encoding by its name in the languages.
 pub(super) fn named(name: &str) -> Option<Coding> {
     Some(match name.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
         "base64" | "base64codec" | "base64url" | "m" | "m0" => Coding::Base64,
@@ -43,7 +43,7 @@ pub(super) fn named(name: &str) -> Option<Coding> {
     })
 }
 
-/// Characters of a few bits each, put together to bytes.
+/// Assembles bytes from characters of a few bits each.
 fn bits(text: &str, width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let (mut buffer, mut held) = (0_u32, 0_u32);

@@ -1,4 +1,4 @@
-//! What calling a known function does.
+//! The effects of calling a known function.
 
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ impl Runner<'_> {
             .unwrap_or_else(|| self.on_others(effect, name, args, span))
     }
 
-    /// Notes files of work that are left without their content.
+    /// Records work files that lose their content.
     pub(super) fn emptied(&mut self, path: &Value, span: Option<Span>) {
         for choice in path.choices() {
             let (Shape::Text(text) | Shape::Thing(Thing::File(text) | Thing::Tree(text))) =
@@ -106,7 +106,7 @@ impl Runner<'_> {
         Some(Value::unknown())
     }
 
-    /// A file gets other rights or another owner: the first argument, or the last.
+    /// Records new permissions or a new owner of a file: the first argument, or the last.
     fn on_rights(&mut self, effect: Effect, args: &Args, span: Option<Span>) -> Option<Value> {
         let last = || args.positional().last().cloned();
         let (kind, path, tags) = match effect {
@@ -119,7 +119,7 @@ impl Runner<'_> {
         Some(Value::unknown())
     }
 
-    /// The paths among the arguments: all in Perl and Ruby, otherwise the first.
+    /// Returns the paths among the arguments: all in Perl and Ruby, otherwise the first.
     fn paths(&self, args: &Args) -> Vec<Value> {
         let all = matches!(self.language, Language::Perl | Language::Ruby);
         let is_path = |value: &&Value| !matches!(value.shape, Shape::Map(_) | Shape::Closure(..));
@@ -135,7 +135,7 @@ impl Runner<'_> {
         paths.collect()
     }
 
-    /// A stream that is written to the file of this path.
+    /// Returns a stream that writes to the file of this path.
     fn handle_of(path: &Value) -> Value {
         match &path.shape {
             Shape::Text(text) => Value::thing(Thing::File(Rc::clone(text))),
@@ -145,7 +145,7 @@ impl Runner<'_> {
 
     fn names_in(&mut self, folder: &Value) -> Value {
         match self.language {
-            // Names alone; whoever uses them puts the folder before.
+            // Names alone; the program prepends the folder.
             Language::Python | Language::Javascript | Language::Ruby | Language::Perl => {
                 Value::text("*").with(&folder.origin)
             }
@@ -153,7 +153,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Everything below a folder; Perl and Ruby pass it to a function at once.
+    /// Returns everything below a folder; Perl and Ruby pass it to a function immediately.
     fn walk(&mut self, args: &Args, span: Option<Span>) -> Value {
         let place = usize::from(self.language == Language::Perl && !args.closures().is_empty());
         let folder = if place > 0 { args.at(1) } else { args.at(0) };
@@ -229,14 +229,14 @@ impl Runner<'_> {
         })
     }
 
-    /// A program started for ever, without a pause.
+    /// Records a program that is started in an endless loop, without a pause.
     fn start_endless(&mut self, span: Option<Span>) {
         if self.in_endless_loop() && self.language == Language::Javascript {
             self.fact(FactKind::ForkBomb, "a process", Tags::NONE, span);
         }
     }
 
-    /// Ruby's `loop { … }`.
+    /// Follows Ruby's `loop { … }`.
     fn run_endless(&mut self, args: &Args) {
         for closure in args.closures() {
             let Shape::Closure(id, _) = closure.shape else { continue };
@@ -320,7 +320,7 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// Shown to whoever looks, or sent, where the handle is a connection.
+    /// Follows a print: data is shown, or sent where the handle is a connection.
     fn print(&mut self, args: &Args, span: Option<Span>) {
         let handle = args.list.iter().find(|arg| arg.name.as_deref() == Some("handle"));
         if let Some(handle) = handle {

@@ -1,4 +1,4 @@
-//! Files: paths, and what happens to what they name.
+//! Files: paths, and the effects on the files they name.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::place::{self, locate};
 use crate::verdict::Span;
 
 impl Runner<'_> {
-    /// Where a path of this program is.
+    /// Returns the location tags of a path of this program.
     pub(super) fn located(&self, path: &str) -> Tags {
         let plain = path.strip_prefix("file://").unwrap_or(path);
         match &self.cwd {
@@ -22,7 +22,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Adds what happens to the file or files a value names.
+    /// Records an effect on the file or files that a value names.
     pub(super) fn touch(&mut self, kind: FactKind, path: &Value, extra: Tags, span: Option<Span>) {
         if let Shape::List(items) = &path.shape {
             for item in items.iter() {
@@ -66,7 +66,8 @@ impl Runner<'_> {
         self.fact(kind, &place::shown(&text), tags.and(extra).derived(), span);
     }
 
-    /// Everything in a folder, filtered: in the workspace that is not the workspace itself.
+    /// Returns the path and its location tags; a filtered part of the workspace's root folder does
+    /// not count as the root itself.
     fn place_of(&self, text: &str, path: &Value) -> (String, Tags) {
         let tags = self.located(text);
         let all = text == "*" || text.ends_with("/*") || path.has(Marks::WALKED);
@@ -76,20 +77,20 @@ impl Runner<'_> {
         (text.to_owned(), tags)
     }
 
-    /// What reading this path gives.
+    /// Records that a path is read; returns its content.
     pub(super) fn read(&mut self, path: &Value, span: Option<Span>) -> Value {
         self.touch(FactKind::Read, path, Tags::NONE, span);
         self.content(path)
     }
 
-    /// Content that comes from the files a value names.
+    /// Returns the content of the files that a value names.
     pub(super) fn content(&self, path: &Value) -> Value {
         self.spend(8 * path.choices().len() as u64 + path.weight());
         let mut content = Value::from(Marks::FILE);
         for choice in path.choices() {
             if let Shape::Text(text) | Shape::Thing(Thing::File(text)) = &choice.shape {
                 let mut marks = Marks::FILE;
-                // Reading back what was fetched is as good as fetching it.
+                // Reading back a downloaded file counts as downloading it.
                 let written = self.written.get(text.as_str()).copied().unwrap_or_default();
                 for mark in [Marks::FETCHED, Marks::DECODED] {
                     if written.has(mark) {
@@ -106,7 +107,7 @@ impl Runner<'_> {
         content
     }
 
-    /// Writes, and remembers what was written.
+    /// Records a write, and the origin of the content.
     pub(super) fn write(
         &mut self,
         kind: FactKind,
@@ -133,7 +134,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `open(path, mode)` in all its spellings; the open file.
+    /// Follows `open(path, mode)` in all its spellings; returns the open file.
     pub(super) fn open(&mut self, args: &Args, span: Option<Span>) -> Value {
         let (path, mode) = match self.language {
             Language::Perl => return self.open_perl(args, span),
@@ -180,7 +181,7 @@ impl Runner<'_> {
         self.handle(path, !writes)
     }
 
-    /// An open file: one that is read brings its content along.
+    /// Creates an open file; one opened for reading carries the origin of its content.
     fn handle(&self, path: &Value, reads: bool) -> Value {
         let files: Vec<_> = path
             .choices()
@@ -199,7 +200,7 @@ impl Runner<'_> {
         Value::any(files)
     }
 
-    /// A shell that reads what is printed to it: nobody here follows that.
+    /// Records a shell that reads the output of this program, which is not followed here.
     fn feeds_a_shell(&mut self, command: &str, span: Option<Span>) {
         const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "perl", "python3", "python"];
         if SHELLS.contains(&crate::place::base_name(command.trim())) {
@@ -207,7 +208,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Perl: `open(F, "<path")`, `open(my $f, ">", $path)`, `open(P, "-|", "command")`.
+    /// Follows Perl's `open(F, "<path")`, `open(my $f, ">", $path)`, `open(P, "-|", "command")`.
     fn open_perl(&mut self, args: &Args, span: Option<Span>) -> Value {
         let second = args.at(1);
         let Some(mode) = second.known_text().map(|text| text.trim().to_owned()) else {
@@ -250,7 +251,7 @@ impl Runner<'_> {
         self.opened(&path, mode, span)
     }
 
-    /// `open(STDIN, "<&SOCKET")`: the standard streams become something else.
+    /// Follows `open(STDIN, "<&SOCKET")`, which redirects the standard streams.
     fn duplicate(&mut self, stream: &Value, mode: &str, from: &Value, span: Option<Span>) -> Value {
         let standard = matches!(&stream.shape, Shape::Api(name)
             if matches!(&**name, "STDIN" | "STDOUT" | "STDERR"))
@@ -280,7 +281,7 @@ impl Runner<'_> {
         Value::any(results)
     }
 
-    /// `os.path.join(a, b, …)`
+    /// Follows `os.path.join(a, b, …)`.
     pub(super) fn join_all(&mut self, args: &Args) -> Value {
         let mut parts = args.positional();
         let Some(first) = parts.next() else { return Value::text(".") };
@@ -295,8 +296,8 @@ impl Runner<'_> {
         parts.iter().fold(first.clone(), |path, part| self.join_paths(&path, part))
     }
 
-    /// The folder of a path. Above this very source's folder lies the workspace, as far as anyone
-    /// can tell.
+    /// Returns the folder of a path. For this source's own location it stops at the workspace,
+    /// because the source may be anywhere in it.
     pub(super) fn folder_of(&self, path: &Value) -> Value {
         let folders: Vec<_> = path
             .choices()
@@ -356,7 +357,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What is moved and where to.
+    /// Follows a move of the first argument to the second.
     pub(super) fn move_file(&mut self, args: &Args, span: Option<Span>) {
         let (from, to) = (args.at(0), args.at(1));
         self.touch(FactKind::Move, &from, Tags::NONE, span);
@@ -364,14 +365,14 @@ impl Runner<'_> {
         self.write(FactKind::Write, &to, &content, span);
     }
 
-    /// What is copied and where to.
+    /// Follows a copy of the first argument to the second.
     pub(super) fn copy_file(&mut self, args: &Args, span: Option<Span>) {
         let (from, to) = (args.at(0), args.at(1));
         let content = self.read(&from, span);
         self.write(FactKind::Write, &to, &content, span);
     }
 
-    /// What a mode lets others do.
+    /// Returns the tags for the permissions that a mode gives to others.
     pub(super) fn mode_tags(mode: &Value) -> Tags {
         let number = match &mode.shape {
             Shape::Number(number) => Some(*number),
@@ -399,9 +400,9 @@ impl Runner<'_> {
     }
 }
 
-/// One path below another.
+/// Joins two paths.
 fn joined(base: &str, part: &str, language: Language) -> String {
-    // Python and Ruby start over at an absolute path; node and Perl do not.
+    // Python starts over at an absolute path; the other languages do not.
     if part.starts_with('/') && matches!(language, Language::Python) || base.is_empty() {
         return part.to_owned();
     }
@@ -411,7 +412,7 @@ fn joined(base: &str, part: &str, language: Language) -> String {
     format!("{}/{}", base.trim_end_matches('/'), part.trim_start_matches('/'))
 }
 
-/// The folder of a path.
+/// Returns the folder of a path.
 pub(super) fn folder(path: &str) -> String {
     let trimmed = path.trim_end_matches('/');
     match trimmed.rsplit_once('/') {

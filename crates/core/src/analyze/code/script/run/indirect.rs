@@ -1,4 +1,4 @@
-//! Calls by way of something else: bound functions, methods by name, functions given to others.
+//! Indirect calls: bound functions, methods by name, functions passed to others.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::analyze::code::script::value::{Shape, Value};
 use crate::fact::{FactKind, Tags};
 use crate::verdict::Span;
 
-/// Methods that run a command line, whatever object has them.
+/// Methods of any object that run a command line.
 const RUNNING: &[&str] = &[
     "system",
     "popen",
@@ -24,12 +24,12 @@ const RUNNING: &[&str] = &[
     "getstatusoutput",
 ];
 
-/// Names that are worth following in a table of names that nobody knows.
+/// Names that are worth following in an unknown namespace.
 const GRAVE: &[&str] =
     &["system", "popen", "eval", "exec", "execSync", "__import__", "rmtree", "remove", "unlink"];
 
 impl Runner<'_> {
-    /// A call of a library's function by way of another name; nothing when it is none.
+    /// Follows an indirect call of a library function; `None` when it is not one.
     pub(super) fn call_indirect(
         &mut self,
         name: &str,
@@ -59,7 +59,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `f.call(this, x)`, `f.apply(this, [x])`, `f.bind(this, x)` of what a library provides.
+    /// Follows `f.call(this, x)`, `f.apply(this, [x])`, `f.bind(this, x)` of a library function.
     fn bound(
         &mut self,
         stem: &str,
@@ -81,7 +81,7 @@ impl Runner<'_> {
         Some(self.call(&callee, &given, span))
     }
 
-    /// `FileUtils.send(:rm_rf, x)`, `method(:system).call(x)`, `include FileUtils`.
+    /// Follows `FileUtils.send(:rm_rf, x)`, `method(:system).call(x)`, `include FileUtils`.
     fn sent(&mut self, stem: &str, member: &str, args: &Args, span: Option<Span>) -> Option<Value> {
         match (stem, member) {
             ("", "include" | "extend") => {
@@ -118,7 +118,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Functions of libraries given to something nobody knows: called with what else it was given.
+    /// Follows library functions passed to an unknown function: called with its other arguments.
     pub(super) fn call_given(&mut self, args: &Args, span: Option<Span>) {
         let given: Vec<Value> = args.list.iter().map(|arg| arg.value.clone()).collect();
         for (at, value) in given.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Effects that make or use a function.
+    /// Follows effects that create or use a function.
     pub(super) fn on_functions(
         &mut self,
         effect: Effect,
@@ -171,7 +171,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Methods that run commands or code, whatever object has them.
+    /// Follows methods of any object that run commands or code.
     pub(super) fn running_method(
         &mut self,
         name: &str,
@@ -192,12 +192,12 @@ impl Runner<'_> {
         }
     }
 
-    /// Looks up a name in a table that nobody knows.
+    /// Looks up a name in an unknown namespace.
     pub(super) fn named_somewhere(object: &Value, name: &str) -> Option<Value> {
         GRAVE.contains(&name).then(|| Value::member(object.clone(), &name.into()))
     }
 
-    /// What is fed to a program: commands, where the program reads commands.
+    /// Follows the input of a program as commands, where the program reads commands.
     pub(super) fn feed(&mut self, input: &Value, span: Option<Span>) {
         let Some(command) = self.fed.clone() else { return };
         let Some(text) = input.known_text() else { return };
@@ -205,7 +205,7 @@ impl Runner<'_> {
         self.run_text(&line, None, span);
     }
 
-    /// Notes code in a file that is no part of the project.
+    /// Records code in a file outside the project.
     pub(super) fn foreign_file(&mut self, path: &str, span: Option<Span>) {
         use crate::fact::Tag;
         let place = crate::place::locate(path, &self.scene);
@@ -215,7 +215,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whether calling something with this effect changes anything.
+/// Reports whether an effect runs or deletes something.
 fn acts(effect: Effect) -> bool {
     matches!(
         effect,
@@ -231,13 +231,13 @@ fn acts(effect: Effect) -> bool {
     )
 }
 
-/// The function among the arguments that is called for each item.
+/// Returns the function among the arguments that is called for each item.
 pub(super) fn function_of(args: &Args) -> Option<Value> {
     let api = |value: &&Value| matches!(value.shape, Shape::Api(_));
     args.closures().pop().or_else(|| args.list.iter().map(|arg| &arg.value).find(api).cloned())
 }
 
-/// The text that these numbers are the characters of.
+/// Returns the text with these code points.
 fn bytes(numbers: &Value) -> Option<Value> {
     let chars = numbers.items()?.iter().map(|item| match item.shape {
         Shape::Number(number) => u32::try_from(number).ok().and_then(char::from_u32),
@@ -246,7 +246,7 @@ fn bytes(numbers: &Value) -> Option<Value> {
     chars.collect::<Option<String>>().filter(|text| !text.is_empty()).map(Value::text)
 }
 
-/// The name of a function as Perl takes it in a text.
+/// Returns the name of a function that Perl takes from a text.
 pub(super) fn symbol(language: Language, text: &str) -> Option<Rc<str>> {
     let name = text.trim_start_matches('&');
     let plain =

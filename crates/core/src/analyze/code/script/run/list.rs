@@ -7,11 +7,11 @@ use crate::action::Language;
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 
 impl Runner<'_> {
-    /// One of the things in a list, a map, a file, a folder.
+    /// Returns an item of a list, a map, a file or a folder.
     pub(super) fn item(&self, list: &Value) -> Value {
         self.spend(2 * list.weight());
         match &list.shape {
-            // Perl's lists have no lists in them.
+            // Perl's lists do not nest.
             Shape::List(items) if self.language == Language::Perl => {
                 let flat = items.iter().flat_map(|item| match item.items() {
                     Some(inner) => inner.to_vec(),
@@ -26,7 +26,7 @@ impl Runner<'_> {
             Shape::Any(choices) => {
                 Value::any(choices.iter().map(|choice| self.item(choice)).collect())
             }
-            // Folder, folders in it, files in it: what `os.walk` gives.
+            // `os.walk` yields a folder, the folders in it and the files in it.
             Shape::Thing(Thing::Tree(path)) => {
                 let names = || Value::list(vec![Value::text("*").marked(Marks::WALKED)]);
                 let folder = Value::new(Shape::Text(Rc::clone(path))).marked(Marks::WALKED);
@@ -35,7 +35,7 @@ impl Runner<'_> {
             Shape::Thing(Thing::Socket) => Value::from(Marks::RECEIVED),
             Shape::Thing(Thing::Response) => Value::from(Marks::FETCHED),
             Shape::Thing(Thing::Processes) => list.clone(),
-            // A pattern stands for every name that matches it.
+            // A glob represents every name that matches it.
             Shape::Text(text) if text.contains('*') => list.clone(),
             _ => list.derived(),
         }
@@ -73,7 +73,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `["6869"].pack("H*")`, `[104, 105].pack("c*")`
+    /// Computes `["6869"].pack("H*")` and `[104, 105].pack("c*")`.
     fn pack(items: &[Value], format: &Value) -> Value {
         let format = format.known_text().map(std::string::ToString::to_string).unwrap_or_default();
         let text = match items {
@@ -132,7 +132,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The items of a list with a separator between them.
+    /// Joins the items of a list with a separator.
     pub(super) fn join(&mut self, separator: &Value, list: &Value) -> Value {
         let Some(items) = list.items() else {
             return match &list.shape {

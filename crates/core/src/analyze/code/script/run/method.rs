@@ -1,4 +1,4 @@
-//! Methods of values, judged by what the value is, or by their name where that says enough.
+//! Methods of values, judged by the value's shape, or by their name where that is enough.
 
 use std::rc::Rc;
 
@@ -64,7 +64,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `f.call(this, x)`, `f.apply(this, [x])`, `Class.new(x)`, `Class.method(x)`
+    /// Follows `f.call(this, x)`, `f.apply(this, [x])`, `Class.new(x)`, `Class.method(x)`.
     fn function_method(
         &mut self,
         object: &Value,
@@ -89,7 +89,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Text, and paths as Python and Ruby have them.
+    /// Follows methods of text, and of paths in Python and Ruby.
     fn text_method(
         &mut self,
         text: &Rc<String>,
@@ -207,7 +207,7 @@ impl Runner<'_> {
         Some(Value::unknown())
     }
 
-    /// Methods of something that is not known: some names say enough.
+    /// Follows methods of an unknown value, some of whose names are enough.
     fn unknown_method(
         &mut self,
         object: &Value,
@@ -272,12 +272,12 @@ impl Runner<'_> {
     }
 }
 
-/// The encoding that an argument names.
+/// Returns the encoding that an argument names.
 fn coding(args: &Args) -> Option<super::super::api::Coding> {
     decode::named(args.at(0).known_text()?)
 }
 
-/// The text behind an encoding, or just that it was hidden.
+/// Decodes a text, or only marks it as decoded.
 pub(super) fn decoded(coding: super::super::api::Coding, text: &str, object: &Value) -> Value {
     match decode::decode(coding, text) {
         Some(plain) => Value::text(plain).with(&object.origin).marked(Marks::DECODED),

@@ -34,7 +34,7 @@ const EXECUTING: &[&str] = &[
 ];
 
 impl Runner<'_> {
-    /// The value of a variable, or of something the language provides.
+    /// Returns the value of a variable, or of something that the language provides.
     pub(super) fn lookup(&self, name: &Rc<str>) -> Value {
         for frame in self.frames.iter().rev() {
             if let Some(value) = frame.locals.get(name) {
@@ -60,7 +60,7 @@ impl Runner<'_> {
         Value::api(&api::canonical(self.language, name))
     }
 
-    /// What every program of the language finds in place.
+    /// Returns a value that every program of the language starts with.
     fn provided(&self, name: &str) -> Option<Value> {
         let own = || Value::text(self.own_file()).marked(Marks::OWN);
         Some(match (self.language, name) {
@@ -93,7 +93,7 @@ impl Runner<'_> {
         format!("{}/main.{ending}", self.scene.workspace().unwrap_or("."))
     }
 
-    /// A member of a value.
+    /// Returns a member of a value.
     pub(super) fn member(&self, object: Value, name: &Rc<str>) -> Value {
         self.spend(object.weight());
         match &object.shape {
@@ -133,7 +133,7 @@ impl Runner<'_> {
     }
 
     fn api_member(&self, api: &str, name: &str) -> Value {
-        // No library has names this long; one that grows with each member must not.
+        // No library has names this long; a name that grows with each member must be bounded.
         const LONGEST: usize = 256;
         if api.len() + name.len() > LONGEST {
             return Value::member(Value::unknown(), &name.into());
@@ -195,7 +195,7 @@ impl Runner<'_> {
         None
     }
 
-    /// The value under a key.
+    /// Returns the value under a key.
     pub(super) fn index(&self, object: &Value, key: &Value) -> Value {
         if !matches!((&object.shape, &key.shape), (Shape::List(_), Shape::Number(_))) {
             self.spend(2 * object.weight());
@@ -282,7 +282,7 @@ impl Runner<'_> {
                             Shape::List(_) | Shape::Any(_) => {
                                 self.index(&value, &Value::new(Shape::Number(place)))
                             }
-                            // What cannot be taken apart is what each part may be.
+                            // Of a value that cannot be split, each part may be anything.
                             Shape::Thing(_) => value.clone(),
                             _ => value.derived(),
                         }
@@ -294,7 +294,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The frame in which a name is assigned.
+    /// Returns the frame in which a name is assigned.
     fn scope(&self, name: &Rc<str>) -> usize {
         let top = self.frames.len().saturating_sub(1);
         if name.starts_with('@') && self.language == Language::Ruby || name.starts_with("$::") {
@@ -328,7 +328,7 @@ impl Runner<'_> {
         }
     }
 
-    /// At the end of a block: what it assigned may or may not have happened.
+    /// At the end of a block, merges its assignments, which may or may not have happened.
     pub(super) fn leave(&mut self, region: Region) {
         for ((scope, name), old) in region.replaced {
             self.spend(1);
@@ -341,7 +341,7 @@ impl Runner<'_> {
             let choices = either.choices().len();
             frame.locals.insert(Rc::clone(&name), either);
             self.spend(choices as u64 / 2);
-            // The block around this one replaced it too.
+            // The outer block replaced it too.
             if let Some(outer) = self.frames.last_mut().and_then(|frame| frame.blocks.last_mut()) {
                 outer.replaced.entry((scope, name)).or_insert(old);
             }
@@ -387,7 +387,7 @@ pub(super) fn environment() -> Value {
     Value::thing(Thing::Environment).marked(Marks::ENVIRONMENT)
 }
 
-/// Parts of a path as Python's `Path` has them.
+/// Returns a part of a path, like Python's `Path`.
 fn text_member(text: &str, name: &str) -> Option<Value> {
     Some(match name {
         "parent" | "parents" => Value::text(super::file::folder(text)),

@@ -1,4 +1,4 @@
-//! The network: what is fetched, and what leaves.
+//! The network: data that is fetched and sent.
 
 use super::{Args, Runner};
 use crate::action::Language;
@@ -7,14 +7,14 @@ use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
 
-/// Local data.
+/// Origins of content that is local data.
 const LOCAL: Marks = Marks::FILE
     .and(Marks::ENVIRONMENT)
     .and(Marks::OUTPUT)
     .and(Marks::CREDENTIAL)
     .and(Marks::VARIABLE);
 
-/// Options of a request that carry no data of the user's, or carry it on purpose.
+/// Options of a request that do not carry data of the user, or carry it on purpose.
 const NO_DATA: &[&str] = &[
     "headers",
     "auth",
@@ -43,7 +43,7 @@ const NO_DATA: &[&str] = &[
 ];
 
 impl Runner<'_> {
-    /// Asks a server; what it answers.
+    /// Follows a request; returns the response.
     pub(super) fn fetch(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         // `urlopen(url, data)` sends; so does a request made before.
@@ -67,7 +67,7 @@ impl Runner<'_> {
         response
     }
 
-    /// Sends to a server.
+    /// Follows data sent to a server.
     pub(super) fn post(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         self.send_url(&url, span);
@@ -80,7 +80,8 @@ impl Runner<'_> {
         self.answer(&url, args, span)
     }
 
-    /// `requests.request("POST", url, …)`, `fetch(url, {method, body})`, `axios({url, data})`.
+    /// Follows `requests.request("POST", url, …)`, `fetch(url, {method, body})`, `axios({url,
+    /// data})`.
     pub(super) fn request(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.language == Language::Python {
             return self.fetch(&args.skip(1), span);
@@ -99,7 +100,7 @@ impl Runner<'_> {
         self.answer(&url, args, span)
     }
 
-    /// A request that is sent later brings what it would send along.
+    /// Creates a request that is sent later, with the origin of its data.
     pub(super) fn make_request(&mut self, args: &Args, span: Option<Span>) -> Value {
         let url = args.get(0, "url");
         self.send_url(&url, span);
@@ -113,7 +114,7 @@ impl Runner<'_> {
         request
     }
 
-    /// What of these arguments would be sent.
+    /// Returns the data among these arguments that would be sent.
     fn body(args: &Args) -> Value {
         let mut body = Value::unknown();
         for arg in &args.list {
@@ -133,8 +134,8 @@ impl Runner<'_> {
         body
     }
 
-    /// Local data in an address leaves as well: `"https://x/?q=" + content`. An address that is
-    /// itself from a file or variable is just configured.
+    /// Records local data in an address, which is sent as well: `"https://x/?q=" + content`. An
+    /// address that is read from a file or variable as a whole is only configuration.
     fn send_url(&mut self, url: &Value, span: Option<Span>) {
         for choice in url.choices() {
             let Some(text) = choice.known_text() else { continue };
@@ -142,7 +143,7 @@ impl Runner<'_> {
             let query = after_host
                 .is_some_and(|(host, rest)| !host.contains(UNKNOWN) && rest.contains(UNKNOWN));
             let name = text.split_once("://").is_some_and(|(_, rest)| {
-                // Data as a name to look up: `http://<data>.example.com`.
+                // Data as a DNS name: `http://<data>.example.com`.
                 rest.starts_with(UNKNOWN) && rest.contains('.')
             });
             if query || name {
@@ -154,7 +155,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Something leaves the machine; if it is local data that is a fact.
+    /// Records data that leaves the machine, if it is local.
     pub(super) fn send(&mut self, data: &Value, span: Option<Span>) {
         if !data.has(LOCAL) {
             return;
@@ -172,7 +173,7 @@ impl Runner<'_> {
         if data.has(Marks::CREDENTIAL) {
             tags = tags.with(Tag::Secret);
         }
-        // One variable is how a program is given its own key.
+        // A single variable is how a program gets its own key.
         let only_variable = !data.has(LOCAL.without(Marks::VARIABLE));
         if only_variable {
             return;
@@ -180,7 +181,7 @@ impl Runner<'_> {
         self.fact(FactKind::Send, &subject, tags, span);
     }
 
-    /// Sends the file a path names.
+    /// Records that the file of a path is sent.
     pub(super) fn send_file(&mut self, path: &Value, span: Option<Span>) {
         if path.choices().iter().any(|choice| matches!(choice.shape, Shape::Text(_))) {
             let content = self.content(path);
@@ -188,7 +189,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Stores what a server answers.
+    /// Follows a download that is stored in a file.
     pub(super) fn retrieve(&mut self, args: &Args, span: Option<Span>) -> Value {
         let path = args.at(1);
         let content = Value::from(Marks::FETCHED);
@@ -202,7 +203,8 @@ impl Runner<'_> {
         Value::list(vec![path.marked(Marks::FETCHED), Value::unknown()])
     }
 
-    /// A connection to Countersign's own socket: over it, this program is its owner.
+    /// Records a connection to Countersign's own socket, over which this program counts as the
+    /// owner.
     pub(super) fn reaches_guard(&mut self, args: &Args, span: Option<Span>) {
         let texts: Vec<String> = args
             .list
@@ -219,7 +221,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A raw connection.
+    /// Follows a raw connection.
     pub(super) fn connect(&mut self, args: &Args, span: Option<Span>) -> Value {
         self.connected = self.connected.or(span);
         self.reaches_guard(args, span);
@@ -233,7 +235,7 @@ impl Runner<'_> {
     }
 }
 
-/// A raw connection.
+/// Creates a raw connection.
 pub(super) fn socket() -> Value {
     Value::thing(Thing::Socket).marked(Marks::SOCKET)
 }

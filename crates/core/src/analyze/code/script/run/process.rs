@@ -1,4 +1,4 @@
-//! Programs this program starts.
+//! Programs that this program starts.
 
 use std::fmt::Write as _;
 
@@ -14,16 +14,16 @@ use crate::verdict::Span;
 const SHELLS: &[&str] =
     &["sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "fish"];
 
-/// Programs whose code is followed by this very analyzer.
+/// Programs whose code is followed by this analyzer.
 const INTERPRETERS: &[&str] = &["python", "perl", "ruby", "node", "deno", "bun"];
 
 impl Runner<'_> {
-    /// Runs a command line.
+    /// Follows a command line.
     pub(super) fn shell(&mut self, command: &Value, span: Option<Span>) -> Value {
         self.shell_in(command, &Args::default(), span)
     }
 
-    /// Runs a command line in the folder and with the variables that a call names.
+    /// Follows a command line in the folder and with the variables that a call names.
     pub(super) fn shell_in(&mut self, command: &Value, call: &Args, span: Option<Span>) -> Value {
         let folder = call.named("cwd").or_else(|| call.named("chdir"));
         let folder =
@@ -48,7 +48,7 @@ impl Runner<'_> {
         Value::thing(Thing::Process).marked(Marks::OUTPUT)
     }
 
-    /// Where a command or code comes from may say enough.
+    /// Records a command or code whose origin is enough to judge it.
     pub(super) fn judge_source(&mut self, code: &Value, what: &str, span: Option<Span>) {
         if code.has(Marks::RECEIVED.and(Marks::SOCKET)) {
             self.fact(FactKind::ReverseShell, what, Tags::NONE, span);
@@ -59,14 +59,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Hands a command line to the shell analyzer.
+    /// Passes a command line to the shell analyzer.
     pub(super) fn run_text(&mut self, text: &str, folder: Option<&str>, span: Option<Span>) {
         self.fed = (text.len() < 4096).then(|| text.to_owned());
         if self.scene.too_deep() {
             self.fact(FactKind::Bound, "a command", Tags::NONE, span);
             return;
         }
-        // Another program inside it has steps of its own to take.
+        // A nested program takes steps of its own.
         let inside = INTERPRETERS.iter().any(|name| text.contains(name));
         self.spend(if inside { 2_000 } else { 200 } + 4 * text.len() as u64);
         if self.is_exhausted() {
@@ -82,7 +82,7 @@ impl Runner<'_> {
             self.fetched_program(&command.program, &command.words, span);
         }
         if self.supposed {
-            // Nobody runs this: a name that is not known says nothing.
+            // Nobody calls this function: an unknown name is not recorded.
             let facts = found.facts.into_iter().filter(|fact| {
                 !fact.tags.has(Tag::Unknown)
                     && !matches!(fact.kind, FactKind::UnknownCommand | FactKind::UnknownCode)
@@ -94,7 +94,7 @@ impl Runner<'_> {
         self.merge(found, span);
     }
 
-    /// A program, or a script given to an interpreter, that was fetched before.
+    /// Records a program, or a script given to an interpreter, that was fetched before.
     fn fetched_program(&mut self, program: &str, words: &[String], span: Option<Span>) {
         self.spend((self.written.len() * (1 + words.len())) as u64 / 16);
         let fetched = self.written.iter().any(|(path, marks)| {
@@ -112,7 +112,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `subprocess.run([…])`, `subprocess.run("…", shell=True)`.
+    /// Follows `subprocess.run([…])` and `subprocess.run("…", shell=True)`.
     pub(super) fn spawn(&mut self, args: &Args, span: Option<Span>) -> Value {
         let command = args.get(0, "args");
         self.check_streams(args, span);
@@ -121,7 +121,7 @@ impl Runner<'_> {
         process
     }
 
-    /// `input="…"`, `stdin_data: "…"`.
+    /// Follows `input="…"` and `stdin_data: "…"`.
     pub(super) fn feed_named(&mut self, args: &Args, span: Option<Span>) {
         let input = args.named("input").or_else(|| args.named("stdin_data"));
         if let Some(input) = input {
@@ -129,14 +129,14 @@ impl Runner<'_> {
         }
     }
 
-    /// A program whose streams are a connection.
+    /// Records a program whose streams are a connection.
     pub(super) fn check_streams(&mut self, args: &Args, span: Option<Span>) {
         if args.joined().has(Marks::SOCKET) {
             self.fact(FactKind::ReverseShell, "a program on a connection", Tags::NONE, span);
         }
     }
 
-    /// `system("rm", "-rf", "/")`, `spawn("rm", ["-rf", "/"])`, `execv(path, [name, …])`.
+    /// Follows `system("rm", "-rf", "/")`, `spawn("rm", ["-rf", "/"])`, `execv(path, [name, …])`.
     pub(super) fn program(&mut self, args: &Args, span: Option<Span>) -> Value {
         self.check_streams(args, span);
         let mut args = args.clone();
@@ -189,7 +189,7 @@ impl Runner<'_> {
         words
     }
 
-    /// Words as a command line, quoted where a shell would take them apart.
+    /// Returns words as a command line, quoted where a shell would split them.
     fn command_line(&mut self, list: &Value) -> String {
         let mut line = String::new();
         for item in list.items().unwrap_or_default() {
@@ -213,7 +213,7 @@ impl Runner<'_> {
         line
     }
 
-    /// A terminal of its own: on a connection that is a remote shell.
+    /// Follows a program with its own terminal: on a connection that is a remote shell.
     pub(super) fn terminal(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.connected.is_some() {
             self.fact(FactKind::ReverseShell, "a terminal on a connection", Tags::NONE, span);
@@ -221,7 +221,7 @@ impl Runner<'_> {
         self.shell(&args.at(0), span)
     }
 
-    /// One more process: for ever is too many.
+    /// Follows a fork: in an endless loop it is a fork bomb.
     pub(super) fn fork(&mut self, args: &Args, span: Option<Span>) -> Value {
         let itself = args.joined().has(Marks::OWN);
         if self.in_endless_loop()
@@ -236,7 +236,7 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// One more thread or process that runs a function.
+    /// Follows a thread or process that runs a function.
     pub(super) fn start(&mut self, args: &Args, span: Option<Span>) -> Value {
         if self.in_endless_loop() {
             self.fact(FactKind::ForkBomb, "a process", Tags::NONE, span);
@@ -257,7 +257,7 @@ impl Runner<'_> {
         Value::unknown()
     }
 
-    /// Signals to processes it did not start.
+    /// Records signals to processes that it did not start.
     pub(super) fn kill(&mut self, args: &Args, span: Option<Span>) {
         let signal_first = matches!(self.language, Language::Perl | Language::Ruby);
         let args = &if self.language == Language::Perl { args.flat() } else { args.clone() };
@@ -266,13 +266,13 @@ impl Runner<'_> {
         } else {
             vec![args.at(0)]
         };
-        // Signal 0 only asks whether the process is there.
+        // Signal 0 only checks that the process exists.
         let signal = args.at(usize::from(!signal_first));
         if matches!(signal.shape, Shape::Number(0)) {
             return;
         }
         for victim in victims {
-            // What it started, and itself, it may end.
+            // It may end itself and the processes that it started.
             if victim.has(Marks::OUTPUT) || matches!(victim.shape, Shape::Thing(Thing::Itself)) {
                 continue;
             }
@@ -290,7 +290,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `dup2(connection, 0)`
+    /// Follows `dup2(connection, 0)`.
     pub(super) fn redirect(&mut self, args: &Args, span: Option<Span>) {
         let standard = match args.at(1).shape {
             Shape::Number(number) => (0..=2).contains(&number),
@@ -302,8 +302,8 @@ impl Runner<'_> {
     }
 }
 
-/// The variables that a call gives its program, as a shell would be given them. Only names and
-/// values that need no quotes: others say nothing about where a program finds its settings.
+/// Returns the variables that a call gives its program, as shell assignments. Only names and values
+/// that do not need quotes: others do not tell where a program finds its settings.
 fn exports(call: &Args) -> String {
     let Some(Shape::Map(pairs)) = call.named("env").map(|env| env.shape) else {
         return String::new();
@@ -321,7 +321,7 @@ fn exports(call: &Args) -> String {
     line
 }
 
-/// A signal that no process can refuse.
+/// Reports whether a signal cannot be ignored by a process.
 fn is_forced(signal: &Value) -> bool {
     match &signal.shape {
         Shape::Number(number) => number.abs() == 9,
@@ -331,7 +331,7 @@ fn is_forced(signal: &Value) -> bool {
     }
 }
 
-/// Whether [`Runner::judge_source`] has said what there is to say.
+/// Reports whether [`Runner::judge_source`] has recorded a fact about this code.
 pub(super) const fn hides(code: &Value) -> bool {
     code.has(Marks::RECEIVED.and(Marks::SOCKET).and(Marks::FETCHED).and(Marks::DECODED))
 }

@@ -1,4 +1,4 @@
-//! What each kind of step does.
+//! The effects of each kind of step.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::analyze::code::script::tree::{
 use crate::analyze::code::script::value::{Marks, Shape, Thing, Value};
 use crate::verdict::Span;
 
-/// Longer lists grow no further.
+/// The length past which lists do not grow.
 const MOST_ITEMS: usize = 4096;
 
 /// Methods that change the list they are called on.
@@ -18,7 +18,7 @@ const GROWING: &[&str] =
     &["append", "push", "add", "<<", "extend", "concat", "insert", "unshift", "prepend"];
 
 impl Runner<'_> {
-    /// Runs one step; its value.
+    /// Follows one step; returns its value.
     pub(super) fn step(&mut self, step: &Step) -> Value {
         let span = span(step);
         match &step.kind {
@@ -79,7 +79,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a step that has no value.
+    /// Follows a step without a value.
     fn change(&mut self, kind: &StepKind) {
         match kind {
             StepKind::Assign(target, value) => {
@@ -114,12 +114,12 @@ impl Runner<'_> {
         }
     }
 
-    /// The value of an earlier step.
+    /// Returns the value of an earlier step.
     pub(super) fn value(&self, step: Ref) -> Value {
         self.frames.last().and_then(|frame| frame.values.get(step)).cloned().unwrap_or_default()
     }
 
-    /// The variable an earlier step read.
+    /// Returns the variable that an earlier step read.
     pub(super) fn name_of(&self, step: Ref) -> Option<Rc<str>> {
         let function = self.function(self.frames.last()?.function)?;
         match &function.code.get(step)?.kind {
@@ -134,7 +134,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A module or a member of one.
+    /// Returns a module or a member of one.
     fn imported(&self, name: &Rc<str>) -> Value {
         match name.rsplit_once('.') {
             Some((module, member)) => self.member(Value::api(module), &member.into()),
@@ -205,7 +205,7 @@ impl Runner<'_> {
         args
     }
 
-    /// `list.append(x)` and the like change the variable the list is in.
+    /// Follows `list.append(x)` and the like, which change the variable that contains the list.
     fn mutate(&mut self, callee: Ref, callee_value: &Value, args: &Args) -> Option<Value> {
         let Shape::Member(object, method) = &callee_value.shape else { return None };
         let Shape::List(items) = &object.shape else { return None };
@@ -247,7 +247,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What comes from standard input, which may be a connection by now.
+    /// Returns standard input, which may be a connection by now.
     pub(super) fn standard_input(&self) -> Value {
         let marks = if self.redirected.is_some() { Marks::RECEIVED } else { Marks::INPUT };
         Value::from(marks)
@@ -255,7 +255,7 @@ impl Runner<'_> {
 
     fn binary(&mut self, operator: Operator, left: Ref, right: Ref) -> Value {
         let right = self.value(right);
-        // Taken, not copied: a sum of a thousand strings grows in place.
+        // Taken, not cloned: a sum of a thousand strings grows in place.
         let left = match operator {
             Operator::Add => {
                 let slot = self.frames.last_mut().and_then(|frame| frame.values.get_mut(left));
@@ -267,7 +267,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whether a function stops or waits for something by itself.
+/// Reports whether a function ends or waits by itself.
 pub(super) fn pauses(function: &Function) -> bool {
     const PAUSES: &[&str] =
         &["sleep", "wait", "accept", "gets", "recv", "exit", "waitpid", "break"];
@@ -277,7 +277,7 @@ pub(super) fn pauses(function: &Function) -> bool {
     })
 }
 
-/// Where a step stands in the source.
+/// Returns the position of a step in the source.
 pub(super) fn span(step: &Step) -> Option<Span> {
     Some([u32::try_from(step.start).ok()?, u32::try_from(step.end).ok()?])
 }

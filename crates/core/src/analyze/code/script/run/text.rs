@@ -1,4 +1,4 @@
-//! Text put together, filled in, taken apart.
+//! Text that is joined, formatted and split.
 
 use std::rc::Rc;
 
@@ -7,15 +7,16 @@ use crate::analyze::UNKNOWN;
 use crate::analyze::code::script::tree::Operator;
 use crate::analyze::code::script::value::{Shape, Value};
 
-/// Longer results are not kept: a text that doubles in a loop must not fill the memory.
+/// The length past which results are dropped: a text that doubles in a loop must not fill the
+/// memory.
 const LONGEST: usize = 1 << 16;
-/// Characters that are looked for one by one.
+/// The number of characters that are searched one by one.
 const MOST_CHARACTERS: usize = 256;
-/// Choices times choices.
+/// The number of pairs of choices that are combined.
 const MOST_PAIRS: usize = 64;
 
 impl Runner<'_> {
-    /// A text that was worked out, paid for by its length.
+    /// Returns a computed text, charged by its length.
     pub(super) fn made(&mut self, text: String) -> Value {
         self.spend(text.len() as u64 / 16 + 1);
         if text.len() > LONGEST { Value::unknown() } else { Value::text(text) }
@@ -65,7 +66,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One text after the other.
+    /// Concatenates two texts.
     pub(super) fn concat(&mut self, left: Value, right: &Value) -> Value {
         let known = |value: &Value| {
             value.choices().iter().any(|choice| matches!(choice.shape, Shape::Text(_)))
@@ -107,7 +108,7 @@ impl Runner<'_> {
         Value::any(results)
     }
 
-    /// `"{} {name}".format(…)`
+    /// Computes `"{} {name}".format(…)`.
     pub(super) fn fill_braces(&mut self, format: &str, args: &Args) -> Value {
         let fields = format.matches('{').count() as u64;
         self.spend(fields * (args.weight() + args.list.len() as u64 / 8));
@@ -161,7 +162,7 @@ fn arithmetic(operator: Operator, a: i64, b: i64) -> Option<i64> {
     }
 }
 
-/// `"%s %d" % (a, b)`, `"%(name)s" % map`
+/// Computes `"%s %d" % (a, b)` and `"%(name)s" % map`.
 pub(super) fn fill_percent(format: &str, items: &[Value], map: &Value) -> String {
     let mut result = String::new();
     let mut rest = format;
@@ -190,7 +191,7 @@ pub(super) fn fill_percent(format: &str, items: &[Value], map: &Value) -> String
     result
 }
 
-/// What a method of text makes of it, where that is known.
+/// Returns the result of a method of text, where that is known.
 pub(super) fn method(text: &str, name: &str, args: &Args) -> Option<Value> {
     let first = args.at(0);
     let word = first.known_text().map(|text| text.as_str());

@@ -4,7 +4,7 @@ use super::super::scan::{closing, is_word, push_part};
 use super::super::{Kind, Part, Quote, Scan};
 use super::{mark, variable_length};
 
-/// `q{…}`, `qq|…|`, `qw(…)`, `m#…#`, `s/…/…/e`; whether it was one.
+/// Reads `q{…}`, `qq|…|`, `qw(…)`, `m#…#`, `s/…/…/e`; reports whether it was one.
 pub(super) fn quote_like(scan: &mut Scan<'_>, start: usize, word: &str) -> bool {
     let back = scan.at;
     let space = scan.skip_while(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
@@ -44,7 +44,8 @@ pub(super) fn quote_like(scan: &mut Scan<'_>, start: usize, word: &str) -> bool 
     true
 }
 
-/// From behind the opening delimiter: pattern, replacement, flags. With `e` the replacement runs.
+/// Reads pattern, replacement and flags from after the opening delimiter. With `e` the replacement
+/// runs.
 fn substitution(scan: &mut Scan<'_>, start: usize, open: u8) {
     let close = closing(open);
     body(scan, open, close, false);
@@ -85,7 +86,7 @@ pub(super) fn quoted(scan: &mut Scan<'_>, quote: u8) {
     scan.push_text(parts, kind, start);
 }
 
-/// From behind the opening quote, past the closing one.
+/// Reads from after the opening quote, past the closing one.
 fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Part> {
     let (mut parts, mut text, mut depth) = (Vec::new(), String::new(), 0_u32);
     loop {
@@ -125,7 +126,8 @@ fn body(scan: &mut Scan<'_>, open: u8, close: u8, interpolates: bool) -> Vec<Par
     parts
 }
 
-/// A variable in a string, with its subscripts; `@{[ … ]}` and `${\ … }` are code.
+/// Reads a variable in a string, with its subscripts; `@{[ … ]}` and `${\ … }` are code. Reports
+/// whether it was one.
 pub(super) fn interpolated(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mut String) -> bool {
     let start = scan.at;
     if matches!(scan.peek_at(1), Some(b'{')) && variable_length(scan.rest()) == 0 {
@@ -150,7 +152,7 @@ pub(super) fn interpolated(scan: &mut Scan<'_>, parts: &mut Vec<Part>, text: &mu
     true
 }
 
-/// The length of `[0]`, `{key}`, `->[0]` or `->{key}` here.
+/// Returns the length of `[0]`, `{key}`, `->[0]` or `->{key}` here.
 fn subscript(text: &str) -> Option<usize> {
     const LONGEST: usize = 64;
     let arrow = if text.starts_with("->") { 2 } else { 0 };
@@ -170,7 +172,7 @@ fn subscript(text: &str) -> Option<usize> {
     Some(arrow + inside + 1)
 }
 
-/// `<$file>`, `<STDIN>`, `<>`, `<*.c>`.
+/// Reads `<$file>`, `<STDIN>`, `<>`, `<*.c>`.
 pub(super) fn handle(scan: &mut Scan<'_>) {
     const LONGEST: usize = 64;
     let start = scan.at;

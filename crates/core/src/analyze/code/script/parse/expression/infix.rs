@@ -1,12 +1,12 @@
-//! Operators between two operands, and how tight they bind.
+//! Operators between two operands, and their precedence.
 
 use super::super::{Kind, Language, Operator, Parser, Ref, StepKind};
 use super::{ASSIGNING, BITS, BOTH, CHOOSING, COMPARING, EITHER, LOOSE, POWER, PRODUCT, SUM};
 
-/// What an infix operator does.
+/// The kind of an infix operator.
 pub(super) enum Infix {
     Binary(Operator, u8),
-    /// One of both sides.
+    /// An operator whose value is one of both sides.
     Either(u8),
     Assign(Option<Operator>),
     Choice,
@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `target = value`, `target += value`; the value.
+    /// Emits the assignment of `target = value` or `target += value`; returns the value.
     pub(in super::super) fn assigned(
         &mut self,
         left: Ref,
@@ -64,11 +64,11 @@ impl Parser<'_> {
         };
         let target = self.target_of(left);
         self.assign(target, value);
-        // What follows refers to the value itself, not to what it was stored in.
+        // Later steps refer to the value itself, not to its target.
         self.emit(StepKind::Either(vec![value]))
     }
 
-    /// `not in`, `is not` are two words.
+    /// Skips an operator; `not in` and `is not` are two words.
     fn skip_operator(&mut self) {
         let first = self.word().to_owned();
         self.skip();
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator here, if it binds tight enough.
+    /// Returns the operator here, if it binds tightly enough.
     pub(super) fn infix(&self, least: u8) -> Option<Infix> {
         let infix = match self.kind()? {
             Kind::Mark(mark) => self.infix_mark(mark)?,
@@ -147,7 +147,7 @@ impl Parser<'_> {
                 Infix::Binary(Operator::Compare, COMPARING)
             }
             "x" if self.language == Language::Perl => Infix::Binary(Operator::Repeat, PRODUCT),
-            // TypeScript: the type is read like a value and thrown away.
+            // TypeScript: the type is parsed like a value and discarded.
             "as" | "satisfies" if self.language == Language::Javascript => Infix::Either(PRODUCT),
             _ => return None,
         })

@@ -1,4 +1,4 @@
-//! Members, subscripts and calls behind an operand.
+//! Members, subscripts and calls after an operand.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::super::{Argument, Kind, Language, Parser, Ref, StepKind};
 use super::ASSIGNING;
 
 impl Parser<'_> {
-    /// Members, subscripts and calls behind an operand.
+    /// Parses members, subscripts and calls after an operand.
     pub(in super::super) fn postfix(&mut self, operand: Ref, start: usize) -> Ref {
         let mut value = operand;
         loop {
@@ -51,7 +51,7 @@ impl Parser<'_> {
         self.with_block(value, start)
     }
 
-    /// JavaScript and Ruby: a line may go on with `.member`.
+    /// In Ruby, skips a newline before `.member`.
     fn continue_line(&mut self) {
         if self.language == Language::Ruby
             && matches!(self.kind(), Some(Kind::Line))
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A template right behind its tag: zx runs `$` with a command.
+    /// Reports whether a template directly follows its tag: zx runs `$` with a command.
     fn is_tagged(&self) -> bool {
         self.language == Language::Javascript
             && self.token().is_some_and(|token| {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         self.emit_at(StepKind::Call(tag, vec![argument]), start, self.last_end())
     }
 
-    /// `get<string>(url)`: past the types, if that is what they are.
+    /// Skips the type arguments of `get<string>(url)`; reports whether that is what they are.
     fn skip_type_arguments(&mut self) -> bool {
         const LONGEST: usize = 24;
         let mut depth = 0_u32;
@@ -115,7 +115,7 @@ impl Parser<'_> {
         false
     }
 
-    /// On `.` or the like. `None` leaves the place as it was.
+    /// On `.` or the like: parses a member. With `None` the position is unchanged.
     pub(super) fn member(&mut self, object: Ref) -> Option<Ref> {
         let optional = self.is("?.");
         while self.is_at(1, "#") {
@@ -143,7 +143,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `[` or `{`.
+    /// Parses a subscript from its `[` or `{`.
     pub(in super::super) fn subscript(&mut self, object: Ref) -> Ref {
         let close = self.partner(self.input.at);
         let slice = self.language == Language::Python && {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         self.emit(StepKind::Slice(object, direction))
     }
 
-    /// On `(`: a call of what stands before.
+    /// On `(`: parses a call of the preceding operand.
     pub(in super::super) fn call(&mut self, callee: Ref, start: usize) -> Ref {
         let arguments = if self.language == Language::Python && self.comprehension_start().is_some()
         {
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.emit_at(StepKind::Call(callee, arguments), start, end)
     }
 
-    /// Arguments up to the end of the bracket or of the statement.
+    /// Parses arguments up to the end of the bracket or of the statement.
     pub(in super::super) fn arguments(&mut self) -> Vec<Argument> {
         let mut arguments = Vec::new();
         loop {
@@ -200,7 +200,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One argument: `value`, `name=value`, `"name" => value`, `*values`.
+    /// Parses one argument: `value`, `name=value`, `"name" => value`, `*values`.
     pub(in super::super) fn argument(&mut self) -> Argument {
         let spread = self.is("*") || self.is("**") || self.is("...");
         if self.language == Language::Python && self.is_at(1, "=") {

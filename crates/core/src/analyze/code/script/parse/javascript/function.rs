@@ -18,7 +18,7 @@ impl Parser<'_> {
         self.function_rest(&name);
     }
 
-    /// From the parameters on.
+    /// Parses a function from its parameters on.
     pub(super) fn function_rest(&mut self, name: &str) -> Ref {
         let id = self.open_function(name);
         self.skip_generics();
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `(`: whether the parameters of an arrow function start here.
+    /// On `(`: reports whether the parameters of an arrow function start here.
     pub(in super::super) fn is_arrow_function(&self) -> bool {
         let after = self.partner(self.input.at) + 1;
         let mark =
@@ -76,7 +76,7 @@ impl Parser<'_> {
         mark(after, "=>") || (mark(after, ":") && mark(after + 2, "=>"))
     }
 
-    /// On the parameters of an arrow function.
+    /// On the parameters of an arrow function: parses the function.
     pub(in super::super) fn arrow_function(&mut self) -> Ref {
         let id = self.open_function("=>");
         if self.is("(") {
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// On `class`.
+    /// Parses a class from the word `class`.
     pub(super) fn javascript_class(&mut self) -> Ref {
         self.skip();
         let name = match self.kind() {

@@ -9,7 +9,7 @@ use super::MODIFIERS;
 impl Parser<'_> {
     // --- operands
 
-    /// On a word where an operand is expected.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn javascript_word(&mut self) -> Ref {
         if self.is_at(1, "=>") {
             return self.arrow_function();
@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind `new`: a name or bracket; the members and the call follow by themselves.
+    /// After `new`: parses a name or bracket; the members and the call follow by themselves.
     fn new_operand(&mut self) -> Ref {
         if self.is("(") {
             return self.bracketed(|parser| parser.expression(LOOSE));
@@ -54,7 +54,7 @@ impl Parser<'_> {
         self.plain_name()
     }
 
-    /// On `{` where an operand is expected.
+    /// Parses an object from its `{`, where an operand is expected.
     pub(in super::super) fn javascript_object(&mut self) -> Ref {
         let pairs = self.bracketed(|parser| {
             let mut pairs = Vec::new();
@@ -71,7 +71,7 @@ impl Parser<'_> {
         self.emit(StepKind::Map(pairs))
     }
 
-    /// `key: value`, `key`, `[key]: value`, `...rest`, `method() {…}`
+    /// Parses `key: value`, `key`, `[key]: value`, `...rest`, `method() {…}`.
     fn property(&mut self) -> Option<(Ref, Ref)> {
         if self.accept("...") {
             let key = self.emit(StepKind::Nothing);

@@ -1,4 +1,4 @@
-//! Declarations and imports: the names that values get.
+//! Declarations and imports: the names that values are assigned to.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::super::expression::ASSIGNING;
 use super::super::{Argument, DEEPEST, Kind, Parser, StepKind, Target};
 
 impl Parser<'_> {
-    /// `a = 1, {b, c: d} = e`
+    /// Parses `a = 1, {b, c: d} = e`.
     pub(super) fn javascript_declarations(&mut self) {
         loop {
             let target = self.pattern();
@@ -25,7 +25,7 @@ impl Parser<'_> {
         self.accept(";");
     }
 
-    /// A name, `{…}` or `[…]` that takes a value apart.
+    /// Parses a name, or a destructuring `{…}` or `[…]`.
     pub(super) fn pattern(&mut self) -> Target {
         if self.depth >= DEEPEST {
             self.bounded = true;
@@ -77,7 +77,7 @@ impl Parser<'_> {
         parts
     }
 
-    /// `import a, {b as c} from "d"`, `import * as e from "f"`
+    /// Parses `import a, {b as c} from "d"`, `import * as e from "f"`.
     pub(super) fn javascript_import(&mut self) {
         self.skip();
         self.accept_word("type");

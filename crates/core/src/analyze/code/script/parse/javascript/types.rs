@@ -1,9 +1,9 @@
-//! Types, as TypeScript has them: skipped.
+//! Types of TypeScript, which are skipped.
 
 use super::super::{Kind, Parser};
 
 impl Parser<'_> {
-    /// `!: type` or `?: type` behind a name.
+    /// Skips `!: type` or `?: type` after a name.
     pub(super) fn skip_type(&mut self) {
         self.accept("!");
         self.accept("?");
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `: Promise<{a: string}>` before a body.
+    /// Skips `: Promise<{a: string}>` before a body.
     pub(super) fn skip_result_type(&mut self) {
         self.skip();
         if self.is("{") {

@@ -7,7 +7,7 @@ use super::super::{Argument, Kind, Parser, Ref, StepKind, Target};
 use super::{MODIFIERS, OPENERS, OPERATORS, TAKE_BLOCK};
 
 impl Parser<'_> {
-    /// On a word where an operand is expected.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn perl_word(&mut self) -> Ref {
         let start = self.start();
         let Some(Kind::Name(name)) = self.kind() else { return self.unknown() };
@@ -52,7 +52,7 @@ impl Parser<'_> {
         self.perl_call(callee, &name, start)
     }
 
-    /// `$x[0]` is of `@x`, `$x{k}` of `%x`.
+    /// Parses a variable: `$x[0]` belongs to `@x`, `$x{k}` to `%x`.
     fn perl_variable(&mut self, name: &Rc<str>) -> Ref {
         let bare: String = name.chars().skip(1).collect();
         let close = |mark: &str| {
@@ -70,7 +70,7 @@ impl Parser<'_> {
         step
     }
 
-    /// `my $x`, `my ($a, $b)`
+    /// Parses `my $x` and `my ($a, $b)`.
     fn perl_declaration(&mut self) -> Ref {
         self.skip();
         if self.is("(") {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
     }
 
-    /// On `{`: statements that run right here.
+    /// On `{`: parses statements that run right here.
     fn perl_inline(&mut self) -> Ref {
         let close = self.partner(self.input.at);
         self.deeper(|parser| {
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.unknown()
     }
 
-    /// Behind a function's name: its arguments, in brackets or not.
+    /// After a function's name: parses its arguments, with or without brackets.
     fn perl_call(&mut self, callee: Ref, name: &str, start: usize) -> Ref {
         let mut arguments = Vec::new();
         if TAKE_BLOCK.contains(&name) && self.is("{") {
@@ -112,7 +112,7 @@ impl Parser<'_> {
             arguments.push(Argument { name: None, value: closure, spread: false });
             self.accept(",");
         }
-        // `exec {"program"} "name", …`: what runs, then what it is told that it is.
+        // `exec {"program"} "name", …`: the program, then the name that it is given.
         let program = if matches!(name, "system" | "exec") && self.is("{") {
             Some(self.bracketed(|parser| parser.expression(LOOSE)))
         } else {
@@ -160,7 +160,7 @@ impl Parser<'_> {
         call
     }
 
-    /// `print HANDLE …`, `print $handle …`, `print {$handle} …`
+    /// Parses the handle of `print HANDLE …`, `print $handle …`, `print {$handle} …`.
     fn perl_handle(&mut self) -> Option<Argument> {
         let handle = |value| Some(Argument { name: Some("handle".into()), value, spread: false });
         if self.is("{") {
@@ -189,7 +189,7 @@ impl Parser<'_> {
         handle(value)
     }
 
-    /// On `->`.
+    /// Parses a member, subscript or call from its `->`.
     pub(in super::super) fn perl_arrow(&mut self, object: Ref, start: usize) -> Ref {
         self.skip();
         match self.kind() {
@@ -214,7 +214,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `{` here is a subscript rather than a block.
+    /// Reports whether the `{` here is a subscript rather than a block.
     pub(in super::super) fn perl_subscript(&self, value: Ref) -> bool {
         let spaced = self.token().is_some_and(|token| token.spaced);
         !spaced

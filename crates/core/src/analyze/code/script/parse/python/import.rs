@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::{Parser, StepKind, Target};
 
 impl Parser<'_> {
-    /// `import a.b as c, d`
+    /// Parses `import a.b as c, d`.
     pub(super) fn python_import(&mut self) {
         self.skip();
         loop {
@@ -24,7 +24,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `from a.b import c as d, *`
+    /// Parses `from a.b import c as d, *`.
     pub(super) fn python_from(&mut self) {
         self.skip();
         let module = self.python_module();

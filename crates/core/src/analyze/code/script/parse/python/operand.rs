@@ -5,7 +5,7 @@ use super::super::{Kind, Parser, Ref, StepKind};
 use super::{CLAUSE, TARGET};
 
 impl Parser<'_> {
-    /// On a word where an operand is expected.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn python_word(&mut self) -> Ref {
         match self.word() {
             "None" => {
@@ -35,7 +35,7 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// On a bracket: where its `for` is, if it is a comprehension.
+    /// On a bracket: finds its `for`, if it is a comprehension.
     pub(in super::super) fn comprehension_start(&self) -> Option<usize> {
         let close = self.partner(self.input.at);
         let mut at = self.input.at + 1;
@@ -50,7 +50,7 @@ impl Parser<'_> {
         None
     }
 
-    /// On the bracket of a comprehension. Its element runs as a function of the items.
+    /// On the bracket of a comprehension: parses it. Its element runs as a function of the items.
     pub(in super::super) fn comprehension(&mut self) -> Ref {
         let open = self.input.at;
         let close = self.partner(open);

@@ -6,7 +6,7 @@ use super::super::{Argument, Kind, Language, Parser, Ref, StepKind, Target};
 use super::KEYWORDS;
 
 impl Parser<'_> {
-    /// On a word where an operand is expected.
+    /// Parses a word where an operand is expected.
     pub(in super::super) fn ruby_word(&mut self) -> Ref {
         let start = self.start();
         match self.word() {
@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.ruby_call(step, start)
     }
 
-    /// `a, b = …`: the names before a comma may be targets.
+    /// Reports whether the names before a comma may be targets: `a, b = …`.
     fn ruby_assigns(&self) -> bool {
         const LONGEST: usize = 16;
         (0..LONGEST)
@@ -52,7 +52,7 @@ impl Parser<'_> {
             .any(|kind| kind.is("="))
     }
 
-    /// `if … end` and the like where a value is expected.
+    /// Parses `if … end` and the like where a value is expected.
     fn ruby_inner(&mut self) -> Ref {
         let mut value = 0;
         let result = self.deeper(|parser| {
@@ -71,7 +71,7 @@ impl Parser<'_> {
         if value > 0 { value } else { result }
     }
 
-    /// Behind a method's name in Ruby, arguments may follow without brackets.
+    /// Parses the arguments without brackets that may follow a method's name in Ruby.
     pub(in super::super) fn with_arguments(&mut self, step: Ref) -> Ref {
         if self.language != Language::Ruby {
             return step;
@@ -90,7 +90,7 @@ impl Parser<'_> {
         self.ruby_call(step, start)
     }
 
-    /// Whether what follows can only be an argument.
+    /// Reports whether the next token can only be an argument.
     fn ruby_argument_follows(&self) -> bool {
         let Some(token) = self.token() else { return false };
         let next_spaced = self.token_at(self.input.at + 1).is_none_or(|next| next.spaced);
@@ -123,7 +123,7 @@ impl Parser<'_> {
         self.emit_at(StepKind::Call(callee, arguments), start, end)
     }
 
-    /// `{ |x| … }` or `do |x| … end` behind a call is its last argument.
+    /// Parses `{ |x| … }` or `do |x| … end` after a call as its last argument.
     pub(in super::super) fn with_block(&mut self, value: Ref, start: usize) -> Ref {
         if self.language != Language::Ruby {
             return value;
@@ -137,7 +137,7 @@ impl Parser<'_> {
             _ => return value,
         };
         if let Some(step) = self.function().and_then(|function| function.code.get_mut(value)) {
-            // The call moves behind its block; it must not run twice.
+            // The call moves after its block; it must not run twice.
             step.kind = StepKind::Idle;
         }
         let closure = self.ruby_block(braces);
@@ -173,7 +173,7 @@ impl Parser<'_> {
         self.emit(StepKind::Closure(id))
     }
 
-    /// `|a, (b, c)|`
+    /// Parses `|a, (b, c)|`.
     fn ruby_block_params(&mut self) {
         if !self.accept("|") {
             return;
@@ -197,7 +197,7 @@ impl Parser<'_> {
         self.skip();
     }
 
-    /// `->(x) { … }`
+    /// Parses `->(x) { … }`.
     pub(in super::super) fn ruby_lambda(&mut self) -> Ref {
         self.skip();
         let id = self.open_function("->");

@@ -1,4 +1,4 @@
-//! Functions that give back a value and change nothing.
+//! Functions that return a value and change nothing.
 
 use std::rc::Rc;
 
@@ -126,7 +126,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Perl's `shift`: the first argument of the current sub, unless a list is given.
+    /// Follows Perl's `shift`: the first argument of the current sub, unless a list is given.
     pub(super) fn shift(&mut self, args: &Args) -> Value {
         if args.count() > 0 {
             return self.item(&args.at(0));
@@ -168,7 +168,7 @@ impl Runner<'_> {
         let coding = match coding {
             Coding::Named => match format.known_text().and_then(|name| decode::named(name)) {
                 Some(coding) => coding,
-                // Neither hidden nor shown: `Buffer.from("text")`.
+                // Not an encoding: `Buffer.from("text")`.
                 None => return text.with(&args.joined().origin),
             },
             coding => coding,
@@ -179,7 +179,7 @@ impl Runner<'_> {
             .iter()
             .map(|choice| match &choice.shape {
                 Shape::Text(text) => {
-                    // Percent signs hide little: every address has them.
+                    // Percent-encoding hides little: every address uses it.
                     let mut value = decoded(coding, text, choice);
                     if coding == Coding::Percent {
                         value.origin = choice.origin.clone();
@@ -193,7 +193,7 @@ impl Runner<'_> {
         Value::any(results)
     }
 
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     pub(in super::super) fn variable(&self, name: &Value) -> Value {
         let Some(name) = name.known_text() else { return Value::from(Marks::VARIABLE) };
         match name.as_str() {

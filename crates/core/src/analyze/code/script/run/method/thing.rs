@@ -145,7 +145,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A connection into a program, or a program into a connection.
+    /// Follows a connection piped into a program, or a program into a connection.
     pub(super) fn pipe(&mut self, from: &Value, args: &Args, span: Option<Span>) -> Value {
         let to = args.at(0);
         let connection = from.has(Marks::SOCKET) || to.has(Marks::SOCKET);
@@ -201,7 +201,7 @@ impl Runner<'_> {
         object.clone().with(&args.joined().origin)
     }
 
-    /// Sessions, mail, uploads.
+    /// Follows methods of sessions, mail clients and uploads.
     fn sender_method(
         &mut self,
         object: &Value,
@@ -270,7 +270,7 @@ impl Runner<'_> {
         }
     }
 
-    /// `response.pipe(fs.createWriteStream(path))`
+    /// Follows `response.pipe(fs.createWriteStream(path))`.
     fn pipe_to_file(&mut self, object: &Value, name: &str, args: &Args) {
         if name == "pipe" {
             let to = args.at(0);
