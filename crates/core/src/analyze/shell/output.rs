@@ -50,13 +50,7 @@ impl Walker<'_> {
             "base64" | "base32" | "xxd" | "openssl" | "uudecode" | "basenc" | "gunzip" | "zcat"
             | "gzip" | "bzip2" | "xz" | "zstd" | "rev" | "tr" | "hex" | "uncompress"
             | "ascii2uni" | "lzma" | "bunzip2" | "xzcat" | "gpg" | "age" | "unxz" => {
-                let file = args.operands().first().filter(|file| {
-                    file.text != "-" && !matches!(name, "tr" | "openssl" | "hex" | "ascii2uni")
-                });
-                match file {
-                    Some(file) => decode(name, args, &self.content_of(file)),
-                    None => decode(name, args, stdin),
-                }
+                self.decoded(name, args, stdin)
             }
             "pwd" => self.cwd().map_or_else(
                 || Stream::unknown(Tags::NONE),
@@ -105,6 +99,17 @@ impl Walker<'_> {
             _ => {
                 Stream::unknown(stdin.taint.and(taint).without(Tag::Created).without(Tag::Endless))
             }
+        }
+    }
+
+    /// Text that a program decodes, from its first file or from its input.
+    fn decoded(&self, name: &str, args: &Arguments<'_>, stdin: &Stream) -> Stream {
+        let file = args.operands().first().filter(|file| {
+            file.text != "-" && !matches!(name, "tr" | "openssl" | "hex" | "ascii2uni")
+        });
+        match file {
+            Some(file) => decode(name, args, &self.content_of(file)),
+            None => decode(name, args, stdin),
         }
     }
 
