@@ -265,7 +265,7 @@ const fn ui_name(op: UiOp) -> &'static str {
 /// needs `skill.shell%2Erun`.
 fn skill_name(id: &str) -> String {
     let plain = id.split_once('.').is_some_and(|(app, skill)| is_word(app) && is_word(skill));
-    if plain && !is_open(id) && !NAMES.contains(&id) && id != CONSENT {
+    if plain && !is_open(id) && !NAMES.contains(&id) && !NAMED_ALONE.contains(&id) {
         return id.to_owned();
     }
     format!("skill.{}", part(id))
@@ -553,6 +553,8 @@ mod tests {
         }
         assert!(scope("sessions.*").is_err());
         assert_eq!(skill(CONSENT), "skill.sessions%2Econsent");
+        assert_eq!(skill(AUDIT_READ), "skill.audit%2Eread");
+        assert_eq!(skill(METRICS_READ), "skill.metrics%2Eread");
     }
 
     #[test]

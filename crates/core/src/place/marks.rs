@@ -483,12 +483,13 @@ pub(super) fn of(path: &str, scene: &Scene<'_>) -> Tags {
     tags
 }
 
-/// Does the same for a plain relative path inside the workspace, but without `secret::by_words`.
+/// Does the same for a plain relative path inside the workspace.
 pub(super) fn of_plain(path: &str) -> Tags {
     let name = base_name(path);
     let mut tags = Tags::NONE;
     let is_data = DATA_ENDINGS.iter().any(|ending| name.ends_with(ending));
     if is_secret_name(name)
+        || (!is_sample(name) && super::secret::by_words(path, name))
         || (is_data && !is_sample(name) && holds(&format!("/{path}"), SECRET_FOLDERS))
     {
         tags = tags.with(Tag::Secret);

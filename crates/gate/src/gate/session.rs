@@ -15,7 +15,6 @@ use crate::gate::spend::Cancelled;
 use crate::gate::{Gate, GateError, Look, TRIES, is_conflict};
 use crate::id::SessionId;
 use crate::proposal::Why;
-use crate::redacted;
 use crate::session::{End, Plan, Session, SessionState, Violation};
 use crate::store::{Batch, Count, CountStep, Kind, Order, Query};
 use crate::user::Role;
@@ -37,9 +36,8 @@ impl Gate {
         Ok(held.value)
     }
 
-    /// The running session of this caller with the same task, process, profile, mode and
-    /// auto-confirm rules as a plan, if there is one: for askers that keep no state between two
-    /// calls.
+    /// The running session of this caller with just this plan, if there is one: for askers that
+    /// keep no state between two calls.
     ///
     /// # Errors
     /// The store failed.
@@ -48,17 +46,13 @@ impl Gate {
         caller: &Caller,
         plan: &Plan,
     ) -> Result<Option<Session>, GateError> {
-        let task = plan.task.as_deref().map(redacted::text);
+        // A plan that cannot be started is refused when it is.
+        let Ok(plan) = self.kept_plan(plan.clone()) else { return Ok(None) };
         let same = |session: &Session| {
             works_in(caller, session)
                 && session.key.as_ref() == caller.key_id()
                 && session.deadline.is_none_or(|deadline| self.now() < deadline)
-                && session.plan.task == task
-                && session.plan.process == plan.process
-                && session.plan.profile == plan.profile
-                && session.plan.mode == plan.mode
-                && session.plan.auto_confirm == plan.auto_confirm
-                && session.plan.auto_confirm_rules == plan.auto_confirm_rules
+                && session.plan == plan
         };
         let owner = Some(caller.user.to_string());
         let query = Query { order: Order::Newest, ..Query::of(Kind::Session) };

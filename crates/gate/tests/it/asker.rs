@@ -271,6 +271,10 @@ fn the_session_that_runs_already_is_found_by_its_plan() {
     assert_eq!(running(&plan("Host s2")), None);
     assert_eq!(running(&Plan { process: None, ..plan("Host s1") }), None);
     assert_eq!(running(&Plan { auto_confirm: true, ..plan("Host s1") }), None);
+    // A tighter plan does not get a wider session.
+    let origins = Some(vec!["https://shop.example".to_owned()]);
+    assert_eq!(running(&Plan { allowed_origins: origins, ..plan("Host s1") }), None);
+    assert_eq!(running(&Plan { flow: Some("x".into()), ..plan("Host s1") }), None);
     assert_eq!(block_on(world.gate.session_like(&world.agent, &plan("Host s1"))).unwrap(), None);
     block_on(world.gate.stop(&world.owner, &session)).unwrap();
     assert_eq!(running(&plan("Host s1")), None);

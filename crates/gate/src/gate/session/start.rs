@@ -158,7 +158,7 @@ impl Gate {
     fn planned_session(
         &self,
         caller: &Caller,
-        mut plan: Plan,
+        plan: Plan,
         has_credentials: bool,
     ) -> Result<Session, StartError> {
         let name = plan.profile.as_deref();
@@ -166,12 +166,7 @@ impl Gate {
         // A session may ask for lower limits than it would get, never for higher ones.
         let limits =
             self.policy_in(&caller.workspace).limits(name).ok_or_else(unknown)?.lowest(plan.limits);
-        plan.task = plan.task.as_deref().map(redacted::text);
-        plan.flow = plan.flow.as_deref().map(redacted::text);
-        for origin in plan.allowed_origins.iter_mut().flatten() {
-            *origin = redacted::text(origin);
-        }
-        plan.allowed_origins = self.origins(plan.allowed_origins.take())?;
+        let plan = self.kept_plan(plan)?;
         let started_at = self.now();
         let deadline = limits
             .session_seconds
@@ -223,6 +218,20 @@ impl Gate {
     }
 
     /// The origins that a session may open: never more than the configuration allows.
+    /// A plan as a session keeps it: masked, and with the origins that it may open.
+    ///
+    /// # Errors
+    /// An origin is not among those of the configuration.
+    pub(in crate::gate) fn kept_plan(&self, mut plan: Plan) -> Result<Plan, StartError> {
+        plan.task = plan.task.as_deref().map(redacted::text);
+        plan.flow = plan.flow.as_deref().map(redacted::text);
+        for origin in plan.allowed_origins.iter_mut().flatten() {
+            *origin = redacted::text(origin);
+        }
+        plan.allowed_origins = self.origins(plan.allowed_origins.take())?;
+        Ok(plan)
+    }
+
     fn origins(&self, asked: Option<Vec<String>>) -> Result<Option<Vec<String>>, StartError> {
         let (Some(most), Some(asked)) = (&self.config.allowed_origins, &asked) else {
             return Ok(asked.or_else(|| self.config.allowed_origins.clone()));
