@@ -88,12 +88,34 @@ impl Walker<'_> {
                 || matches!(pair, [write, yes] if write.word() == "permission" && yes.word() == "true")
         });
         if !for_writing {
-            return;
+            return self.read_at(rest.get(3..).unwrap_or_default(), span_of(given));
         }
         self.note(FactKind::ScriptWrite, shown(given), span_of(given));
         let (paths, _) = self.paths(rest.get(3..).unwrap_or_default());
         for path in paths {
             self.touch(FactKind::Write, &path, Tags::NONE, span_of(given));
+        }
+    }
+
+    /// `read x`, `open x`: the file's content is handed to the script or to an app.
+    pub(super) fn read_file(&mut self, rest: &[Token<'_>]) {
+        self.read_at(rest.get(1..).unwrap_or_default(), span_of(ahead(rest)));
+    }
+
+    fn read_at(&mut self, given: &[Token<'_>], span: Span) {
+        let (paths, _) = self.paths(given);
+        for path in paths.iter().filter(|path| path.starts_with(['/', '~'])) {
+            self.touch(FactKind::Read, path, Tags::NONE, span);
+        }
+    }
+
+    /// `use x : script "y"`: the script's handlers run, and nobody has read them.
+    pub(super) fn use_script(&mut self, rest: &[Token<'_>]) {
+        let script = ahead(rest).windows(2).any(|pair| {
+            matches!(pair, [word, name] if word.word() == "script" && name.kind == Kind::Text)
+        });
+        if script {
+            self.note(FactKind::UnknownCode, shown(ahead(rest)), span_of(ahead(rest)));
         }
     }
 
