@@ -61,12 +61,6 @@ pub(super) fn method(name: &str) -> Option<Method> {
         "performselector" | "nsselectorfromstring" | "objc_msgsend" | "nsinvocation" => {
             Method::Is(FactKind::UnknownCode)
         }
-        _ if name.contains("withcontentsoffile") || name.contains("withcontentsofurl") => {
-            Method::Read
-        }
-        _ if name.starts_with("secitem") || name.starts_with("seckeychain") => {
-            Method::Is(FactKind::ScriptKeychain)
-        }
         "nstask"
         | "nsuserunixtask"
         | "nsuserapplescripttask"
@@ -86,8 +80,19 @@ pub(super) fn method(name: &str) -> Option<Method> {
         "unmountandejectdeviceatpath" | "unmountandejectdeviceaturl" => {
             Method::Is(FactKind::ScriptEject)
         }
-        _ => return None,
+        _ => return by_form(name),
     })
+}
+
+/// Methods that come in many lengths, by what their names have in common.
+fn by_form(name: &str) -> Option<Method> {
+    if name.contains("withcontentsoffile") || name.contains("withcontentsofurl") {
+        Some(Method::Read)
+    } else if name.starts_with("secitem") || name.starts_with("seckeychain") {
+        Some(Method::Is(FactKind::ScriptKeychain))
+    } else {
+        None
+    }
 }
 
 impl Walker<'_> {

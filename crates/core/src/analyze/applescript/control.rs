@@ -301,8 +301,7 @@ mod tests {
     fn a_script_that_nobody_has_read_is_unknown_code() {
         for script in [
             "set l to load script POSIX file \"/tmp/x.scpt\"",
-            "use x : script \"Library\"",
-            "tell script \"Library\" to go()",
+            "set l to load script alias \"Macintosh HD:private:tmp:x.scpt\"",
             "current application's NSFileManager's defaultManager()'s performSelector:\"x\"",
         ] {
             assert!(has(script, FactKind::UnknownCode), "{script}: {:?}", facts(script));

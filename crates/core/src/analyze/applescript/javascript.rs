@@ -57,7 +57,7 @@ impl Token {
 
 /// Notes what a script in JavaScript would do.
 pub(super) fn read(script: &str, walker: &mut Walker<'_>) {
-    let tokens = member::plain(lex(script));
+    let tokens = member::plain(&lex(script));
     let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new() };
     for at in 0..tokens.len() {
         reader.step(at);

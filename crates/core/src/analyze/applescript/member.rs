@@ -15,13 +15,9 @@ pub(super) const HIDDEN: &str = "\u{E000}hidden";
 const MOST_PARTS: usize = 64;
 
 /// The tokens in their plain spelling.
-pub(super) fn plain(tokens: Vec<Token>) -> Vec<Token> {
-    let mut folder = Folder {
-        tokens: &tokens,
-        texts: HashMap::new(),
-        renamed: HashMap::new(),
-        apps: HashSet::new(),
-    };
+pub(super) fn plain(tokens: &[Token]) -> Vec<Token> {
+    let mut folder =
+        Folder { tokens, texts: HashMap::new(), renamed: HashMap::new(), apps: HashSet::new() };
     folder.learn();
     folder.fold()
 }

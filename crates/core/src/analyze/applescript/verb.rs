@@ -46,7 +46,7 @@ impl Walker<'_> {
             ("run", "script") => self.run_script(rest),
             ("load", "script") => {
                 self.tell_of(FactKind::ScriptLoad, rest);
-                self.tell_of(FactKind::UnknownCode, rest);
+                self.load_script(rest);
             }
             ("command", _)
                 if self.listener() == App::Terminal
@@ -91,7 +91,6 @@ impl Walker<'_> {
                 self.read_file(rest);
             }
             ("read", _) => self.read_file(rest),
-            ("use", _) => self.use_script(rest),
             ("activate" | "launch", _) => self.bring_to_front(rest),
             ("delete" | "remove", _) => self.delete(rest),
             ("empty", _) => self.empty(rest),
@@ -126,11 +125,6 @@ impl Walker<'_> {
     fn tell(&mut self, rest: &[Token<'_>]) {
         let target = rest.get(1..).unwrap_or_default();
         let (value, _) = self.value(target);
-        if target.first().is_some_and(|token| token.word() == "script")
-            && target.get(1).is_some_and(|name| name.kind == Kind::Text)
-        {
-            self.tell_of(FactKind::UnknownCode, rest);
-        }
         let process = target.first().is_some_and(|token| {
             matches!(token.word(), "process" | "application")
                 && target.get(1).is_some_and(|t| t.word() == "process" || token.word() == "process")
