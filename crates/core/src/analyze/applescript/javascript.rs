@@ -58,7 +58,11 @@ impl Token {
 /// Notes what a script in JavaScript would do.
 pub(super) fn read(script: &str, walker: &mut Walker<'_>) {
     let tokens = member::plain(&lex(script));
-    let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new() };
+    let terminal = tokens.windows(3).any(|three| {
+        matches!(three, [app, open, Token { kind: Kind::Text(name), .. }]
+            if app.name() == "Application" && open.is('(') && App::named(name) == App::Terminal)
+    });
+    let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new(), terminal };
     for at in 0..tokens.len() {
         reader.step(at);
     }
@@ -68,6 +72,8 @@ struct Reader<'t, 'w, 'a> {
     tokens: &'t [Token],
     walker: &'w mut Walker<'a>,
     known: HashMap<String, Value>,
+    /// Whether the script speaks to a terminal.
+    terminal: bool,
 }
 
 impl Reader<'_, '_, '_> {
@@ -199,12 +205,8 @@ impl Reader<'_, '_, '_> {
 
     /// Typed where a terminal was spoken to, text is a command.
     fn keystroke(&mut self, at: usize, span: Span) {
-        let terminal = self.tokens.windows(3).any(|three| {
-            matches!(three, [app, open, Token { kind: Kind::Text(name), .. }]
-                if app.name() == "Application" && open.is('(') && App::named(name) == App::Terminal)
-        });
         let typed = self.value(at + 2);
-        if terminal && typed.texts.iter().any(|text| text.trim().len() > 1) {
+        if self.terminal && typed.texts.iter().any(|text| text.trim().len() > 1) {
             self.walker.hand(&typed.texts, false, span);
         }
     }

@@ -126,8 +126,6 @@ fn starts(text: &str) -> Vec<usize> {
                 close.map_or(1, |close| close + 2)
             }
             '(' | '\u{FEFF}' => char.len_utf8(),
-            // The version that an executable comment is meant for.
-            char if fresh && char.is_ascii_digit() && text.get(..at).is_some_and(in_a_hint) => 1,
             char if char.is_whitespace() => char.len_utf8(),
             char => {
                 if fresh {
@@ -141,17 +139,13 @@ fn starts(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether an executable comment opens here, but for its number.
-fn in_a_hint(before: &str) -> bool {
-    before.trim_end_matches(|char: char| char.is_ascii_digit()).ends_with("/*!")
-}
-
 /// How long the comment at the start of this text is.
 fn comment(text: &str) -> usize {
     let line = |text: &str| text.find('\n').unwrap_or(text.len());
     // MySQL runs what stands in `/*! … */`: the text in it is looked at.
-    if text.starts_with("/*!") || text.starts_with("/*+") {
-        return 3;
+    if let Some(inner) = text.strip_prefix("/*!").or_else(|| text.strip_prefix("/*+")) {
+        // The version that it is meant for is part of the sign.
+        return 3 + inner.bytes().take_while(u8::is_ascii_digit).count();
     }
     if text.starts_with("--") {
         line(text)
