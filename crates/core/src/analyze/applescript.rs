@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::action::Action;
+use crate::action::{Action, Field};
 use crate::analyze::{Analysis, Invocation};
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
@@ -17,10 +17,12 @@ use crate::verdict::Span;
 mod app;
 mod assign;
 mod cocoa;
+mod control;
 mod eval;
 mod file;
 mod javascript;
 pub(crate) mod lex;
+mod member;
 mod noun;
 mod reader;
 mod send;
@@ -129,7 +131,11 @@ struct Walker<'a> {
     inline: Option<App>,
     /// The app that was activated last.
     front: App,
-    /// Commands that were already passed to a shell.
+    /// The field that has the keyboard.
+    focused: Option<Field>,
+    /// What the script put on the clipboard.
+    copied: Vec<String>,
+    /// Commands that were handed to a shell already.
     handed: HashSet<String>,
     handed_bytes: usize,
     /// True when the script wrote the message that it would send.
@@ -149,6 +155,8 @@ impl<'a> Walker<'a> {
             rehearsing: false,
             inline: None,
             front: App::Unknown,
+            focused: None,
+            copied: Vec::new(),
             handed: HashSet::new(),
             handed_bytes: 0,
             composed: false,

@@ -1,21 +1,25 @@
 //! The arguments of a tool, a skill or a named action: each value goes to the analyzer for its
 //! kind.
 //!
-//! The kind of a value is determined by its name (`url`, `file_path`, `command`, `sql`), the
-//! schema, or the value itself when it starts like a URL. Prose that mentions an address is prose.
+//! What a value is, its name tells (`url`, `file_path`, `command`, `sql`), the schema, or the
+//! value itself when it has the form of a URL, a path or a statement. Prose that mentions an
+//! address is prose.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
+use ::url::Url;
 use serde_json::Value;
 
 use crate::action::{Action, Language};
+use crate::analyze::code::sql::form::{self, Setting};
 use crate::analyze::purpose::{Effect, Purpose};
 use crate::analyze::{Analysis, path, purpose, shell, url};
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::place::{self, Scene};
 
 mod line;
+mod order;
 mod role;
 mod tongue;
 
@@ -49,9 +53,33 @@ impl Call<'_> {
 
     /// Reports whether it queries a database.
     fn queries(&self) -> bool {
-        let words = purpose::split(self.name);
         let asks = |word: &str| matches!(word, "query" | "sql" | "db" | "database" | "statement");
-        self.tongue() == Some(Tongue::Code(Language::Sql)) || words.iter().any(|word| asks(word))
+        let says = |name: &str| purpose::split(name).iter().any(|word| asks(word));
+        self.tongue() == Some(Tongue::Code(Language::Sql)) || says(self.name) || says(self.owner)
+    }
+
+    /// Whether it opens addresses, so that `file:` is one of them and not the name of a file.
+    fn opens_addresses(&self) -> bool {
+        const WORDS: [&str; 14] = [
+            "browse",
+            "browser",
+            "chrome",
+            "curl",
+            "download",
+            "fetch",
+            "http",
+            "navigate",
+            "open",
+            "page",
+            "playwright",
+            "puppeteer",
+            "visit",
+            "web",
+        ];
+        let says = |name: &str| {
+            purpose::split(name).iter().any(|word| WORDS.binary_search(&&**word).is_ok())
+        };
+        says(self.name) || says(self.owner)
     }
 }
 
@@ -144,6 +172,15 @@ impl<'a> Walk<'a, '_> {
             self.seen.ran = true;
             self.keep(shell::analyze(&line, &self.scene.deeper()));
         }
+        for line in line::of_the_called(&fields, self.call.owner, self.call.name) {
+            let mut found = shell::analyze(&line, &self.scene.deeper());
+            // That it is a command line is only likely: what nobody understands says nothing.
+            found.facts.retain(|fact| !tongue::DOUBTS.contains(&fact.kind));
+            self.keep(found);
+        }
+        for kind in fields.clone().filter_map(|(name, value)| order::of_field(name, value)) {
+            self.seen.analysis.facts.push(Fact::new(kind, self.call.name));
+        }
         let told = fields.clone().find_map(|(name, value)| tongue::beside(name, value));
         let around = Around {
             tongue: told.or(around.tongue),
@@ -164,7 +201,13 @@ impl<'a> Walk<'a, '_> {
             let line = format!("printf %s {} | {decoder} | sh", line::quoted(text));
             self.keep(shell::analyze(&line, &inner));
         }
+        if let Some(kind) = order::of_text(text) {
+            self.seen.analysis.facts.push(Fact::new(kind, self.call.name));
+        }
         match role {
+            Role::Command | Role::Script | Role::Snippet if self.is_statement(text) => {
+                self.run(Tongue::Code(Language::Sql), text);
+            }
             Role::Command | Role::Words if has_metacharacters(text) => {
                 self.seen.ran |= role == Role::Command;
                 self.metacharacters(name, text);
@@ -176,15 +219,26 @@ impl<'a> Walk<'a, '_> {
             }
             Role::Code(tongue) => self.run(tongue, text),
             Role::Script | Role::Snippet => self.source(role, text, around),
-            Role::Query if looks_like_sql(text) => self.run(Tongue::Code(Language::Sql), text),
-            Role::Other if self.call.queries() && looks_like_sql(text) => {
-                self.run(Tongue::Code(Language::Sql), text);
+            Role::Query | Role::Other if let Some(sql) = self.statements(role, name, text) => {
+                self.run(Tongue::Code(Language::Sql), sql);
             }
             Role::Path => self.path(text),
-            // A path on the tool's own site; two slashes would leave it.
+            Role::Url
+                if !self.call.opens_addresses()
+                    && let Some(path) = file_of_uri(text) =>
+            {
+                self.path(&path);
+            }
+            // A path on the tool's own site, or on this machine; two slashes would leave it.
             Role::Url
                 if text.starts_with('/')
-                    && !["//", "/\\"].iter().any(|two| text.starts_with(two)) => {}
+                    && !["//", "/\\"].iter().any(|two| text.starts_with(two)) =>
+            {
+                self.place(text, SECRET);
+            }
+            Role::Query | Role::Other if is_a_path(text) && !role::is_document(name) => {
+                self.place(text, TELLING);
+            }
             Role::Url if !text.contains(':') && !text.starts_with('/') => self.host(text),
             Role::Host => self.host(text),
             _ if role == Role::Url || starts_like_a_url(text) => self.url(text),
@@ -204,10 +258,27 @@ impl<'a> Walk<'a, '_> {
             around.tongue.or_else(|| self.call.tongue()).or_else(|| tongue::first_line(text));
         let looks = role == Role::Snippet && self.call.purpose == Purpose::Known(Effect::Read);
         match told {
+            _ if is_a_path(text) => self.place(text, TELLING),
             _ if looks => {}
             Some(tongue) => self.run(tongue, text),
             None => self.keep(tongue::guess(text, &self.scene.deeper())),
         }
+    }
+
+    /// Whether a database is asked, and the text starts with a statement.
+    fn is_statement(&self, text: &str) -> bool {
+        self.call.queries() && form::statements(text, Setting::Database).is_some()
+    }
+
+    /// The statements in an argument that nobody calls one.
+    fn statements<'t>(&self, role: Role, name: &str, text: &'t str) -> Option<&'t str> {
+        let queries = self.call.queries();
+        let setting = if queries { Setting::Database } else { Setting::Elsewhere };
+        if (role == Role::Query || queries) && looks_like_sql(text) {
+            return Some(text);
+        }
+        let found = form::statements(text, setting);
+        found.filter(|_| role == Role::Query || queries || !role::is_document(name))
     }
 
     fn run(&mut self, tongue: Tongue, text: &str) {
@@ -258,18 +329,6 @@ impl<'a> Walk<'a, '_> {
     /// Judges a path. It may be on another machine, so being outside our workspace is not a
     /// finding; the name of a sensitive file is.
     fn path(&mut self, text: &str) {
-        const TELLING: Tags = Tags::of(&[
-            Tag::Secret,
-            Tag::Accounts,
-            Tag::Blocked,
-            Tag::Kernel,
-            Tag::Device,
-            Tag::SignIn,
-            Tag::Guard,
-            Tag::AboveGuard,
-            Tag::Sensitive,
-            Tag::Startup,
-        ]);
         if starts_like_a_url(text) {
             return self.url(text);
         }
@@ -289,6 +348,49 @@ impl<'a> Walk<'a, '_> {
         });
         self.keep(analysis);
     }
+
+    /// A path under a name that does not say so is at least looked at by whoever is called.
+    fn place(&mut self, text: &str, telling: Tags) {
+        let path = text.trim().to_owned();
+        let action = match self.call.purpose {
+            Purpose::Known(Effect::Destroy) => Action::FileDelete { path },
+            Purpose::Known(_) | Purpose::Unknown => Action::FileRead { path },
+        };
+        let mut analysis = path::analyze(&action, self.scene);
+        analysis.facts.retain(|fact| fact.tags.any(telling));
+        self.keep(analysis);
+    }
+}
+
+/// Places that tell something wherever the path stands.
+const TELLING: Tags = SECRET.and(Tags::of(&[
+    Tag::Kernel,
+    Tag::Device,
+    Tag::AboveGuard,
+    Tag::Sensitive,
+    Tag::Startup,
+]));
+
+/// Places that no path of a site is called like.
+const SECRET: Tags = Tags::of(&[Tag::Secret, Tag::Accounts, Tag::Blocked, Tag::SignIn, Tag::Guard]);
+
+/// Whether the text is the path of a file and nothing else.
+fn is_a_path(text: &str) -> bool {
+    let text = text.trim();
+    let rooted = text.starts_with('/') && !text.starts_with("//");
+    let hidden = text.starts_with('.') && text.len() > 2 && !text.contains(' ');
+    let drive =
+        matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    text.len() <= 4096
+        && !text.contains(['\n', '\r'])
+        && (rooted || hidden || drive || text.starts_with("~/"))
+}
+
+/// The file that a `file:` address names, as editors write them.
+fn file_of_uri(text: &str) -> Option<String> {
+    let url = Url::parse(text.trim()).ok().filter(|url| url.scheme() == "file")?;
+    let here = url.host_str().is_none_or(|host| matches!(host, "" | "localhost"));
+    here.then(|| path::percent_decode(url.path()))
 }
 
 /// Reports whether a shell would do more with this than start one program.

@@ -91,9 +91,9 @@ fn climbs(path: &str) -> bool {
     })
 }
 
-/// Applies one round of percent-decoding, overlong and `%u` forms included. Bytes that are not text
-/// become a replacement character, so that a decoded name never looks cleaner than it is.
-fn percent_decode(text: &str) -> String {
+/// One round of percent-decoding, overlong and `%u` forms included. Bytes that are not text become
+/// a mark, so that a decoded name never looks cleaner than it is.
+pub(crate) fn percent_decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('%') {

@@ -11,6 +11,7 @@ mod lexicon;
 mod look;
 mod name;
 mod read;
+mod shape;
 mod submit;
 mod value;
 
@@ -108,6 +109,9 @@ impl Control<'_> {
         if undecided && click::only_assents(&reading) {
             kinds.extend(self.assented());
         }
+        if kinds.is_empty() && icon::names_a_bin(label) {
+            kinds.push(FactKind::UiDestructive);
+        }
         if kinds.is_empty() && read::is_unreadable(label) {
             kinds.push(FactKind::UiUnknown);
         }
@@ -160,10 +164,18 @@ impl Control<'_> {
 
     /// Follows keys: Enter sends the form it is pressed in, some shortcuts delete or quit.
     fn press(&self, facts: &mut Vec<Fact>) {
-        let Some(key) = self.text.or(self.label) else { return };
-        let key = fold(key, 64);
+        let Some(written) = self.text.or(self.label) else { return };
+        let key = if written == " " { "space".to_owned() } else { fold(written, 64) };
+        // A press of something that is no key is a press of the button with that label.
+        if self.text.is_none() && !submit::is_key(&key) {
+            return self.click(facts);
+        }
         match key.as_str() {
             "enter" | "return" | "numpadenter" | "space" => self.press_enter(&key, facts),
+            "ctrl enter" | "control enter" | "cmd enter" | "command enter" | "meta enter"
+            | "ctrl return" | "cmd return" | "command return" | "meta return" => {
+                facts.push(Fact::new(FactKind::FormSubmit, self.shown()));
+            }
             "shift delete" | "cmd backspace" | "command backspace" | "meta backspace" => {
                 facts.push(Fact::new(FactKind::UiDestructive, key));
             }
@@ -177,6 +189,10 @@ impl Control<'_> {
         let role = self.field.and_then(|field| field.role.as_deref()).unwrap_or_default();
         let kind = self.field.and_then(|field| field.kind.as_deref()).unwrap_or_default();
         let button = ["button", "submit", "image"].contains(&kind);
+        let labelled = self.field.is_none() && self.text.is_some() && self.label.is_some();
+        if labelled {
+            Control { text: None, ..*self }.click(facts);
+        }
         if button || role.eq_ignore_ascii_case("button") {
             let label = self.label.filter(|_| self.text.is_some());
             Control { label, text: None, ..*self }.click(facts);

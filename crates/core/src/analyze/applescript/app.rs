@@ -58,7 +58,19 @@ const NAMES: &[(App, &[&str])] = &[
     ),
     (
         App::Messages,
-        &["messages", "ichat", "com.apple.mobilesms", "com.apple.ichat", "skype", "telegram"],
+        &[
+            "messages",
+            "ichat",
+            "com.apple.mobilesms",
+            "com.apple.ichat",
+            "skype",
+            "telegram",
+            "slack",
+            "discord",
+            "whatsapp",
+            "signal",
+            "microsoft teams",
+        ],
     ),
     (
         App::Browser,
@@ -76,6 +88,7 @@ const NAMES: &[(App, &[&str])] = &[
             "opera",
         ],
     ),
+    (App::Protection, &["securityagent", "coreauthd", "usernotificationcenter", "authd"]),
     (App::Keychain, &["keychain access", "keychain scripting", "usable keychain scripting"]),
     (
         App::Document,

@@ -17,7 +17,11 @@ pub(super) enum Method {
     Transfer,
     /// Runs its first argument as a script.
     Script,
-    /// Any other fact.
+    /// Reads what its first argument names.
+    Read,
+    /// Opens the address that its first argument names.
+    Open,
+    /// Just this fact.
     Is(FactKind),
 }
 
@@ -52,6 +56,11 @@ pub(super) fn method(name: &str) -> Option<Method> {
         | "linkitematpath"
         | "linkitematurl" => Method::Transfer,
         "initwithsource" => Method::Script,
+        "contentsatpath" | "filehandleforreadingatpath" => Method::Read,
+        "openurl" | "openlocation" | "loadrequest" => Method::Open,
+        "performselector" | "nsselectorfromstring" | "objc_msgsend" | "nsinvocation" => {
+            Method::Is(FactKind::UnknownCode)
+        }
         "nstask"
         | "nsuserunixtask"
         | "nsuserapplescripttask"
@@ -62,9 +71,6 @@ pub(super) fn method(name: &str) -> Option<Method> {
         | "cfpreferencessetvalue"
         | "setpersistentdomain"
         | "removepersistentdomainforname" => Method::Is(FactKind::ScriptSetting),
-        "secitemcopymatching"
-        | "seckeychainfindgenericpassword"
-        | "seckeychainfindinternetpassword" => Method::Is(FactKind::ScriptKeychain),
         "cgwindowlistcreateimage" | "cgdisplaycreateimage" => Method::Is(FactKind::ScriptRecording),
         "cgeventpost" | "cgeventcreatekeyboardevent" => Method::Is(FactKind::ScriptKeystroke),
         "datataskwithrequest" | "sendsynchronousrequest" | "uploadtaskwithrequest" => {
@@ -74,8 +80,19 @@ pub(super) fn method(name: &str) -> Option<Method> {
         "unmountandejectdeviceatpath" | "unmountandejectdeviceaturl" => {
             Method::Is(FactKind::ScriptEject)
         }
-        _ => return None,
+        _ => return by_form(name),
     })
+}
+
+/// Methods that come in many lengths, by what their names have in common.
+fn by_form(name: &str) -> Option<Method> {
+    if name.contains("withcontentsoffile") || name.contains("withcontentsofurl") {
+        Some(Method::Read)
+    } else if name.starts_with("secitem") || name.starts_with("seckeychain") {
+        Some(Method::Is(FactKind::ScriptKeychain))
+    } else {
+        None
+    }
 }
 
 impl Walker<'_> {
@@ -126,6 +143,16 @@ impl Walker<'_> {
                 }
             }
             Method::Script => self.cocoa_script(rest, statement),
+            Method::Read => {
+                let given = rest.get(1..).unwrap_or_default();
+                self.cocoa_paths(given, FactKind::Read, Tags::NONE, span);
+            }
+            Method::Open => {
+                // `openURL:(NSURL's URLWithString:"x")`: the text is the address.
+                let texts = ahead(rest).iter().filter(|token| token.kind == Kind::Text);
+                let texts: Vec<String> = texts.map(|token| token.text.to_string()).collect();
+                self.addressed_to(&texts, span);
+            }
         }
     }
 

@@ -88,7 +88,7 @@ impl Walker<'_> {
                 || matches!(pair, [write, yes] if write.word() == "permission" && yes.word() == "true")
         });
         if !for_writing {
-            return;
+            return self.read_at(rest.get(3..).unwrap_or_default(), span_of(given));
         }
         self.note(FactKind::ScriptWrite, shown(given), span_of(given));
         let (paths, _) = self.paths(rest.get(3..).unwrap_or_default());
@@ -97,7 +97,28 @@ impl Walker<'_> {
         }
     }
 
-    /// Records `with password "secret"` and `user name "a" password "secret"`.
+    /// `read x`, `open x`: the file's content is handed to the script or to an app.
+    pub(super) fn read_file(&mut self, rest: &[Token<'_>]) {
+        self.read_at(rest.get(1..).unwrap_or_default(), span_of(ahead(rest)));
+    }
+
+    fn read_at(&mut self, given: &[Token<'_>], span: Span) {
+        let (paths, _) = self.paths(given);
+        for path in paths.iter().filter(|path| path.starts_with(['/', '~'])) {
+            self.touch(FactKind::Read, path, Tags::NONE, span);
+        }
+    }
+
+    /// `load script x`: code from where anybody may put a file is code that nobody has read.
+    pub(super) fn load_script(&mut self, rest: &[Token<'_>]) {
+        const OPEN: [&str; 4] = ["/tmp/", "/Users/Shared/", "/var/folders/", "/."];
+        let (paths, _) = self.paths(rest.get(2..).unwrap_or_default());
+        if paths.iter().any(|path| OPEN.iter().any(|open| path.contains(open))) {
+            self.note(FactKind::UnknownCode, shown(ahead(rest)), span_of(ahead(rest)));
+        }
+    }
+
+    /// `with password "secret"`, `user name "a" password "secret"`.
     pub(super) fn clear_password(&mut self, rest: &[Token<'_>]) {
         let Some(at) = rest.iter().take(4).position(|token| token.word() == "password") else {
             return;

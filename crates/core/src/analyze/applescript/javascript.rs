@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use super::app::App;
 use super::cocoa::{self, Method};
 use super::lex::Token as Word;
 use super::value::Value;
-use super::{Walker, nested};
+use super::{Walker, member, nested};
 use crate::analyze::UNKNOWN;
 use crate::fact::{FactKind, Tag, Tags};
 use crate::verdict::Span;
@@ -32,32 +33,36 @@ pub(super) fn is_javascript(tokens: &[Word<'_>]) -> bool {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Name(String),
     Text(String),
     Sign(char),
 }
 
-#[derive(Debug)]
-struct Token {
-    kind: Kind,
-    at: u32,
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) at: u32,
 }
 
 impl Token {
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         if let Kind::Name(name) = &self.kind { name } else { "" }
     }
 
-    fn is(&self, sign: char) -> bool {
+    pub(super) fn is(&self, sign: char) -> bool {
         self.kind == Kind::Sign(sign)
     }
 }
 
 /// Records the effects of a script in JavaScript.
 pub(super) fn read(script: &str, walker: &mut Walker<'_>) {
-    let tokens = lex(script);
-    let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new() };
+    let tokens = member::plain(&lex(script));
+    let terminal = tokens.windows(3).any(|three| {
+        matches!(three, [app, open, Token { kind: Kind::Text(name), .. }]
+            if app.name() == "Application" && open.is('(') && App::named(name) == App::Terminal)
+    });
+    let mut reader = Reader { tokens: &tokens, walker, known: HashMap::new(), terminal };
     for at in 0..tokens.len() {
         reader.step(at);
     }
@@ -67,6 +72,8 @@ struct Reader<'t, 'w, 'a> {
     tokens: &'t [Token],
     walker: &'w mut Walker<'a>,
     known: HashMap<String, Value>,
+    /// Whether the script speaks to a terminal.
+    terminal: bool,
 }
 
 impl Reader<'_, '_, '_> {
@@ -109,6 +116,16 @@ impl Reader<'_, '_, '_> {
                 (FactKind::ScriptDelete, FactKind::Delete, Tags::of(&[Tag::Recursive]))
             }
             Method::Script => return self.script(&value, span),
+            Method::Open => {
+                let texts = self.texts_ahead(at);
+                return self.walker.addressed_to(&texts, span);
+            }
+            Method::Read => {
+                for path in self.texts_ahead(at).iter().filter(|path| path.starts_with('/')) {
+                    self.walker.touch(FactKind::Read, path, Tags::NONE, span);
+                }
+                return;
+            }
             Method::Write | Method::Transfer | Method::Is(_) => {
                 (FactKind::ScriptWrite, FactKind::Write, Tags::NONE)
             }
@@ -132,14 +149,24 @@ impl Reader<'_, '_, '_> {
                 return self.script(&source, span);
             }
             "eval" if !member => FactKind::UnknownCode,
+            member::HIDDEN => FactKind::UnknownCode,
+            "read" if member => return self.method(Method::Read, name, at, span),
+            "keystroke" if member => {
+                self.keystroke(at, span);
+                FactKind::ScriptKeystroke
+            }
+            "click" if member => {
+                if let Some(label) = self.label(at) {
+                    self.walker.pressed(label, span);
+                }
+                FactKind::ScriptClick
+            }
             "delete" if member && self.is_many(at) => FactKind::ScriptBulkDelete,
             "delete" if member => FactKind::ScriptDelete,
             "emptytrash" | "empty" if member => FactKind::ScriptEmptyTrash,
             "restart" | "shutdown" | "sleep" | "logout" if member => FactKind::ScriptPower,
             "erase" if member => FactKind::ScriptErase,
-            "keystroke" if member => FactKind::ScriptKeystroke,
             "keycode" if member => FactKind::ScriptKeyCode,
-            "click" if member => FactKind::ScriptClick,
             "send" if member => FactKind::ScriptSend,
             "move" if member && self.is_many(at) => FactKind::ScriptBulkMove,
             "move" if member => FactKind::ScriptMove,
@@ -151,7 +178,40 @@ impl Reader<'_, '_, '_> {
         self.walker.note(kind, name, span);
     }
 
-    /// Follows `app.doShellScript(x, {administratorPrivileges: true})`.
+    /// The texts in what a call is given.
+    fn texts_ahead(&mut self, at: usize) -> Vec<String> {
+        let mut texts = self.value(at + 2).texts;
+        let more = (at..at + MOST_AHEAD).map_while(|at| self.get(at));
+        let more = more.take_while(|token| !token.is(';'));
+        texts.extend(more.filter_map(|token| match &token.kind {
+            Kind::Text(text) => Some(text.clone()),
+            Kind::Name(_) | Kind::Sign(_) => None,
+        }));
+        texts
+    }
+
+    /// The label of what is clicked: `buttons.byName("x").click()`, `buttons["x"].click()`.
+    fn label(&self, at: usize) -> Option<String> {
+        let before = |back: usize| at.checked_sub(back).and_then(|at| self.get(at));
+        match before(2).map(|token| &token.kind) {
+            Some(Kind::Name(name)) => Some(name.clone()),
+            Some(Kind::Sign(')')) => match before(3).map(|token| &token.kind) {
+                Some(Kind::Text(text)) => Some(text.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Typed where a terminal was spoken to, text is a command.
+    fn keystroke(&mut self, at: usize, span: Span) {
+        let typed = self.value(at + 2);
+        if self.terminal && typed.texts.iter().any(|text| text.trim().len() > 1) {
+            self.walker.hand(&typed.texts, false, span);
+        }
+    }
+
+    /// `app.doShellScript(x, {administratorPrivileges: true})`.
     fn shell(&mut self, at: usize, span: Span) {
         let command = self.value(at + 2);
         let elevated = (at..at + MOST_AHEAD).any(|at| {
@@ -205,7 +265,9 @@ impl Reader<'_, '_, '_> {
         while self.walker.spend_work(1) {
             let part = match self.get(at).map(|token| &token.kind) {
                 Some(Kind::Text(text)) => Value::text(text.clone()),
-                Some(Kind::Name(name)) if name == "$" && self.is(at + 1, '(') => {
+                Some(Kind::Name(name))
+                    if matches!(&**name, "$" | "Path") && self.is(at + 1, '(') =>
+                {
                     at += 1;
                     continue;
                 }

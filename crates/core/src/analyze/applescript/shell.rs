@@ -66,11 +66,28 @@ impl Walker<'_> {
     /// Follows a keystroke: text typed into a terminal is a command.
     pub(super) fn keystroke(&mut self, rest: &[Token<'_>]) {
         self.tell_of(FactKind::ScriptKeystroke, rest);
+        let (typed, used) = self.value(rest.get(1..).unwrap_or_default());
+        let span = span_of(ahead(rest));
+        let key = typed.only().unwrap_or_default().to_owned();
+        self.shortcut(rest, &key);
+        let held = rest.get(used + 1..).unwrap_or_default().iter().take(6);
+        let held = held.filter(|token| token.word() == "command").count() > 0;
+        let sent = typed.texts.iter().any(|text| text.trim().len() > 1 && ends_in_return(text));
+        match self.front {
+            App::Protection => self.tell_of(FactKind::ScriptSecuritySetting, rest),
+            App::Messages if sent => self.tell_of(FactKind::ScriptSend, rest),
+            _ => {}
+        }
+        if let Some(field) = self.focused.clone().filter(|_| !held) {
+            self.filled(field, &typed.texts, span);
+        }
         if self.front == App::Terminal || self.listener() == App::Terminal {
-            let (typed, _) = self.value(rest.get(1..).unwrap_or_default());
-            let lines: Vec<_> =
-                typed.texts.iter().filter(|text| text.trim().len() > 1).cloned().collect();
-            self.hand(&lines, false, span_of(ahead(rest)));
+            let lines = if held && key == "v" { self.copied.clone() } else { typed.texts.clone() };
+            let lines: Vec<_> = lines.into_iter().filter(|text| text.trim().len() > 1).collect();
+            self.hand(&lines, false, span);
+        } else if !held && App::named(key.trim()) == App::Terminal {
+            // Typed into the search of the system, its name brings it to the front.
+            self.front = App::Terminal;
         }
     }
 
@@ -149,6 +166,11 @@ fn weigh(found: &Analysis) -> FactKind {
     } else {
         FactKind::ScriptShell
     }
+}
+
+/// Whether what is typed ends with the key that sends it.
+fn ends_in_return(text: &str) -> bool {
+    text.ends_with(['\r', '\n', UNKNOWN])
 }
 
 fn shown(texts: &[String]) -> String {

@@ -44,7 +44,10 @@ impl Walker<'_> {
             }
             ("execute", _) if self.listener() == App::Browser => self.tab_script(rest),
             ("run", "script") => self.run_script(rest),
-            ("load", "script") => self.tell_of(FactKind::ScriptLoad, rest),
+            ("load", "script") => {
+                self.tell_of(FactKind::ScriptLoad, rest);
+                self.load_script(rest);
+            }
             ("command", _)
                 if self.listener() == App::Terminal
                     && rest.get(1).is_some_and(|next| next.kind == Kind::Text) =>
@@ -52,7 +55,11 @@ impl Walker<'_> {
                 self.terminal(rest.get(1..).unwrap_or_default(), rest);
             }
             ("keystroke", _) => self.keystroke(rest),
-            ("key", "code") => self.tell_of(FactKind::ScriptKeyCode, rest),
+            ("key", "code") => {
+                self.tell_of(FactKind::ScriptKeyCode, rest);
+                let key = rest.get(2).map_or("", |token| &token.text);
+                self.shortcut(rest, key);
+            }
             ("hidden", "answer") => self.hidden_answer(rest, before),
             ("screen" | "audio" | "movie", "recording") => {
                 self.tell_of(FactKind::ScriptRecording, rest);
@@ -78,7 +85,13 @@ impl Walker<'_> {
         }
         match (word(0), word(1)) {
             ("tell", _) => self.tell(rest),
-            ("activate" | "launch" | "open", _) => self.bring_to_front(rest),
+            ("open", "location") => self.open_address(rest.get(2..).unwrap_or_default()),
+            ("open", _) => {
+                self.bring_to_front(rest);
+                self.read_file(rest);
+            }
+            ("read", _) => self.read_file(rest),
+            ("activate" | "launch", _) => self.bring_to_front(rest),
             ("delete" | "remove", _) => self.delete(rest),
             ("empty", _) => self.empty(rest),
             ("erase", _) => self.tell_of(FactKind::ScriptErase, rest),
@@ -92,8 +105,7 @@ impl Walker<'_> {
             }
             ("send", _) => self.send(rest),
             ("make", _) => self.make(rest),
-            ("click", _) => self.click(rest),
-            ("perform", "action") => self.tell_of(FactKind::ScriptClick, rest),
+            ("click" | "pick", _) | ("perform", "action") => self.press_control(rest),
             ("set", _) => self.set_property(rest),
             ("write", next) if next != "text" => self.write(rest),
             ("store", "script") => self.write(rest),
@@ -265,29 +277,7 @@ impl Walker<'_> {
         }
     }
 
-    fn click(&mut self, rest: &[Token<'_>]) {
-        const GUARDS: &[&str] = &[
-            "full disk access",
-            "privacy",
-            "accessibility",
-            "input monitoring",
-            "screen recording",
-            "allow",
-            "gatekeeper",
-            "firewall",
-            "filevault",
-        ];
-        let guarded = ahead(rest).iter().filter(|token| token.kind == Kind::Text).any(|token| {
-            let text = token.text.to_ascii_lowercase();
-            GUARDS.iter().any(|guard| text.contains(guard))
-        });
-        self.tell_of(
-            if guarded { FactKind::ScriptSecuritySetting } else { FactKind::ScriptClick },
-            rest,
-        );
-    }
-
-    /// Follows `set x of y to z`, where `y` is a setting, a file or a field.
+    /// `set x of y to z`, where `y` is a setting, a file or a field.
     fn set_property(&mut self, rest: &[Token<'_>]) {
         let names = ahead(rest);
         let end =
@@ -298,8 +288,18 @@ impl Walker<'_> {
         if first == "eof" {
             return self.write(rest);
         }
-        // `set require password to wake of security preferences to false`: the name contains a
-        // `to`.
+        if first == "url" {
+            let given = after_word(ahead(rest), "to").unwrap_or_default();
+            return self.open_address(given);
+        }
+        if first == "focused" {
+            return self.focus(names);
+        }
+        if first == "clipboard" || (first == "the" && has("clipboard")) {
+            let given = after_word(ahead(rest), "to").unwrap_or_default();
+            self.copied = self.value(given).0.texts;
+        }
+        // `set require password to wake of security preferences to false`: the name holds a `to`.
         let whole = ahead(rest);
         let of = |word: &str| {
             whole.windows(2).any(|pair| {
@@ -316,7 +316,7 @@ impl Walker<'_> {
         } else if first == "value"
             && (has("field") || has("area") || has("checkbox") || has("attribute"))
         {
-            self.tell_of(FactKind::ScriptClick, rest);
+            self.fill_control(names, rest);
         } else if first == "name" && has("of") && self.is_about_files(names) {
             self.tell_of(FactKind::ScriptRename, rest);
         }

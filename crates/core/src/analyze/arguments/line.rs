@@ -28,7 +28,48 @@ pub(super) fn of_fields<'a>(
     Some(format!("{program} {words}"))
 }
 
-/// Returns the text of a field whose name is wanted.
+/// The command lines that the fields make up where the program is only named by the server or the
+/// tool: server `git`, tool `run`, `{"args": ["reset", "--hard"]}`.
+pub(super) fn of_the_called<'a>(
+    fields: &(impl Iterator<Item = (&'a str, &'a Value)> + Clone),
+    owner: &str,
+    tool: &str,
+) -> Vec<String> {
+    let find = |wanted| fields.clone().find_map(|(name, value)| piece(name, value, wanted));
+    let words: Vec<String> = [find(is_program), find(is_words)].into_iter().flatten().collect();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let words = words.join(" ");
+    let first = words.split(' ').next().unwrap_or_default();
+    let mut programs: Vec<&str> = [owner, tool].into_iter().filter_map(program_of).collect();
+    programs.dedup();
+    programs.retain(|program| *program != first);
+    programs.into_iter().map(|program| format!("{program} {words}")).collect()
+}
+
+/// The program that a server or a tool of this name stands for. A verb that any server has is
+/// none.
+fn program_of(name: &str) -> Option<&str> {
+    const VERBS: [&str; 14] = [
+        "bash", "call", "cli", "cmd", "command", "exec", "execute", "invoke", "run", "script",
+        "sh", "shell", "start", "tool",
+    ];
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    match name {
+        "redis" | "valkey" => Some("redis-cli"),
+        "postgres" | "postgresql" => Some("psql"),
+        "mongo" | "mongodb" => Some("mongosh"),
+        "k8s" | "kubernetes" => Some("kubectl"),
+        "github" => Some("gh"),
+        "gcp" => Some("gcloud"),
+        "azure" => Some("az"),
+        _ if VERBS.binary_search(&name).is_ok() => None,
+        _ => Some(name).filter(|name| (2..=32).contains(&name.len()) && name.bytes().all(plain)),
+    }
+}
+
+/// The text of a field whose name says what we look for.
 fn piece(name: &str, value: &Value, is_wanted: fn(&str) -> bool) -> Option<String> {
     let wanted = purpose::split(name).last().is_some_and(|word| is_wanted(word));
     match value {
@@ -105,5 +146,22 @@ mod tests {
         }
         assert_eq!(fields(&json!({"command": "ls"})), None);
         assert_eq!(fields(&json!({"args": ["x"]})), None);
+    }
+
+    #[test]
+    fn a_program_may_be_named_by_who_is_called() {
+        let lines = |owner: &str, tool: &str, object: &Value| {
+            let map = object.as_object().unwrap();
+            of_the_called(&map.iter().map(|(name, value)| (name.as_str(), value)), owner, tool)
+        };
+        let args = json!({"args": ["reset", "--hard"]});
+        assert_eq!(lines("git", "run", &args), ["git reset --hard"]);
+        assert_eq!(lines("vcs", "git", &args), ["vcs reset --hard", "git reset --hard"]);
+        let one = json!({"cmd": ["FLUSHALL"]});
+        assert_eq!(lines("redis", "command", &one), ["redis-cli FLUSHALL"]);
+        let both = json!({"command": "destroy", "args": ["-auto-approve"]});
+        assert_eq!(lines("terraform", "exec", &both), ["terraform destroy -auto-approve"]);
+        assert!(lines("git", "run", &json!({"args": ["git", "status"]})).is_empty());
+        assert!(lines("git", "run", &json!({"path": "x"})).is_empty());
     }
 }

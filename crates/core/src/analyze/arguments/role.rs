@@ -127,7 +127,16 @@ pub(super) fn is_prose(name: &str) -> bool {
     purpose::split(name).iter().any(|word| PROSE.contains(&&**word))
 }
 
-/// Returns the role that the schema declares for an argument whose name says nothing.
+/// Whether an argument of this name holds a text that is kept or shown: a statement or a path at its
+/// start is a mention.
+pub(super) fn is_document(name: &str) -> bool {
+    const STAYS: [&str; 7] =
+        ["expression", "filter", "input", "pattern", "query", "regex", "value"];
+    let words = purpose::split(name);
+    is_prose(name) && !words.iter().all(|word| STAYS.contains(&&**word))
+}
+
+/// What the schema says of an argument whose name says nothing.
 fn declared(name: &str, schema: &Value) -> Role {
     let property = schema.get("properties").and_then(|all| all.get(name));
     let text = |key: &str| property.and_then(|it| it.get(key)).and_then(Value::as_str);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::looks_like_sql;
 use crate::action::Language;
+use crate::analyze::code::sql::form::{self, Setting};
 use crate::analyze::{Analysis, applescript, code, purpose, shell};
 use crate::fact::{Fact, FactKind};
 use crate::place::Scene;
@@ -33,6 +34,12 @@ impl Tongue {
         match self {
             Self::Shell => shell::analyze(text, scene),
             Self::Applescript => applescript::nested(text, scene, None),
+            // A tool that drives a Mac calls JavaScript for Automation by the language's name.
+            Self::Code(Language::Javascript) if is_automation(text) => {
+                let mut found = code::analyze(Language::Javascript, text, None, scene);
+                found.extend(applescript::nested(text, scene, None));
+                found
+            }
             Self::Code(language) => code::analyze(language, text, None, scene),
         }
     }
@@ -74,15 +81,13 @@ pub(super) fn first_line(text: &str) -> Option<Tongue> {
     line.split(['/', ' ']).rev().find_map(of_word)
 }
 
-/// Returns the findings of all languages that a text of unknown language looks like. That one of
-/// them cannot parse it is not a finding.
+/// Facts that say only that a text could not be read.
+pub(super) const DOUBTS: [FactKind; 4] =
+    [FactKind::Unparsed, FactKind::UnknownCode, FactKind::UnknownCommand, FactKind::AssumedCommand];
+
+/// What any of the languages finds in a text of which nobody says what it is. That one of them
+/// cannot read it says nothing.
 pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
-    const DOUBTS: [FactKind; 4] = [
-        FactKind::Unparsed,
-        FactKind::UnknownCode,
-        FactKind::UnknownCommand,
-        FactKind::AssumedCommand,
-    ];
     if text.len() > MOST_GUESSED {
         return Analysis::of(vec![Fact::new(FactKind::Bound, "longer text than is guessed at")]);
     }
@@ -91,7 +96,7 @@ pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
         let languages = [Language::Python, Language::Javascript];
         tongues.extend(languages.map(Tongue::Code));
     }
-    if looks_like_sql(text) {
+    if looks_like_sql(text) || form::statements(text, Setting::Elsewhere).is_some() {
         tongues.push(Tongue::Code(Language::Sql));
     }
     if looks_like_applescript(text) {
@@ -104,6 +109,11 @@ pub(super) fn guess(text: &str, scene: &Scene<'_>) -> Analysis {
         found.extend(read);
     }
     found
+}
+
+/// Whether JavaScript speaks to apps or to Cocoa, which only `osascript` lets it do.
+fn is_automation(text: &str) -> bool {
+    ["Application(", "Application.", "ObjC.", "$.NS", "$["].iter().any(|sign| text.contains(sign))
 }
 
 fn looks_like_applescript(text: &str) -> bool {

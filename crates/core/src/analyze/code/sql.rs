@@ -13,6 +13,7 @@ use crate::verdict::Span;
 
 mod client;
 mod flavour;
+pub(crate) mod form;
 mod guess;
 mod hashes;
 mod hint;

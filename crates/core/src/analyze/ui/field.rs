@@ -7,6 +7,7 @@ use super::fold::fold;
 use super::lexicon::{Class, Classes, Language};
 use super::name::fold_name;
 use super::read::{Reading, any};
+use super::{look, shape};
 use crate::action::Field;
 use crate::fact::FactKind;
 
@@ -57,6 +58,8 @@ pub(super) fn asks(label: Option<&str>, field: Option<&Field>) -> Option<Ask> {
         field.title.as_deref(),
     ];
     let seen = read.into_iter().flatten().find_map(text);
+    let seen = seen.or_else(|| read.into_iter().flatten().find_map(disguised));
+    let seen = seen.or_else(|| field.placeholder.as_deref().and_then(shape::of));
     let named = [field.name.as_deref(), field.id.as_deref()].into_iter().flatten().find_map(name);
     let declared = field.autocomplete.as_deref().and_then(|text| autocomplete(text, field));
     let kind = field.kind.as_deref().unwrap_or_default();
@@ -147,9 +150,19 @@ pub(super) fn text(text: &str) -> Option<Ask> {
     let reading = Reading::of(&folded);
     let asks =
         reading.languages().filter_map(|language| said(&reading.classes(language), language));
-    asks.reduce(
-        |first, second| if first == Ask::Plain || first == Ask::Code { second } else { first },
-    )
+    asks.reduce(|first, second| match (first, second) {
+        // "Code postal" is a postal code to those who read it, and some code to others.
+        (Ask::Plain, Ask::Code) => Ask::Plain,
+        (Ask::Plain | Ask::Code, second) => second,
+        (first, _) => first,
+    })
+}
+
+/// What a text says that is spelt to look like another: `P@ssw0rd`, `p.a.s.s.w.o.r.d`.
+fn disguised(label: &str) -> Option<Ask> {
+    let seen = look::seen(label);
+    let mut asked = seen.iter().filter_map(|seen| text(seen));
+    asked.find(|ask| matches!(ask, Ask::Password | Ask::Finance | Ask::Identity))
 }
 
 /// Returns the kind by the author's name for the field.
@@ -308,6 +321,17 @@ mod tests {
         assert_eq!(ask(r#"{"label":"Code","inputmode":"numeric"}"#), Some(Ask::Password));
         assert_eq!(ask(r#"{"label":"Code"}"#), Some(Ask::Code));
         assert_eq!(ask(r#"{"label":"Postal code","inputmode":"numeric"}"#), Some(Ask::Plain));
+    }
+
+    #[test]
+    fn a_label_is_what_it_looks_like_and_a_placeholder_what_it_shows() {
+        for label in ["P@ssw0rd", "P a s s w o r d", "Pаssword", "Pwd"] {
+            let field = Field { label: Some(label.to_owned()), ..Field::default() };
+            assert_eq!(asks(None, Some(&field)), Some(Ask::Password), "{label}");
+        }
+        assert_eq!(ask(r#"{"placeholder":"•••• •••• •••• ••••"}"#), Some(Ask::Finance));
+        assert_eq!(ask(r#"{"label":"Phone","placeholder":"000-00-0000"}"#), Some(Ask::Plain));
+        assert_eq!(ask(r#"{"label":"Code postal"}"#), Some(Ask::Plain));
     }
 
     #[test]

@@ -56,7 +56,41 @@ pub(super) fn says(label: &str) -> Option<Sign> {
     })
 }
 
-/// The meaning of a symbol.
+/// Whether a label is the name of an icon that shows a bin, as style sheets call them:
+/// `fa-trash`, `icon-bin`; or a bin with a number beside it.
+#[must_use]
+pub(super) fn names_a_bin(label: &str) -> bool {
+    const SETS: [&str; 16] = [
+        "bi",
+        "bx",
+        "fa",
+        "fab",
+        "fal",
+        "far",
+        "fas",
+        "feather",
+        "glyphicon",
+        "icon",
+        "icons",
+        "ion",
+        "lucide",
+        "material",
+        "mdi",
+        "ti",
+    ];
+    const BINS: [&str; 5] = ["bin", "dustbin", "garbage", "trash", "trashcan"];
+    if label.len() > 64 {
+        return false;
+    }
+    if !label.contains(char::is_alphabetic) {
+        return label.contains(char::is_numeric) && label.contains(|char| DESTROYS.contains(char));
+    }
+    let folded = super::name::fold_name(label, 64);
+    let has = |known: &[&str]| folded.split(' ').any(|word| known.contains(&word));
+    label.contains('-') && has(&SETS) && has(&BINS)
+}
+
+/// What a sign stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// Has this effect.
@@ -90,6 +124,12 @@ mod tests {
             assert_eq!(says(label), Some(sign), "{label}");
         }
         assert_eq!(says("🗑 Bin"), None);
+        for name in ["fa-trash", "fas fa-trash-alt", "bi-trash3", "trash-icon", "🗑 (3)"] {
+            assert!(names_a_bin(name), "{name}");
+        }
+        for name in ["Trash", "fa-search", "trash-talk", "icon", "3", "→ (3)"] {
+            assert!(!names_a_bin(name), "{name}");
+        }
         assert_eq!(says("  "), None);
     }
 }

@@ -20,6 +20,7 @@ const LIKE_LATIN: &str = "аaсcԁdеeёeһhіiїiјjӏlоoрpԛqѕsԝwхxуyѵv
 αaβbγyεeηnιiκkνvοoρpσoτtυuχxωwόoίiέeάa\
 ΑaΒbΕeΖzΗhΙiΚkΜmΝnΟoΡpΤtΥyΧxΣeΞeΛa\
 օoոnսuհhցgքpյjլlտsᎠdᎡrᎢtᎪaᎫjᎬeᎳwᎷmᎻhᏀgᏃzᏒrᏚsᏙvᏞlᏟcᏢpᏴbᏦk\
+ꓐbꓒpꓓdꓔtꓖgꓗkꓙjꓚcꓜzꓝfꓟmꓠnꓡlꓢsꓣrꓦvꓧhꓪwꓫxꓬyꓮaꓰeꓲiꓳoꓴuÐdðdƉdɖdĐdⅼlⅽcⅾdⅿmⅰiⅴvⅹx\
 ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢzɑaɡgıiɩiɛeǝeɗdłlđdøoŧtħhƅbɐaɹrʇtʍw";
 
 /// Latin letters with the Cyrillic ones that look like them.

@@ -14,9 +14,61 @@ pub(super) fn ends_in_enter(text: &str) -> bool {
         || ["{enter}", "<enter>", "{return}", "<return>", "[enter]"].into_iter().any(named)
 }
 
-/// Reports whether Enter in this field sends the form around it. A search is only a query to the
-/// page, and in a multi-line text Enter is a newline; a field without a description may be
-/// anything.
+/// Whether this, folded, is a key or several held together, and not the label of a button.
+#[must_use]
+pub(super) fn is_key(folded: &str) -> bool {
+    const KEYS: [&str; 40] = [
+        "alt",
+        "arrow",
+        "arrowdown",
+        "arrowleft",
+        "arrowright",
+        "arrowup",
+        "backspace",
+        "capslock",
+        "clear",
+        "cmd",
+        "command",
+        "control",
+        "ctrl",
+        "del",
+        "delete",
+        "down",
+        "end",
+        "enter",
+        "esc",
+        "escape",
+        "fn",
+        "home",
+        "insert",
+        "left",
+        "meta",
+        "numpadenter",
+        "option",
+        "page",
+        "pagedown",
+        "pageup",
+        "pause",
+        "printscreen",
+        "return",
+        "right",
+        "shift",
+        "space",
+        "super",
+        "tab",
+        "up",
+        "win",
+    ];
+    let function = |word: &str| {
+        word.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok_and(|n| n <= 24))
+    };
+    folded.split(' ').all(|word| {
+        word.chars().count() <= 1 || KEYS.binary_search(&word).is_ok() || function(word)
+    })
+}
+
+/// Whether Enter in this field sends the form around it. A search is a question to the page, and
+/// in a text of several lines Enter is a letter; a field nobody describes may be any.
 #[must_use]
 pub(super) fn sends(field: Option<&Field>) -> bool {
     let Some(field) = field else { return true };

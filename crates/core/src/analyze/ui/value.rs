@@ -9,7 +9,8 @@ const MOST: usize = super::MOST_LABEL;
 /// Returns the kind of a value, given the kind that the field asks for.
 #[must_use]
 pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
-    let value = value.trim();
+    let plain = plain_digits(value);
+    let value = plain.as_deref().unwrap_or(value).trim();
     if asked == Some(Ask::Code) && is_one_time_code(value) {
         return Some(Ask::Password);
     }
@@ -35,14 +36,43 @@ pub(super) fn is(value: &str, asked: Option<Ask>) -> Option<Ask> {
             // A key typed into a field of its own, not a text that contains one.
             (_, Concern::Secret) => {
                 let [start, end] = found.span;
-                (end.saturating_sub(start) == value.len()).then_some(Ask::Password)
+                let whole = end.saturating_sub(start) == value.len();
+                let said = matches!(found.kind, "password" | "private-key");
+                (whole || said).then_some(Ask::Password)
             }
             _ => None,
         }
     })
 }
 
-/// Reports whether a value is four to eight digits, perhaps with one gap.
+/// The value with digits of any script as plain ones, without what takes no room and without dots
+/// between groups of four; nothing where that changes nothing.
+fn plain_digits(value: &str) -> Option<String> {
+    if value.len() > MOST {
+        return None;
+    }
+    let groups = value.split('.').filter(|group| group.len() == 4).count() >= 3;
+    let plain: String = value
+        .chars()
+        .filter(|char| !super::fold::is_invisible(*char))
+        .map(|char| match char {
+            '.' if groups => ' ',
+            char => digit(char).unwrap_or(char),
+        })
+        .collect();
+    (plain != value).then_some(plain)
+}
+
+/// The plain digit for one of another script.
+fn digit(char: char) -> Option<char> {
+    const ZEROS: [u32; 10] =
+        [0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xE50, 0xFF10, 0x1D7CE];
+    let code = u32::from(char);
+    let zero = ZEROS.iter().find(|zero| (**zero..**zero + 10).contains(&code))?;
+    char::from_digit(code - zero, 10)
+}
+
+/// Four to eight digits, perhaps with one gap.
 fn is_one_time_code(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let others = value.len().saturating_sub(digits);
@@ -117,6 +147,14 @@ mod tests {
     #[test]
     fn cards_and_accounts_are_known_by_their_check_digit() {
         let card = ["4111", "1111", "1111", "1111"].join(" ");
+        let wide = |digit: u32| char::from_u32(0xFF10 + digit).unwrap();
+        for other in [
+            card.replace(' ', "."),
+            card.replace(' ', "\u{200B}"),
+            card.chars().filter_map(|char| char.to_digit(10)).map(wide).collect(),
+        ] {
+            assert_eq!(is(&other, None), Some(Ask::Finance), "{other}");
+        }
         assert_eq!(is(&card, Some(Ask::Plain)), Some(Ask::Finance));
         assert_eq!(is(&card.replace("4111", "4112"), None), None);
         let iban = ["DE89", "3704", "0044", "0532", "0130", "00"].join(" ");

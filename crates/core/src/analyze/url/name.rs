@@ -43,15 +43,18 @@ const METADATA: [&str; 13] = [
     "metadata.ec2.internal",
 ];
 
-/// Endings of names that no public name server knows, by standard or by convention.
-const INTERNAL_ENDS: [&str; 15] = [
+/// Ends of names that no public name server knows, by standard or by habit.
+const INTERNAL_ENDS: [&str; 18] = [
     "cluster",
     "consul",
     "corp",
     "docker",
     "home",
+    "intern",
     "internal",
+    "intra",
     "intranet",
+    "ip",
     "lan",
     "local",
     "localdomain",
@@ -100,7 +103,8 @@ pub(super) fn kind(domain: &str) -> Option<Kind> {
     }
     let last = domain.rsplit('.').next().unwrap_or_default();
     let single = !domain.contains('.') && !domain.is_empty();
-    (single || INTERNAL_ENDS.contains(&last) || domain.ends_with(".home.arpa"))
+    let router = ["fritz.box", "easy.box"].iter().any(|known| is_below(domain, known));
+    (single || router || INTERNAL_ENDS.contains(&last) || domain.ends_with(".home.arpa"))
         .then_some(Kind::Internal)
 }
 

@@ -3,7 +3,9 @@
 
 use url::{Host, Url};
 
-use super::name::is_below;
+use super::name::{self, is_below};
+use super::{Reach, WEB, reach};
+use crate::analyze::path::percent_decode;
 use crate::fact::{Fact, FactKind};
 use crate::redact::{Concern, scan};
 
@@ -21,8 +23,8 @@ const PROGRAMS: [&str; 17] = [
     "rpm", "scr", "vbs", "wsf",
 ];
 
-/// Companies where people sign in, as the one word that their domains are known by.
-const KNOWN: [&str; 24] = [
+/// Whom people sign in at, as the one word that their domains are known by.
+const KNOWN: [&str; 25] = [
     "adobe",
     "amazon",
     "apple",
@@ -40,6 +42,7 @@ const KNOWN: [&str; 24] = [
     "linkedin",
     "metamask",
     "microsoft",
+    "microsoftonline",
     "netflix",
     "office365",
     "outlook",
@@ -56,7 +59,11 @@ const LURES: [&str; 21] = [
     "verify", "wallet",
 ];
 
-/// The number of bytes of a query that are searched for secrets.
+/// Values of one query that are read as addresses, and rounds of decoding for each.
+const MOST_INNER: usize = 64;
+const MOST_ROUNDS: usize = 4;
+
+/// How much of a query is looked through for secrets.
 const MOST_SCANNED: usize = 16 * 1024;
 
 /// Returns the anomalies of a valid address.
@@ -69,11 +76,14 @@ pub(super) fn facts(url: &Url, written: &str, allowed: bool) -> Vec<Fact> {
     if url.port().is_some_and(|port| OTHER_PROTOCOLS.binary_search(&port).is_ok()) {
         facts.push(Fact::new(FactKind::UrlInvalid, written));
     }
-    if !allowed && (names_a_second(domain) || is_joined_to_a_known(domain)) {
+    if !allowed && (names_a_second(domain) || is_joined_to_a_known(domain) || imitates(domain)) {
         facts.push(Fact::new(FactKind::UrlLookalike, domain));
     }
     if is_program(url) {
         facts.push(Fact::new(FactKind::UrlProgram, domain));
+    }
+    if leads_to_metadata(url) {
+        facts.push(Fact::new(FactKind::UrlMetadata, domain));
     }
     if holds_a_secret(url) {
         // Not the text, which contains the secret.
@@ -107,8 +117,55 @@ fn names_a_second(domain: &str) -> bool {
     second && !SERVE.iter().any(|serve| domain.ends_with(serve))
 }
 
-/// Reports whether a known name and a word that asks for trust are joined by a hyphen:
-/// `accounts-google.com`.
+/// `paypa1.com`, `rnicrosoft.com`: letters and digits that look like those of a known name.
+fn imitates(domain: &str) -> bool {
+    let own = domain.rsplit_once('.').map_or("", |(own, _)| own);
+    own.split(['.', '-']).any(|label| {
+        (5..=24).contains(&label.len())
+            && !KNOWN.contains(&label)
+            && KNOWN.iter().any(|known| skeleton(known) == skeleton(label))
+    })
+}
+
+/// A name as it looks at a glance.
+fn skeleton(label: &str) -> String {
+    label.replace("rn", "m").replace("vv", "w").replace('0', "o").replace(['1', 'i'], "l")
+}
+
+/// `?url=http://…` and `/proxy/http://…` that lead to a cloud machine's credentials, encoded once
+/// or more: whoever fetches for us fetches that.
+fn leads_to_metadata(url: &Url) -> bool {
+    let values = url.query_pairs().map(|(_, value)| value.into_owned());
+    let tail = url.path().find("http").and_then(|at| url.path().get(at..)).map(str::to_owned);
+    values.chain(tail).take(MOST_INNER).any(|value| {
+        let mut text = value;
+        for _ in 0..MOST_ROUNDS {
+            let inner = Url::parse(text.trim()).ok().filter(|inner| WEB.contains(&inner.scheme()));
+            if let Some(inner) = inner {
+                return is_metadata(&inner);
+            }
+            let decoded = percent_decode(&text);
+            if decoded == text {
+                return false;
+            }
+            text = decoded;
+        }
+        false
+    })
+}
+
+fn is_metadata(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => reach(address.into()) == Reach::Metadata,
+        Some(Host::Ipv6(address)) => reach(address.into()) == Reach::Metadata,
+        Some(Host::Domain(domain)) => {
+            name::kind(domain.trim_end_matches('.')) == Some(name::Kind::Metadata)
+        }
+        None => false,
+    }
+}
+
+/// `accounts-google.com`: a known name and a word that asks for trust, joined by a hyphen.
 fn is_joined_to_a_known(domain: &str) -> bool {
     domain.split('.').any(|label| {
         let words: Vec<&str> = label.split('-').collect();
@@ -152,6 +209,12 @@ fn is_release(url: &Url) -> bool {
 
 /// Reports whether a key or token is in the part of the address that the page behind it reads.
 fn holds_a_secret(url: &Url) -> bool {
+    let named = |name: &str| {
+        matches!(&*name.to_ascii_lowercase(), "password" | "passwd" | "passphrase" | "pwd" | "pw")
+    };
+    if url.query_pairs().any(|(name, value)| named(&name) && value.len() >= 6) {
+        return true;
+    }
     let handed = url.query().into_iter().chain(url.fragment());
     let start = |text: &'_ str| text.floor_char_boundary(MOST_SCANNED);
     handed.filter(|text| text.len() >= 16).any(|text| {
@@ -184,6 +247,34 @@ mod tests {
             assert_eq!(kinds(&format!("https://{domain}/")), [FactKind::UrlLookalike], "{domain}");
         }
         assert_eq!(kinds("https://example.com/a/Setup.EXE?x=1"), [FactKind::UrlProgram]);
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_known_one_is_a_trap() {
+        for domain in ["paypa1.com", "rnicrosoft.com", "g00gle.com", "vvhatsapp.com", "app1e.co.uk"]
+        {
+            assert_eq!(kinds(&format!("https://{domain}/")), [FactKind::UrlLookalike], "{domain}");
+        }
+        for domain in ["paypal.com", "mail.google.com", "warning.example", "vvv.example"] {
+            assert_eq!(kinds(&format!("https://{domain}/")), [], "{domain}");
+        }
+    }
+
+    #[test]
+    fn an_address_inside_another_counts_where_it_hands_out_credentials() {
+        for inner in [
+            "?u=http://169.254.169.254/latest",
+            "?u=http%3A%2F%2F169.254.169.254%2F",
+            "?u=http%253A%252F%252Fmetadata.google.internal%252F",
+            "proxy/http://169.254.169.254/",
+        ] {
+            let text = format!("https://example.com/{inner}");
+            assert_eq!(kinds(&text), [FactKind::UrlMetadata], "{text}");
+        }
+        for inner in ["?q=169.254.169.254", "?redirect_uri=http://localhost:3000/", "http/2"] {
+            assert_eq!(kinds(&format!("https://example.com/{inner}")), [], "{inner}");
+        }
+        assert_eq!(kinds("https://example.com/?password=tulip-88"), [FactKind::UrlSecret]);
     }
 
     #[test]
