@@ -22,7 +22,7 @@ pub(super) fn line(text: &str) -> String {
     one_line(&clean(text)).into_owned()
 }
 
-/// The text for a person who decides on it: as [`line`], but with addresses, because the decision
+/// The text for a person who decides on it: as [`line()`], but with addresses, because the decision
 /// depends on the recipient.
 pub(super) fn line_to_decide_on(text: &str) -> String {
     one_line(&redacted::shown(text)).into_owned()
