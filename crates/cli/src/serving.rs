@@ -2,17 +2,20 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use countersign_core::Policy;
+use countersign_core::policy::Lock;
 use countersign_gate::announce::{Announcer, Audience, FrontDesk};
 #[cfg(target_os = "linux")]
 use countersign_gate::caller::Peer;
 use countersign_gate::channel::{self, Configured, Dispatcher, Feed};
 use countersign_gate::clock::System;
+use countersign_gate::config::Erasure;
 use countersign_gate::forward::{End, Forwarder, Position};
 use countersign_gate::id::UserId;
 use countersign_gate::keyring::Keyring;
@@ -32,6 +35,9 @@ const LOCK: &str = "server.lock";
 const FILES: &str = "files";
 /// In the data folder: the server's address for people, for links that are created over the socket.
 pub(crate) const URL: &str = "server.url";
+
+/// The file of a data folder whose server keeps people from erasing what is on record about them.
+pub(crate) const RECORD_KEPT: &str = "record.kept";
 /// A file that exists while everything is halted, so that hooks see it without a request.
 pub(crate) const HALTED: &str = "server.halted";
 /// The interval at which the gate is swept for expired items.
@@ -65,6 +71,21 @@ pub(crate) enum Starter {
     Person,
 }
 
+/// Leaves word for `audit erase`, which cannot see the policy that a server was started with.
+fn tell_who_erases(folder: &Path, policy: &Policy, config: &Config) -> Result<()> {
+    let file = folder.join(RECORD_KEPT);
+    let kept = policy.is_locked(Lock::Erasure) || config.erasure == Erasure::Administrators;
+    let told = if kept {
+        fs::write(&file, "the policy of the server keeps the record\n")
+    } else {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    };
+    told.context("cannot write into the data folder")
+}
+
 /// A server that listens.
 pub(crate) struct Serving {
     pub(crate) gate: Arc<Gate>,
@@ -88,6 +109,7 @@ impl Serving {
         vault::forbid_dumps().context("cannot keep secrets out of crash reports")?;
         data::make_private(&folder)?;
         let claim = claim(&folder)?;
+        tell_who_erases(&folder, &policy, &config)?;
         let clock: Arc<System> = Arc::new(System);
         let keyring = Arc::new(Keyring::open(&folder, &*clock)?);
         let store = Sqlite::open(&folder.join(Sqlite::FILE), Arc::clone(&keyring));

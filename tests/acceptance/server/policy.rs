@@ -246,6 +246,20 @@ fn locked_safety_holds_on_machines_and_a_locked_record_is_not_erased_there() {
 }
 
 #[test]
+fn a_record_that_the_server_keeps_is_not_erased_in_its_folder() {
+    let mut server = serving("lock: [erasure]\n");
+    let user = server.owner().id();
+    assert!(server.stop().success());
+    let data = server.data().display().to_string();
+    let words = ["audit", "erase", "--yes", "--user", &user, "--data", &data];
+    let refused = Setup::new().command().args(words).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("keeps the record"), "{said}");
+    assert_eq!(server.verified()["erased"], 0);
+}
+
+#[test]
 fn what_the_organisation_has_locked_nobody_unlocks() {
     let server = serving(
         "lock: [profile, autonomous, auto_confirm, program_keys, retention, erasure]\n\

@@ -237,6 +237,9 @@ impl Erase {
                  another administrator erases by `countersign users erase`"
             );
         }
+        if self.data.folder()?.join(serving::RECORD_KEPT).try_exists()? {
+            bail!("nothing was erased: the policy of this folder's server keeps the record");
+        }
         let store = self.data.write()?;
         let seen = block_on(store.chain())?.end().at;
         let clock = MonotonicClock::new(Arc::new(System), seen);
