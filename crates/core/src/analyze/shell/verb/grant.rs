@@ -32,7 +32,7 @@ fn follows_an_option(args: &Arguments<'_>, operand: &Arg) -> bool {
     before.is_some_and(|word| word.text.starts_with('-') && !word.text.contains('='))
 }
 
-/// The word that does so, if there is one: `tokens create`, `auth:export`, `restore-backup`.
+/// The word that gives somebody access, if there is one: `tokens create`, `auth:export`, `restore-backup`.
 pub(super) fn grants(args: &Arguments<'_>) -> Option<String> {
     let operands: Vec<&str> =
         args.operands().iter().take(5).map(|word| word.text.as_str()).collect();
