@@ -70,10 +70,13 @@ impl Data {
         Ok(Keyring::existing(&self.existing()?)?)
     }
 
-    /// The folder, if it contains a database: a mistyped name must not create an empty one.
+    /// The folder, if a server has used it: a mistyped name must not create an empty database. The
+    /// key alone means that the record is gone.
     fn existing(&self) -> Result<PathBuf> {
         let folder = self.folder()?;
-        if !database(&folder).is_file() && !Sqlite::note_of(&database(&folder)).is_file() {
+        let database = database(&folder);
+        let left = [&database, &Sqlite::note_of(&database), &folder.join(Keyring::FILE)];
+        if !left.iter().any(|file| file.is_file()) {
             bail!("no records in `{}`: nothing has been gated there yet", folder.display());
         }
         Ok(folder)

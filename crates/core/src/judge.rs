@@ -24,6 +24,10 @@ use crate::policy::Policy;
 use crate::rule;
 use crate::verdict::{Finding, Judgement, Span};
 
+mod effects;
+
+pub use effects::effects;
+
 /// Judges one action.
 #[must_use]
 pub fn judge(action: &Action, policy: &Policy, context: &Context) -> Judgement {

@@ -12,6 +12,7 @@
 //! not understand leads to a finding with a verdict of at least [`Verdict::Confirm`].
 
 pub mod action;
+pub mod analysis;
 pub mod analyze;
 pub mod app;
 pub mod applescript;
@@ -23,6 +24,7 @@ pub mod fact;
 pub mod form;
 mod guarded;
 pub mod judge;
+mod load;
 mod lookup;
 pub mod place;
 pub mod policy;
@@ -37,8 +39,8 @@ mod words;
 
 pub use action::Action;
 pub use context::Context;
-pub use effect::{Certainty, Effect, EffectKind, Effects, effects};
+pub use effect::{Certainty, Effect, EffectKind, Effects};
 pub use guarded::moved_settings;
-pub use judge::{JudgementWithEffects, judge, judge_with_effects};
+pub use judge::{JudgementWithEffects, effects, judge, judge_with_effects};
 pub use policy::Policy;
 pub use verdict::{Category, Factor, Finding, Judgement, Risk, RiskLevel, Span, Step, Verdict};

@@ -5,7 +5,7 @@
 pub(crate) use self::guard::matches;
 use std::borrow::Cow;
 
-use crate::analyze::UNKNOWN;
+use crate::analysis::UNKNOWN;
 use crate::context::Context;
 use crate::fact::{Tag, Tags};
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::action::Action;
-use crate::analyze::Analysis;
+use crate::analysis::Analysis;
 use crate::context::Context;
 use crate::verdict::{Finding, Judgement, RiskLevel, Step, Verdict};
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::analyze::Invocation;
+use crate::analysis::Invocation;
 use crate::fact::{Fact, FactKind, Tag, Tags};
 use crate::lookup::{Name, Names};
 use crate::row::Row;

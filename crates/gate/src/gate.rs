@@ -21,12 +21,13 @@ use tokio::sync::{broadcast, watch};
 
 use crate::audit::{self, Draft, Subject};
 use crate::bytes::Hash;
-use crate::clock::{ChanceError, Clock, MonotonicClock, Timestamp, random};
+use crate::clock::{Clock, MonotonicClock, Timestamp, random};
 use crate::config::Config;
 use crate::document::{self, Document, Held, Marks, Shared};
+use crate::error::GateError;
 use crate::event::{Bus, Event};
 use crate::id::{UserId, WorkspaceId};
-use crate::judging::{Executor, Judging, NotJudged, Threads};
+use crate::judging::{Executor, Judging, Threads};
 use crate::keyring::{Keyring, Purpose};
 use crate::process::Processes;
 use crate::process::agents::Agents;
@@ -65,6 +66,7 @@ mod submit;
 mod sweep;
 mod transfer;
 
+pub use crate::error::Lost;
 pub use answer::{AnswerError, Answered, Reply};
 pub use card::{Card, WaitingFirst};
 pub use control::Kept;
@@ -77,7 +79,6 @@ pub use offline::OfflineError;
 pub use people::{Joined, PeopleError, SuperAdmin};
 pub use remember::{Reach, Remembered};
 pub use report::{ReportError, ReportedError};
-pub use rights::Lost;
 pub use session::{Consent, ModeError, SiteCredential, StartError};
 pub use socket::AtSocket;
 pub use spend::SpendError;
@@ -131,29 +132,6 @@ struct Presence {
     devices: HashMap<UserId, u32>,
     /// Channels that reach everybody who is asked.
     channels: u32,
-}
-
-/// A failure that is not about the action. Nothing was allowed.
-#[derive(Debug, thiserror::Error)]
-pub enum GateError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The operating system's random number generator failed.
-    #[error(transparent)]
-    Chance(#[from] ChanceError),
-    /// Another process has changed something since the caller was recognised from the cache.
-    #[error("something has changed meanwhile: try again")]
-    Outdated,
-    /// The key, machine, device or person no longer has the right to do this.
-    #[error("the right to do this was taken away: {0}")]
-    Revoked(Lost),
-    /// The queue of the judge is full, or the caller has used up its time.
-    #[error(transparent)]
-    NotJudged(#[from] NotJudged),
-    /// Others changed the same documents again and again.
-    #[error("too much is happening at once: try again")]
-    Busy,
 }
 
 /// The number of attempts when others change the same documents.

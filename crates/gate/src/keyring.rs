@@ -8,7 +8,7 @@
 //! Every use names its purpose, so that a signature made for one purpose is invalid for another.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,6 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::clock::{ChanceError, Clock, random};
-use crate::store::Sqlite;
 
 /// The purpose of a signature or a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +108,9 @@ pub enum KeyringError {
     /// The operating system's random number generator failed.
     #[error(transparent)]
     Chance(#[from] ChanceError),
+    /// The note of a new database cannot be written.
+    #[error("{0}")]
+    NotBegun(String),
 }
 
 /// A sealed text that cannot be opened: it was sealed with another key or changed.
@@ -116,30 +118,11 @@ pub enum KeyringError {
 #[error("sealed with another key, or changed since")]
 pub struct SealError;
 
-const SEED: usize = 32;
+pub(crate) const SEED: usize = 32;
 
 impl Keyring {
     /// The name of the file in a data folder.
     pub const FILE: &'static str = "server.key";
-
-    /// Opens the keyring of a data folder, or creates one if there is neither a key nor a database.
-    ///
-    /// # Errors
-    /// The file is damaged, readable by others or missing, or cannot be created.
-    pub fn open(folder: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
-        let path = folder.join(Keyring::FILE);
-        match Self::read(&path) {
-            Err(KeyringError::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
-                if was_used(folder)
-                    .map_err(|cause| KeyringError::Io { path: path.clone(), cause })?
-                {
-                    return Err(KeyringError::Gone(path));
-                }
-                Self::make(folder, &path, clock)
-            }
-            other => other,
-        }
-    }
 
     /// Opens the keyring of a data folder, which must exist.
     ///
@@ -223,7 +206,7 @@ impl Keyring {
         XChaCha20Poly1305::new(&Key::from(*self.sealing))
     }
 
-    fn read(path: &Path) -> Result<Self, KeyringError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, KeyringError> {
         let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
         let mut file = File::open(path).map_err(io)?;
         check_privacy(path, &file)
@@ -236,21 +219,6 @@ impl Keyring {
             return Err(KeyringError::Damaged(path.to_owned()));
         }
         Ok(Self::from_seed(&seed))
-    }
-
-    /// Creates the key. It is written under another name first and linked into place: two servers
-    /// that start at once end up with the same key, and a crash leaves a whole key or none.
-    fn make(folder: &Path, path: &Path, clock: &dyn Clock) -> Result<Self, KeyringError> {
-        let io = |cause| KeyringError::Io { path: path.to_owned(), cause };
-        let seed = Zeroizing::new(random::<SEED>(clock)?);
-        let draft = folder.join(format!("{}.{}", Self::FILE, std::process::id()));
-        let written = write_private(&draft, &*seed).and_then(|()| fs::hard_link(&draft, path));
-        let removed = fs::remove_file(&draft);
-        match written {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io(error)),
-            Ok(()) | Err(_) => removed.map_err(io)?,
-        }
-        Self::read(path)
     }
 }
 
@@ -280,12 +248,6 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// Reports whether a data folder contains anything that was made with a key.
-fn was_used(folder: &Path) -> io::Result<bool> {
-    let database = folder.join(Sqlite::FILE);
-    Ok(database.try_exists()? || Sqlite::note_of(&database).try_exists()?)
-}
-
 fn derive(seed: &[u8; SEED], what: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut mac = mac(seed);
     mac.update(what);
@@ -303,7 +265,7 @@ fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
     })
 }
 
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -366,37 +328,5 @@ mod tests {
     fn it_prints_only_what_is_public() {
         let text = format!("{:?}", keyring(1));
         assert!(text.starts_with("Keyring(cspk_"), "{text}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_file_is_made_once_for_its_owner_alone_and_refused_when_exposed() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = crate::testing::folder();
-        let first = Keyring::open(folder.path(), &crate::clock::System).unwrap();
-        let second = Keyring::open(folder.path(), &crate::clock::System).unwrap();
-        assert_eq!(first.public(), second.public());
-        let path = folder.path().join(Keyring::FILE);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let opened = Keyring::open(folder.path(), &crate::clock::System);
-        assert!(matches!(opened, Err(KeyringError::Exposed(_))));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&path, "short").unwrap();
-        let opened = Keyring::open(folder.path(), &crate::clock::System);
-        assert!(matches!(opened, Err(KeyringError::Damaged(_))));
-    }
-
-    #[test]
-    fn a_key_that_is_gone_is_not_replaced_where_there_is_a_database() {
-        for left in [Sqlite::FILE, "gate.noted"] {
-            let folder = crate::testing::folder();
-            fs::write(folder.path().join(left), "").unwrap();
-            let opened = Keyring::open(folder.path(), &crate::clock::System);
-            assert!(matches!(opened, Err(KeyringError::Gone(_))), "{left}: {opened:?}");
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
-        }
     }
 }

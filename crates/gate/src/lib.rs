@@ -13,7 +13,9 @@ pub mod channel;
 pub mod clock;
 pub mod config;
 mod document;
+mod error;
 pub mod event;
+mod folder;
 pub mod forward;
 pub mod gate;
 pub mod id;
@@ -26,8 +28,10 @@ pub mod permit;
 pub mod process;
 pub mod proposal;
 pub mod rate;
+mod record;
 mod redacted;
 pub mod scope;
+mod script;
 pub mod secret;
 pub mod session;
 pub mod settings;
@@ -41,9 +45,12 @@ pub mod vault;
 
 pub use caller::{Caller, Person};
 pub use config::Config;
-pub use gate::{Gate, GateError, Parts};
+pub use error::GateError;
+pub use gate::{Gate, Parts};
 pub use permit::Permit;
 pub use proposal::{Proposal, Submitted};
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod testing;

@@ -4,7 +4,7 @@ use countersign_core::{Action, Context};
 
 use crate::clock::Timestamp;
 use crate::id::{ActionId, ApprovalId, SessionId};
-use crate::proposal::{Script, binding};
+use crate::script::{Script, binding};
 
 /// Proof that one action may run once. The code that runs the action takes this by value.
 ///

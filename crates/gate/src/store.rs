@@ -22,12 +22,10 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::audit::{Draft, Head, Mark, Numbers, Record, erasure_records};
 use crate::clock::Timestamp;
 use crate::rate::Rate;
+use crate::record::{Draft, Head, Mark, Numbers, Record, erasure_records};
 
-#[cfg(test)]
-pub mod conformance;
 mod memory;
 mod sqlite;
 

@@ -24,7 +24,7 @@ use crate::bytes::Hash;
 use crate::caller::{Caller, Person};
 use crate::clock::{ChanceError, Timestamp};
 use crate::document::{Document, Marks};
-use crate::gate::GateError;
+use crate::error::GateError;
 use crate::id::{FileId, KeyId, SessionId, UserId, WorkspaceId};
 use crate::store::{Kind, StoreError};
 

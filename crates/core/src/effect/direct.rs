@@ -3,15 +3,15 @@
 use serde_json::Value;
 use url::Url;
 
-use super::{Effect, EffectKind};
 use crate::action::Action;
+use crate::effect::{Effect, EffectKind};
 
 /// Parameters that name the receivers of something.
 const RECIPIENTS: &[&str] =
     &["to", "cc", "bcc", "recipient", "recipients", "attendees", "invitees", "assignee", "channel"];
 
 /// The effects that are in the action itself.
-pub(super) fn effects(action: &Action) -> Vec<Effect> {
+pub(crate) fn effects(action: &Action) -> Vec<Effect> {
     let one = |kind, target: &str| vec![Effect::certain(kind, target)];
     match action {
         Action::FileRead { path } | Action::FileList { path } => one(EffectKind::Read, path),
@@ -45,7 +45,7 @@ pub(super) fn effects(action: &Action) -> Vec<Effect> {
 }
 
 /// The part of an action that cannot be inspected from here.
-pub(super) fn opaque(action: &Action) -> Option<String> {
+pub(crate) fn opaque(action: &Action) -> Option<String> {
     match action {
         Action::Tool { server, tool, .. } => Some(format!("what {server}'s tool {tool} does")),
         Action::Skill { skill, .. } => Some(format!("what the skill {skill} does")),

@@ -1,7 +1,7 @@
 //! Effects that are derived from facts.
 
-use super::{Certainty, Effect, EffectKind, direct};
-use crate::analyze::UNKNOWN;
+use crate::analysis::UNKNOWN;
+use crate::effect::{Certainty, Effect, EffectKind, direct};
 use crate::fact::{Fact, FactKind, Origin, Tag};
 
 /// Facts that name a target; the others say how it happens, which is for the findings.
@@ -113,7 +113,7 @@ const OPAQUE: &[(FactKind, &str)] = &[
 ];
 
 /// The effects that follow from a fact.
-pub(super) fn effects(fact: &Fact) -> Vec<Effect> {
+pub(crate) fn effects(fact: &Fact) -> Vec<Effect> {
     let Some((kind, _)) = TOUCHING.iter().find(|(_, kinds)| kinds.contains(&fact.kind)) else {
         return Vec::new();
     };
@@ -135,7 +135,7 @@ pub(super) fn effects(fact: &Fact) -> Vec<Effect> {
 }
 
 /// The reason that a fact implies more effects.
-pub(super) fn opaque(fact: &Fact) -> Option<String> {
+pub(crate) fn opaque(fact: &Fact) -> Option<String> {
     let (_, why) = OPAQUE.iter().find(|(kind, _)| *kind == fact.kind)?;
     Some(if fact.subject.is_empty() {
         (*why).to_owned()

@@ -3,7 +3,7 @@
 //! Purely lexical, part by part and case-insensitive (some file systems are). A part of a path that
 //! is a pattern or only partly known counts as everything that it can match.
 
-use crate::analyze::UNKNOWN;
+use crate::analysis::UNKNOWN;
 use crate::fact::{Tag, Tags};
 use crate::guarded::{self, Below, Guarded, Role};
 use crate::place::{Scene, clean, is_below};

@@ -1,6 +1,6 @@
 //! Files of `/proc` and `/sys` that describe the machine and contain nothing private.
 
-use crate::analyze::UNKNOWN;
+use crate::analysis::UNKNOWN;
 
 /// Files and folders of `/proc` about the size and load of the machine, its mounts and connections,
 /// and its settings.

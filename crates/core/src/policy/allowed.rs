@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
-use crate::analyze::{Analysis, Invocation};
+use crate::analysis::{Analysis, Invocation};
 use crate::fact::Fact;
 use crate::policy::config::Place;
 use crate::policy::error::{ConfigError, did_you_mean};

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::action::Action;
-use crate::analyze::Analysis;
+use crate::analysis::Analysis;
 use crate::app::Skill;
 use crate::policy::lock::Lock;
 use crate::policy::own::OwnRules;

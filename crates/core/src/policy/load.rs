@@ -10,32 +10,33 @@ use crate::policy::config::{self, Source, Sources};
 use crate::policy::error::{ConfigError, Notice};
 use crate::policy::layer::{Deaf, Layer, Lowers, Ruling};
 use crate::policy::lock::Lock;
+use crate::policy::own::{self, IsFound};
 use crate::policy::rank::Rank;
 use crate::policy::spot::{self, To};
 use crate::policy::subject::{LEVELS, Subject, reach};
-use crate::policy::{Policy, Profile, known, limits, own};
+use crate::policy::{Policy, Profile, known, limits};
 use crate::rule;
 use crate::verdict::{Category, Finding, RiskLevel, Verdict};
 
 impl Policy {
-    /// Makes a policy from the configuration files. Does not read files itself.
-    ///
-    /// # Errors
-    /// A file is not YAML of the expected shape, names a rule, option or profile that does not
-    /// exist, has a pattern that does not compile, or a rule whose examples fail. The caller then
-    /// keeps the gate closed.
-    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
-        let mut policy = Self::load_with(sources, None)?;
+    /// Makes a policy from the configuration files, and runs the examples of their rules by
+    /// `is_found`.
+    pub(crate) fn read(sources: &Sources, is_found: IsFound) -> Result<Self, ConfigError> {
+        let mut policy = Self::read_one(sources, None, is_found)?;
         let mut workspaces = BTreeMap::new();
         for (name, source) in &sources.workspaces {
-            workspaces.insert(name.clone(), Self::load_with(sources, Some(source))?);
+            workspaces.insert(name.clone(), Self::read_one(sources, Some(source), is_found)?);
         }
         policy.workspaces = Arc::new(workspaces);
         Ok(policy)
     }
 
     /// The policy of one workspace, or the one that applies outside of them.
-    fn load_with(sources: &Sources, workspace: Option<&Source>) -> Result<Self, ConfigError> {
+    fn read_one(
+        sources: &Sources,
+        workspace: Option<&Source>,
+        is_found: IsFound,
+    ) -> Result<Self, ConfigError> {
         let files = [
             (Rank::Organisation, sources.organisation.as_ref()),
             (Rank::Workspace, workspace.or(sources.workspace.as_ref())),
@@ -57,7 +58,7 @@ impl Policy {
             let source =
                 files.iter().find_map(|(rank, source)| source.filter(|_| *rank == layer.rank));
             if let Some(source) = source {
-                own::check_examples(layer, source, &policy)?;
+                own::check_examples(layer, source, &policy, is_found)?;
             }
         }
         Ok(policy)

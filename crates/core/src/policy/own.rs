@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analyze::Analysis;
-use crate::example::{example_context, example_matches};
+use crate::analysis::Analysis;
 use crate::fact::FactKind;
 use crate::policy::allowed::UNLISTED;
 use crate::policy::config::{Place, Source};
@@ -137,20 +136,23 @@ fn bad_rule(key: &str, row: &Row, problem: RuleError, at: Place<'_>) -> ConfigEr
     at.error(&path, Problem::Rule { key: key.to_owned(), problem }, &hint)
 }
 
-/// Runs the examples of a file's rules through `judge` itself.
+/// Reports whether a rule finds something in an example, under a policy.
+pub(crate) type IsFound = fn(&Rule, &str, &Policy) -> bool;
+
+/// Runs the examples of a file's rules.
 pub(crate) fn check_examples(
     layer: &Layer,
     source: &Source,
     policy: &Policy,
+    is_found: IsFound,
 ) -> Result<(), ConfigError> {
-    let context = example_context();
     for rule in layer.rules.iter() {
         let key = rule.id.split_once('.').map_or(&*rule.id, |(_, key)| key);
         for (list, examples, wanted) in
             [("hits", &rule.hits, true), ("misses", &rule.misses, false)]
         {
             for (index, text) in examples.iter().enumerate() {
-                if example_matches(rule, text, policy, &context) == wanted {
+                if is_found(rule, text, policy) == wanted {
                     continue;
                 }
                 let problem = RuleError::Example {

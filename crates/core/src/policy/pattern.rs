@@ -9,7 +9,7 @@ use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::util::syntax;
 use regex_automata::{Input, MatchKind, PatternSet};
 
-use crate::analyze::Invocation;
+use crate::analysis::Invocation;
 use crate::verdict::Span;
 
 /// The most memory that the automaton of all patterns of one file may take: enough for several

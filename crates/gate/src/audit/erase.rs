@@ -1,12 +1,9 @@
 //! Erasure of everything that is kept about a user. The chain stays whole.
 
-use serde_json::json;
-
 use crate::approval::OVER as APPROVALS_OVER;
-use crate::audit::{Draft, Event, Numbers, Subject};
-use crate::clock::{Clock, Timestamp, random};
+use crate::clock::{Clock, random};
 use crate::document;
-use crate::gate::GateError;
+use crate::error::GateError;
 use crate::id::UserId;
 use crate::store::{Batch, CommitError, Erase, Kind, Query, Store, StoreError};
 
@@ -29,21 +26,6 @@ pub async fn erase(
     let erase = Some(Erase { owner, before: None, by: by.to_owned(), at, salt });
     let batch = Batch { erase, ..Batch::default() };
     Ok(store.commit(batch).await.map_err(failed)?.erased)
-}
-
-/// The most ranges of numbers in one record.
-const RANGES: usize = 2_000;
-
-/// The records that a store makes of an erasure: the person who erased and the numbers of the
-/// records that lost their content, but not their owner. Without these records the missing content
-/// would be damage.
-#[must_use]
-pub fn erasure_records(by: &str, at: Timestamp, salt: [u8; 16], erased: &Numbers) -> Vec<Draft> {
-    let draft = |numbers: &Numbers| {
-        let payload = json!({"by": by, "records": numbers.to_string()}).to_string();
-        Draft::new(at, Event::Erased, Subject::default(), payload, salt)
-    };
-    erased.split(RANGES).iter().map(draft).collect()
 }
 
 async fn forget(

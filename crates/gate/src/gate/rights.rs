@@ -5,41 +5,16 @@
 //! again, and its batch names the versions it read. A right that is revoked before the commit fails
 //! the batch, and the next attempt is refused.
 
-use std::fmt;
-
 use crate::approval::{Approval, Decision, Quorum, Requester, Vote};
 use crate::caller::{Caller, Person};
 use crate::document::{Held, Shared};
+use crate::error::Lost;
 use crate::event::{Event, What};
 use crate::gate::{Gate, GateError, Look};
 use crate::id::{DeviceId, UserId};
 use crate::key::ApiKey;
 use crate::store::{StoreError, Unchanged};
 use crate::user::{Device, Role, User};
-
-/// A right that was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
-    /// The key was revoked or has expired.
-    Key,
-    /// The machine or console is no longer approved.
-    Device,
-    /// The person was disabled.
-    User,
-    /// The person no longer belongs to the workspace.
-    Workspace,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Key => "the key no longer works",
-            Self::Device => "the device is no longer signed in",
-            Self::User => "the person was disabled",
-            Self::Workspace => "the person no longer belongs to the workspace",
-        })
-    }
-}
 
 /// The votes of a question that still count, and the versions from which that was read.
 pub(super) struct Counting {

@@ -6,9 +6,9 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::audit::{CHECKPOINT_EVERY, Draft, Event, Head, Numbers, Record};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
+use crate::record::{CHECKPOINT_EVERY, Draft, Event, Head, Numbers, Record};
 use crate::store::{
     Batch, Chain, CommitError, Committed, Count, CountStep, Doc, Erase, Kind, Order, Pace, Query,
     RecordQuery, Soon, Store, StoreError, Stored, Unchanged, Write,

@@ -16,8 +16,8 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use crate::audit::Record;
 use crate::keyring::Keyring;
+use crate::record::Record;
 use crate::store::{
     Batch, Chain, CommitError, Committed, Epoch, Kept, Kind, Noted, Query, RecordQuery, Soon,
     Store, StoreError, Stored,
@@ -57,11 +57,32 @@ impl Sqlite {
     /// The name of the file in a data folder.
     pub const FILE: &'static str = "gate.db";
 
-    /// Opens the store in a file, or creates one that only its owner may read.
+    /// Notes, signed, that the database in a file is yet to be created. Called once, with a new
+    /// key: without this note a missing database is taken for a deleted one.
     ///
     /// # Errors
-    /// The file cannot be created or used, is not ours, was written by a newer version, or its
-    /// audit chain does not end at the signed end, or is shorter than the note.
+    /// The note or its folder cannot be written.
+    pub fn begin(path: &Path, keyring: &Keyring) -> Result<(), StoreError> {
+        make_folder(path).map_err(|cause| unusable(path, &cause))?;
+        Note::begin(noted::path(path), keyring).map(drop)
+    }
+
+    /// Creates the store of a new key in a file, or opens the one that is there.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`].
+    pub fn open_or_begin(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
+        if !Self::was_used(path).map_err(|cause| unusable(path, &cause))? {
+            Self::begin(path, &keyring)?;
+        }
+        Self::open(path, keyring)
+    }
+
+    /// Opens the store in a file, or creates one that only its owner may read if it was begun.
+    ///
+    /// # Errors
+    /// The file cannot be created or used, is not ours, was written by a newer version, is gone, or
+    /// its audit chain does not end at the signed end, or is shorter than the note.
     pub fn open(path: &Path, keyring: Arc<Keyring>) -> Result<Self, StoreError> {
         let unusable = |cause: &dyn fmt::Display| unusable(path, cause);
         make_folder(path).map_err(|cause| unusable(&cause))?;
@@ -99,6 +120,19 @@ impl Sqlite {
     #[must_use]
     pub fn note_of(path: &Path) -> PathBuf {
         noted::path(path)
+    }
+
+    /// Reports whether a database exists or once had records, as far as its note says.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn was_used(path: &Path) -> io::Result<bool> {
+        Ok(path.try_exists()?
+            || match noted::read(path) {
+                Noted::Missing | Noted::NotKept => false,
+                Noted::At(mark) => mark.number > 0,
+                Noted::Unreadable => true,
+            })
     }
 
     async fn submit(&self, batch: Batch) -> Result<Committed, CommitError> {
@@ -333,8 +367,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::{self, Draft, Event, Subject, Verifier};
+    use crate::audit::{self, Verifier};
     use crate::clock::Timestamp;
+    use crate::record::{Draft, Event, Subject};
     use crate::store::{Doc, Erase, Write};
     use crate::testing::{Folder, folder};
 

@@ -10,10 +10,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::audit::{Damage, Draft, Event, Head, Mark, Subject};
 use crate::bytes::Hash;
 use crate::clock::{Clock, random};
 use crate::keyring::{Keyring, Purpose};
+use crate::record::{Damage, Draft, Event, Head, Mark, Subject};
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, make_private, schema, unusable};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use crate::audit::{Head, Numbers};
 use crate::clock::Timestamp;
 use crate::keyring::Keyring;
+use crate::record::{Head, Numbers};
 use crate::store::sqlite::counters::Counters;
 use crate::store::sqlite::{chain, signed};
 use crate::store::{Batch, CommitError, Committed, Doc, Kind, Pace, StoreError, Unchanged, Write};

@@ -3,8 +3,8 @@
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use crate::audit::Head;
 use crate::keyring::Keyring;
+use crate::record::Head;
 use crate::store::StoreError;
 use crate::store::sqlite::noted::{self, Note};
 use crate::store::sqlite::{Sqlite, read, schema, unusable};

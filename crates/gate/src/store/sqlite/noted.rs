@@ -1,7 +1,8 @@
 //! The note beside the database: a record that the chain has reached, signed.
 //!
-//! A database that was emptied, deleted or replaced by an older copy is shorter than the note. The
-//! note is written at the start and at the end, after the first record, and then at intervals; it
+//! A database that was emptied, deleted or replaced by an older copy is shorter than the note. Only
+//! a new key begins a note, so a database that was deleted together with its note is not taken for
+//! a new one. The note is written at the start and at the end, after the first record, and then at intervals; it
 //! never moves back. It is written inside a transaction of the database, so that only one process
 //! writes it at a time, and contains only what an earlier transaction has committed.
 
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{Head, Mark};
 use crate::bytes::{Hash, Sign};
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
+use crate::record::{Head, Mark};
 use crate::store::{Noted, StoreError};
 
 /// The number of records after which the note is written again.
@@ -30,13 +31,15 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Opens the note of a database. A database that does not exist yet gets a note of an empty
-    /// chain.
+    /// Opens the note of a database, which may not exist yet.
     pub(super) fn open(database: &Path, keyring: &Keyring) -> Result<Self, StoreError> {
         let path = path(database);
         let is_new = !database.try_exists().map_err(|cause| failed(&path, &cause))?;
         match read(database) {
-            Noted::Missing if is_new => Self::begin(path, keyring),
+            Noted::Missing if is_new => Err(refused(
+                &path,
+                "is missing, and so is the database, although the server's key is not new",
+            )),
             Noted::At(mark) if !mark.is_signed(Purpose::Noted, &keyring.public()) => {
                 Err(refused(&path, "is not signed by this server's key"))
             }
@@ -163,7 +166,7 @@ mod tests {
         let folder = folder();
         let database = folder.path().join("store.db");
         let keyring = Keyring::from_seed(&[5; 32]);
-        let mut note = Note::open(&database, &keyring).unwrap();
+        let mut note = Note::begin(path(&database), &keyring).unwrap();
         for (number, at, expected) in [
             (0, 0, 0),
             (1, 10, 1),
@@ -186,7 +189,9 @@ mod tests {
         let folder = folder();
         let database = folder.path().join("store.db");
         let (ours, other) = (Keyring::from_seed(&[5; 32]), Keyring::from_seed(&[6; 32]));
-        let mut note = Note::open(&database, &ours).unwrap();
+        let unbegun = Note::open(&database, &ours).err().unwrap();
+        assert!(unbegun.0.contains("although the server's key is not new"), "{unbegun}");
+        let mut note = Note::begin(path(&database), &ours).unwrap();
         assert!(Note::open(&database, &other).is_err());
         assert!(Note::open(&database, &ours).is_ok(), "nothing has begun yet");
         note.note(&head(3, 1), &ours).unwrap();

@@ -7,8 +7,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params_from_iter};
 
-use crate::audit::Record;
 use crate::clock::Timestamp;
+use crate::record::Record;
 use crate::store::sqlite::chain::{self, End, RECORD};
 use crate::store::sqlite::{lossy, schema, signed, unsigned};
 use crate::store::{Chain, Doc, Kind, Order, Query, RecordQuery, StoreError, Stored};

@@ -23,8 +23,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::audit::{Head, Mark};
 use crate::keyring::Keyring;
+use crate::record::{Head, Mark};
 use crate::store::sqlite::apply::Group;
 use crate::store::sqlite::chain::{self, End};
 use crate::store::sqlite::memo::Memo;
@@ -227,8 +227,8 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::audit::{Draft, Event, Subject};
     use crate::clock::Timestamp;
+    use crate::record::{Draft, Event, Subject};
     use crate::store::sqlite::schema;
     use crate::store::{Count, CountStep, Doc, Kind, Sqlite, Write};
     use crate::testing::{Folder, folder};
@@ -240,7 +240,7 @@ mod tests {
     /// A writer whose connection a test has tampered with.
     fn writer(folder: &Folder, tamper: &str) -> Writer {
         let path = folder.path().join("store.db");
-        drop(Sqlite::open(&path, keyring()).unwrap());
+        drop(Sqlite::open_or_begin(&path, keyring()).unwrap());
         let connection = schema::writer(&path).unwrap();
         connection.execute_batch(tamper).unwrap();
         let note = Note::open(&path, &keyring()).unwrap();

@@ -233,7 +233,7 @@ fn open_store(memory: Option<&Arc<dyn Store>>, folder: Option<&PathBuf>) -> Arc<
     let inner: Arc<dyn Store> = match (memory, folder) {
         (Some(memory), _) => memory.clone(),
         (None, Some(folder)) => {
-            Arc::new(Sqlite::open(&folder.join("gate.db"), Arc::new(keyring())).unwrap())
+            Arc::new(Sqlite::open_or_begin(&folder.join("gate.db"), Arc::new(keyring())).unwrap())
         }
         (None, None) => nothing(),
     };

@@ -403,7 +403,7 @@ fn every_table_and_everything_that_can_be_done_to_it() {
             }
         }
     }
-    let files: [Meddling<'_>; 7] = [
+    let files: [Meddling<'_>; 8] = [
         ("gate.db", "delete", &|folder| fs::remove_file(folder.join("gate.db")).unwrap()),
         ("gate.db", "restore", &|folder| {
             fs::copy(&scene.older, folder.join("gate.db")).map(drop).unwrap();
@@ -415,6 +415,10 @@ fn every_table_and_everything_that_can_be_done_to_it() {
             let null =
                 "owner = NULL, workspace = NULL, session = NULL, payload = NULL, salt = NULL";
             execute(folder, &format!("UPDATE records SET {null}"));
+        }),
+        ("both files", "delete", &|folder| {
+            fs::remove_file(folder.join("gate.db")).unwrap();
+            fs::remove_file(folder.join("gate.noted")).unwrap();
         }),
         ("gate.noted", "delete", &|folder| fs::remove_file(folder.join("gate.noted")).unwrap()),
         ("gate.noted", "truncate", &|folder| fs::write(folder.join("gate.noted"), "").unwrap()),

@@ -9,10 +9,12 @@ use std::time::Duration;
 use pollster::block_on;
 use serde_json::json;
 
-use super::*;
-use crate::audit::{CHECKPOINT_EVERY, Event, Report, Subject, Verifier};
-use crate::clock::{Fake, random};
+use crate::audit::{Report, Verifier};
+use crate::clock::{Fake, Timestamp, random};
 use crate::keyring::Keyring;
+use crate::rate::Rate;
+use crate::record::{CHECKPOINT_EVERY, Draft, Event, Record, Subject};
+use crate::store::*;
 use crate::testing::folder;
 
 /// Generates the whole suite for each backend. A test that is missing here is dead code, which
@@ -77,7 +79,7 @@ fn memory() -> Made {
 
 fn sqlite() -> Made {
     let folder = folder();
-    let store = Sqlite::open(&folder.path().join("store.db"), keyring()).unwrap();
+    let store = Sqlite::open_or_begin(&folder.path().join("store.db"), keyring()).unwrap();
     Made { store: Arc::new(store), _keep: Box::new(folder) }
 }
 
