@@ -22,14 +22,12 @@
 mod check;
 mod erase;
 mod export;
-mod verify;
 
 pub use check::check;
 pub use erase::erase;
 pub use export::export;
-pub use verify::{Report, Verifier};
 
 pub use crate::record::{
-    CHECKPOINT_EVERY, Content, Damage, Draft, Event, Head, Mark, Numbers, Record, Subject,
-    erasure_records,
+    CHECKPOINT_EVERY, Content, Damage, Draft, Event, Head, Mark, Numbers, Record, Report, Subject,
+    Verifier, erasure_records,
 };

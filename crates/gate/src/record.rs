@@ -9,10 +9,12 @@ use crate::keyring::{Keyring, PublicKey, Purpose};
 mod damage;
 mod event;
 mod numbers;
+mod verify;
 
 pub use damage::Damage;
 pub use event::Event;
 pub use numbers::Numbers;
+pub use verify::{Report, Verifier};
 
 /// The number of records between two checkpoints.
 pub const CHECKPOINT_EVERY: u64 = 1_024;
@@ -157,6 +159,41 @@ impl Mark {
     #[must_use]
     pub fn is_signed(&self, purpose: Purpose, by: &PublicKey) -> bool {
         by.verifies(purpose, &self.head().to_bytes(), &self.signature)
+    }
+}
+
+/// The signed ends of the chain, and the checkpoints between.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chain {
+    /// The last record that retention cut off, if any: the first record left follows it.
+    pub anchor: Option<Mark>,
+    /// Checkpoints signed as the chain grew, oldest first.
+    pub marks: Vec<Mark>,
+    /// The last record; `None` before the first.
+    pub head: Option<Mark>,
+    /// The number of records with a number below 1, which no record can have.
+    pub stray: u64,
+}
+
+/// The server's note outside its store: a record that the chain has reached. An attacker who can
+/// only write to the store cannot shorten the chain below it unnoticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Noted {
+    /// Nobody else can access the store, and a note is not needed.
+    NotKept,
+    /// A note is expected, and missing.
+    Missing,
+    /// The file is not a note.
+    Unreadable,
+    /// The chain has reached this record; number 0 means that it had not begun.
+    At(Mark),
+}
+
+impl Chain {
+    /// The position to which the next record is linked.
+    #[must_use]
+    pub fn end(&self) -> Head {
+        self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Mark::head)
     }
 }
 

@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::rate::Rate;
-use crate::record::{Draft, Head, Mark, Numbers, Record, erasure_records};
+pub use crate::record::{Chain, Noted};
+use crate::record::{Draft, Numbers, Record, erasure_records};
 
 mod memory;
 mod sqlite;
@@ -146,41 +147,6 @@ impl Kept {
         }
         let value = Arc::new(read(&self.stored)?);
         Ok(Arc::clone(self.read.get_or_init(|| value)).downcast().ok())
-    }
-}
-
-/// The signed ends of the chain, and the checkpoints between.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chain {
-    /// The last record that retention cut off, if any: the first record left follows it.
-    pub anchor: Option<Mark>,
-    /// Checkpoints signed as the chain grew, oldest first.
-    pub marks: Vec<Mark>,
-    /// The last record; `None` before the first.
-    pub head: Option<Mark>,
-    /// The number of records with a number below 1, which no record can have.
-    pub stray: u64,
-}
-
-/// The server's note outside its store: a record that the chain has reached. An attacker who can
-/// only write to the store cannot shorten the chain below it unnoticed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Noted {
-    /// Nobody else can access the store, and a note is not needed.
-    NotKept,
-    /// A note is expected, and missing.
-    Missing,
-    /// The file is not a note.
-    Unreadable,
-    /// The chain has reached this record; number 0 means that it had not begun.
-    At(Mark),
-}
-
-impl Chain {
-    /// The position to which the next record is linked.
-    #[must_use]
-    pub fn end(&self) -> Head {
-        self.head.as_ref().or(self.anchor.as_ref()).map_or_else(Head::genesis, Mark::head)
     }
 }
 

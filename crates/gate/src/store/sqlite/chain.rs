@@ -2,11 +2,10 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
-use crate::audit::Verifier;
 use crate::clock::Timestamp;
 use crate::keyring::{Keyring, Purpose};
 use crate::record::{
-    CHECKPOINT_EVERY, Content, Draft, Event, Head, Mark, Numbers, Record, Subject,
+    CHECKPOINT_EVERY, Content, Draft, Event, Head, Mark, Numbers, Record, Subject, Verifier,
 };
 use crate::store::sqlite::{lossy, signed, unsigned};
 use crate::store::{Chain, Erase, StoreError};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::audit::{CHECKPOINT_EVERY, Damage, Event, Head, Mark, Numbers, Record};
 use crate::keyring::{PublicKey, Purpose};
-use crate::store::{Chain, Noted};
+use crate::record::{CHECKPOINT_EVERY, Chain, Damage, Event, Head, Mark, Noted, Numbers, Record};
 
 /// Walks the chain, record by record, and collects the damage.
 #[derive(Debug)]
@@ -237,9 +236,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::audit::{Draft, Subject, erasure_records};
     use crate::clock::Timestamp;
     use crate::keyring::Keyring;
+    use crate::record::{Draft, Subject, erasure_records};
 
     fn keyring() -> Keyring {
         Keyring::from_seed(&[7; 32])
