@@ -39,7 +39,7 @@ pub(crate) async fn guard(
             None => behind.run(app, request).await,
         }
     } else {
-        let detail = "this server is not reached under that name: see `server.names`";
+        let detail = "this server does not answer to that name: see `server.names`";
         Problem::new(StatusCode::MISDIRECTED_REQUEST, "other-host", detail).into_response()
     };
     let status = response.status();
