@@ -27,13 +27,13 @@ use countersign_gate::{Caller, Person};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
+use crate::behind::Behind;
 use crate::body::read;
 use crate::console::{Text, dress, go};
 use crate::error::Problem;
 use crate::idempotent;
 use crate::parameter;
 use crate::route::{Door, Look, Who};
-use crate::site::Behind;
 
 /// The cookie that holds a device's secret in a browser.
 const COOKIE: &str = "countersign";

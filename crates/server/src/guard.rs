@@ -10,10 +10,10 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::auth::{self, Remote};
+use crate::behind::Behind;
 use crate::decision::Decision;
 use crate::error::{Problem, Slug};
 use crate::route::Door;
-use crate::site::Behind;
 use crate::trace::Span;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -18,10 +18,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
 use crate::auth::{Identity, bearer};
+use crate::behind::Behind;
 use crate::body;
 use crate::error::Problem;
 use crate::route::Permits;
-use crate::site::Behind;
 
 /// The header that names a write that may be sent twice.
 pub(crate) const KEY: &str = "idempotency-key";

@@ -6,7 +6,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::route::{Route, Who, routes};
+use crate::route::{Route, Who};
+use crate::table::routes;
 
 pub(crate) async fn show() -> Json<Value> {
     Json(document())

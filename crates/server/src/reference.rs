@@ -178,7 +178,7 @@ mod tests {
     fn the_page_holds_every_route_and_no_markup_of_others() {
         let document = document();
         let page = render(&document);
-        for route in crate::routes().iter().filter(|route| !route.page) {
+        for route in crate::table::routes().iter().filter(|route| !route.page) {
             assert!(
                 page.contains(&format!("<code>{}</code>", escape(route.path))),
                 "{}",
